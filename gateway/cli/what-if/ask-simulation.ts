@@ -17,16 +17,28 @@ export type AskedSimulation = Tried & PeriodOptions;
 const everything = { keysListed: Number.POSITIVE_INFINITY, differencesListed: 1_000 };
 
 /**
- * Requests a simulation from the gateway, one part at a time, because the gateway limits the time of each part.
- *
- * @throws a CommandError
+ * Makes the function with which a command requests its simulations. The processes of the fleet send their counts once, before the first
+ * simulation, so that the command waits at most once for a process that does not send them. The function throws a CommandError.
  */
-export async function askSimulation(
+export function createAskSimulation(
+  client: Pick<AdminClient, 'send'>,
+  progressOf: () => Progress,
+): (asked: AskedSimulation) => Promise<Simulation> {
+  let flushed: Promise<void> | undefined;
+  return async (asked) => {
+    const progress = progressOf();
+    flushed ??= flushCounts(client);
+    await flushed;
+    return askParts(client, asked, progress);
+  };
+}
+
+/** Requests a simulation from the gateway, one part at a time, because the gateway limits the time of each part. */
+async function askParts(
   client: Pick<AdminClient, 'send'>,
   asked: AskedSimulation,
   progress: Progress,
 ): Promise<Simulation> {
-  await flushCounts(client);
   const ask = async (body: object) =>
     (await client.send({ method: 'POST', path: '/simulate', body }, simulationShown)).body;
   const { next: second, ...first } = await ask(asked);

@@ -23,7 +23,7 @@ import {
 import { addLimitOptions, limitsOf, type StatedLimits } from '../keys/limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
-import { askSimulation, type Simulation } from './ask-simulation.ts';
+import { createAskSimulation, type Simulation } from './ask-simulation.ts';
 import { type LimitVerdict, verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
 import { type EditByField, editsBetween, laterEdits, type Tried } from './edits-between.ts';
@@ -144,12 +144,13 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
   const before = client ? await settingsInForce(client) : await settingsOfFile(against ?? '', process.env);
   const nowMs = Date.now();
   const from = isoOf(nowMs - verdictDays * dayMs);
+  const ask = client && createAskSimulation(client, progress);
   const verdicts =
-    client === undefined
+    ask === undefined
       ? []
       : await verdictsOf(
           editsBetween(before, after),
-          (tried) => askSimulation(client, { from, ...tried }, progress()),
+          (tried) => ask({ from, ...tried }),
           (name) => before.settings.keys.filter(({ plan }) => plan === name).length,
           laterEdits(before, after, nowMs),
         );
@@ -194,7 +195,7 @@ async function runSimulation(options: SimulateOptions, isEditedFile: boolean): P
     );
   }
   try {
-    return await askSimulation(client, { ...period, ...tried }, progress());
+    return await createAskSimulation(client, progress)({ ...period, ...tried });
   } catch (error) {
     // If the key does not exist, this call throws an error that suggests a similar id.
     if (options.key !== undefined) await readKey(client, options.key);
