@@ -101,15 +101,11 @@ function createPlanTrials(sources: KeySources) {
     if (usage === undefined) return undefined;
     const period = keptPeriod(asked, usage.state(), nowMs());
     const active = await activeKeysOf(sources, plan, period.fromMs);
-    const used =
-      active &&
-      (await readUntilDeadline(
-        active.map(({ key }) => key.id),
-        keysPerTurn,
-        (part) => usage.reader.trialOf(part, trial, period),
-        bounds,
-      ));
-    if (active === undefined || used === undefined) return undefined;
+    if (active === undefined) return undefined;
+    const ids = active.map(({ key }) => key.id);
+    const read = (part: readonly string[]) => usage.reader.trialOf(part, trial, period);
+    const used = await readUntilDeadline(ids, keysPerTurn, read, bounds);
+    if (used === undefined) return undefined;
     const tried = used.flatMap((usage, index) => {
       const listed = active[index];
       return listed === undefined || usage.requests === 0 ? [] : [{ listed, usage }];
