@@ -3,8 +3,9 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import type { QuotaThreshold } from '../../../gateway/notify/notices.ts';
 import { createLimiter, type Limiter, type LimiterDeps } from '../../../gateway/request/limit/limiter.ts';
+import { decideUnits } from '../../../gateway/request/path/decide-units.ts';
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
-import type { BanPolicy, Decision, Key } from '../../../gateway/shared/model.ts';
+import type { BanPolicy, Decision, Key, Limits } from '../../../gateway/shared/model.ts';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { limitsOf } from '../../support/limits-of.ts';
@@ -86,11 +87,27 @@ export function keyOf(perMinute: number, perDay: number, id: string = freshPrefi
   return { id, plan: 'free', limits: limitsOf({ perMinute, perDay }), disabled: false };
 }
 
+/** @param trial the limits of the trial of the key's plan */
+export function keyWith(limits: Limits, trial?: Limits, id: string = freshPrefix()): Key {
+  return { id, plan: 'free', limits, trial, disabled: false };
+}
+
 export const noBans: BanPolicy = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
 
 /** Decides the given number of requests in one turn of the event loop. */
 export function decideTogether(limiter: LoggedLimiter, key: Key, requests: number, bans = noBans) {
   return Promise.all(Array.from({ length: requests }, () => limiter.decide(key, bans)));
+}
+
+/** Decides requests of any costs in one turn of the event loop, as the gateway decides them. Leaves out stale decisions. */
+export async function decideCosts(
+  limiter: Parameters<typeof decideUnits>[3],
+  key: Key,
+  costs: readonly number[],
+  bans: BanPolicy,
+): Promise<readonly Decision[]> {
+  const decisions = await Promise.all(costs.map((units) => decideUnits(key, units, { bans }, limiter)));
+  return decisions.flatMap((decision) => (decision.kind === 'stale' ? [] : [decision]));
 }
 
 /** Decides requests one after the other. */
@@ -102,6 +119,16 @@ export async function decideInTurn(limiter: LoggedLimiter, key: Key, requests: n
 
 export function count(decisions: readonly Decision[], kind: Decision['kind']): number {
   return decisions.filter((decision) => decision.kind === kind).length;
+}
+
+/** The outcome of a request, as the response names it. @param cost the cost of the request in units */
+export function outcomeIn(decision: Decision, cost: number): string {
+  const { kind, rateLimit, units } = decision;
+  if (kind === 'refused') return rateLimit.inForce.name;
+  // The gateway refuses a request with 403 that costs more than a limit. The message names the smallest limit.
+  if (kind === 'admitted' && units < cost)
+    return rateLimit.windows.reduce((one, other) => (other.limit < one.limit ? other : one)).name;
+  return kind;
 }
 
 /**

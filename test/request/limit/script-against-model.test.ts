@@ -25,7 +25,6 @@ import {
   type ToldMark,
   thresholdWindows,
 } from '../../../gateway/request/limit/store/thresholds.ts';
-
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { type BanPolicy, type Grant, type Limits, planWindows } from '../../../gateway/shared/model.ts';
 import { type RedisSubject, redisSubject } from '../../contract/redis-subject.ts';

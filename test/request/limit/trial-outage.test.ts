@@ -6,11 +6,11 @@ import type { QuotaCall } from '../../../gateway/request/limit/store/decide-quot
 import { createMemoryQuotaStore } from '../../../gateway/request/limit/store/memory-quota-store.ts';
 import type { QuotaReply } from '../../../gateway/request/limit/store/quota-store.ts';
 import { createStoreClock } from '../../../gateway/request/limit/store/store-clock.ts';
-import { decideUnits } from '../../../gateway/request/path/decide-units.ts';
 import type { BanPolicy, Decision, Key, Limits } from '../../../gateway/shared/model.ts';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
+import { decideCosts, keyWith, outcomeIn } from './limiter-fixture.ts';
 import * as arbitrary from './quota-arbitraries.ts';
 
 /** Short windows, and one long window, so that the counts of no key expire. */
@@ -67,7 +67,11 @@ it.each([
         for (const { pauseMs, process, does, costs, manner, editedBy, edits } of steps) {
           clock.nowMs += pauseMs;
           if (does === 'decide') {
-            const keys = [keyWith(limits, ofTrial), keyWith(ofTrial), keyWith(limits)];
+            const keys = [
+              keyWith(limits, ofTrial, keyId),
+              keyWith(ofTrial, undefined, keyId),
+              keyWith(limits, undefined, keyId),
+            ];
             // The gateway decides a request twice that costs more than a limit, which would change the order of a turn.
             const isDear = costs.some((cost) => [...limits, ...ofTrial].some(({ max }) => max < cost));
             for (const turn of isDear ? costs.map((cost) => [cost]) : [costs]) {
@@ -79,7 +83,7 @@ it.each([
                 isOne && decision.kind === 'banned' ? 'banned' : decision;
               expect(a.map(figures)).toEqual(c.map(figures));
               expect(a.map((decision) => decision.trial)).toEqual(
-                b.map((one, at) => told(one, turn[at] ?? 1)),
+                b.map((one, at) => outcomeIn(one, turn[at] ?? 1)),
               );
             }
           } else if (does === 'edit') {
@@ -126,10 +130,7 @@ function openFleet(count: number, clock: { readonly nowMs: number }, tuning: Par
     });
     return {
       /** Decides requests in one turn of the event loop. */
-      async decide(key: Key, costs: readonly number[], bans: BanPolicy): Promise<readonly Decision[]> {
-        const decisions = await Promise.all(costs.map((cost) => decideUnits(key, cost, { bans }, limiter)));
-        return decisions.flatMap((decision) => (decision.kind === 'stale' ? [] : [decision]));
-      },
+      decide: (key: Key, costs: readonly number[], bans: BanPolicy) => decideCosts(limiter, key, costs, bans),
       async setManner(next: typeof manner): Promise<void> {
         manner = next;
         if (manner !== 'away') await limiter.report();
@@ -143,16 +144,3 @@ function openFleet(count: number, clock: { readonly nowMs: number }, tuning: Par
 }
 
 const keyId = 'acme';
-
-function keyWith(limits: Limits, trial?: Limits): Key {
-  return { id: keyId, plan: 'free', limits, trial, disabled: false };
-}
-
-/** The outcome of a request, as the response names it. */
-function told(decision: Decision, cost: number): string {
-  const { kind, rateLimit, units } = decision;
-  if (kind === 'refused') return rateLimit.inForce.name;
-  if (kind === 'admitted' && units < cost)
-    return rateLimit.windows.reduce((one, other) => (other.limit < one.limit ? other : one)).name;
-  return kind;
-}

@@ -3,7 +3,6 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { redisKeys } from '../../../gateway/redis/redis-keys.ts';
 import { createLimiter, type Limiter } from '../../../gateway/request/limit/limiter.ts';
-import { decideUnits } from '../../../gateway/request/path/decide-units.ts';
 import type { BanPolicy, Decision, Key, Limits } from '../../../gateway/shared/model.ts';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { connectRedis, type RedisPlace } from '../../support/connect-redis.ts';
@@ -16,6 +15,7 @@ import { startRedis } from '../../support/start-redis.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
+import { decideCosts, keyWith, outcomeIn } from './limiter-fixture.ts';
 import * as arbitrary from './quota-arbitraries.ts';
 
 const step = fc.record({
@@ -54,7 +54,7 @@ for (const form of allRedisForms) {
               const tried = keyWith(limits, trial);
               const second = keyWith(trial);
               for (const { process, costs, verb, grant } of steps) {
-                const [one, other] = [fleets.tried[process % count], fleets.second[process % count]];
+                const [one, other] = [fleets.tried(process), fleets.second(process)];
                 // Another process may refuse requests of a banned key for a while after the ban was lifted.
                 if (verb !== undefined && count === 1)
                   await changeBoth(verb, grant, bans, [
@@ -64,9 +64,9 @@ for (const form of allRedisForms) {
                 // The gateway decides a request twice that costs more than a limit, which would change the order of a turn.
                 const isDear = costs.some((cost) => [...limits, ...trial].some(({ max }) => max < cost));
                 for (const turn of isDear ? costs.map((cost) => [cost]) : [costs]) {
-                  const ofTrial = await decideAll(one, tried, turn, bans);
-                  const ofSecond = await decideAll(other, second, turn, bans);
-                  const expected = ofSecond.map((decision, at) => told(decision, turn[at] ?? 1));
+                  const ofTrial = await decideCosts(one, tried, turn, bans);
+                  const ofSecond = await decideCosts(other, second, turn, bans);
+                  const expected = ofSecond.map((decision, at) => outcomeIn(decision, turn[at] ?? 1));
                   expect(ofTrial.map((decision) => decision.trial)).toEqual(expected);
                 }
               }
@@ -84,7 +84,7 @@ for (const form of allRedisForms) {
 it('a process decides the trial too if it has never reached Redis', async () => {
   const [{ limiter }] = await openLimiters(1, { url: 'redis://127.0.0.1:1' }, { storeStartTimeoutMs: 1 });
   const key = keyWith(limitsOf({ perHour: 5 }), limitsOf({ perHour: 3 }));
-  const decisions = await decideAll(limiter, key, Array(6).fill(1), farAway);
+  const decisions = await decideCosts(limiter, key, Array(6).fill(1), farAway);
   expect(decisions.map(({ kind, source, trial }) => [kind, source, trial])).toEqual([
     ...Array(3).fill(['admitted', 'local', 'admitted']),
     ...Array(2).fill(['admitted', 'local', 'hour']),
@@ -98,7 +98,7 @@ it('a trial that is larger than the plan admits what the plan refuses, also duri
   const key = keyWith(limitsOf({ perHour: 2 }), limitsOf({ perHour: 6 }));
   const bans = { ...farAway, after: 3 };
   const decisions: Decision[] = [];
-  for (let at = 0; at < 10; at++) decisions.push(...(await decideAll(limiter, key, [1], bans)));
+  for (let at = 0; at < 10; at++) decisions.push(...(await decideCosts(limiter, key, [1], bans)));
   expect(decisions.map(({ kind, trial }) => `${kind} ${trial}`)).toEqual([
     ...Array(2).fill('admitted admitted'),
     ...Array(2).fill('refused admitted'),
@@ -111,10 +111,10 @@ it('a trial that is larger than the plan admits what the plan refuses, also duri
 it('a trial that begins in the middle of a window begins with the used units, strikes and bans', async () => {
   const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
   const before = keyWith(limitsOf({ perHour: 5 }));
-  await decideAll(limiter, before, [1, 1, 1], farAway);
+  await decideCosts(limiter, before, [1, 1, 1], farAway);
   const tried = { ...before, trial: limitsOf({ perHour: 4 }) };
   const trialsOf = async (key: Key, requests: number) =>
-    (await decideAll(limiter, key, Array(requests).fill(1), farAway)).map(({ trial }) => trial);
+    (await decideCosts(limiter, key, Array(requests).fill(1), farAway)).map(({ trial }) => trial);
   expect(await trialsOf(tried, 2)).toEqual(['admitted', 'hour']);
   // The trial has another limit now, and the same counts.
   expect(await trialsOf({ ...before, trial: limitsOf({ perHour: 5 }) }, 2)).toEqual(['admitted', 'hour']);
@@ -125,7 +125,7 @@ it('a trial charges requests of one turn that the plan decides with the cost 0, 
   const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
   const key = keyWith(limitsOf({ perHour: 3 }), limitsOf({ perHour: 10 }));
   const told = async (...costs: number[]) =>
-    (await decideAll(limiter, key, costs, farAway)).map(({ units, trial }) => `${units} ${trial}`);
+    (await decideCosts(limiter, key, costs, farAway)).map(({ units, trial }) => `${units} ${trial}`);
   expect(await told(0, 5, 0, 5)).toEqual(Array(4).fill('0 admitted'));
   expect(await told(5, 0, 1)).toEqual(['0 hour', '0 admitted', '1 hour']);
   await limiter.close();
@@ -137,7 +137,7 @@ it('a trial charges a request once whose cost only a grant admits', async () => 
   await limiter.grant(key.id, { limits: limitsOf({ perHour: 20 }), untilMs: Date.now() + 600_000 });
   const told: string[] = [];
   for (const cost of [5, 5, 5, 2])
-    for (const { units, trial } of await decideAll(limiter, key, [cost], farAway))
+    for (const { units, trial } of await decideCosts(limiter, key, [cost], farAway))
       told.push(`${units} ${trial}`);
   expect(told).toEqual(['5 admitted', '5 admitted', '5 day', '2 admitted']);
   await limiter.close();
@@ -148,7 +148,7 @@ it('a process that has reached the concurrency limit of a key knows whether the 
   const key = { ...keyWith(limitsOf({ perHour: 9 }), limitsOf({ perHour: 1 })), concurrent: 2 };
   const bans = { ...farAway, after: 1 };
   const told = async () =>
-    (await decideAll(limiter, key, [1], bans)).map(({ kind, trial }) => `${kind} ${trial}`);
+    (await decideCosts(limiter, key, [1], bans)).map(({ kind, trial }) => `${kind} ${trial}`);
   expect([await told(), await told(), await told()].flat()).toEqual([
     ...['admitted admitted', 'admitted banned', 'crowded banned'],
   ]);
@@ -160,7 +160,7 @@ it('units that are given back count for the trial too, but never below zero', as
   const key = keyWith(limitsOf({ perDay: 20 }), limitsOf({ perDay: 3 }));
   const trialsOf = async (requests: number) => {
     const decisions: Decision[] = [];
-    for (let at = 0; at < requests; at++) decisions.push(...(await decideAll(limiter, key, [1], farAway)));
+    for (let at = 0; at < requests; at++) decisions.push(...(await decideCosts(limiter, key, [1], farAway)));
     return decisions.map(({ trial }) => trial);
   };
   expect(await trialsOf(9)).toEqual([...Array(3).fill('admitted'), ...Array(6).fill('day')]);
@@ -175,7 +175,7 @@ it('the counts of a key are kept while the trial counts a refusal of the key', a
   const [{ limiter, prefix }] = await openLimiters(1, { url: redisUrl() });
   const key = keyWith(limitsOf({ perSecond: 9 }), limitsOf({ perSecond: 2 }));
   const bans = { ...farAway, withinMs: 36_000_000 };
-  expect((await decideAll(limiter, key, [1, 1, 1], bans)).map(({ trial }) => trial).at(-1)).toBe('second');
+  expect((await decideCosts(limiter, key, [1, 1, 1], bans)).map(({ trial }) => trial).at(-1)).toBe('second');
   const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
   const leftMs = await redis.commands.pttl(redisKeys.quota.name(prefix, key.id));
   expect(leftMs).toBeGreaterThan(bans.withinMs - 600_000);
@@ -190,7 +190,7 @@ it('a key of the directory with a trial and a concurrency limit is stale when it
   const changed = (at: number) => redis.commands.hset(redisKeys.quota.name(prefix, key.id), 'changedMs', at);
   await changed(5);
   const told = async (...costs: number[]) => {
-    const decisions = await decideAll(limiter, key, costs, farAway);
+    const decisions = await decideCosts(limiter, key, costs, farAway);
     return decisions.map(({ kind, trial }) => `${kind} ${trial}`);
   };
   const first = ['admitted admitted', 'admitted day', 'admitted admitted', 'crowded concurrent'];
@@ -210,7 +210,7 @@ it('a plan without a trial sends what it sent before there were trials', async (
   const monitor = await monitorRedis(Number(new URL(server.url).port), (command) => commands.push(command));
   const [{ limiter, windowsMs }] = await openLimiters(1, { url: server.url });
   const key = keyWith(limitsOf({ perMinute: 5, perDay: 9 }));
-  await decideAll(limiter, key, [1, 1], { after: 7, withinMs: 60_000, forMs: 61_000, maxMs: 62_000 });
+  await decideCosts(limiter, key, [1, 1], { after: 7, withinMs: 60_000, forMs: 61_000, maxMs: 62_000 });
   const ownOf = (name: string) =>
     commands.find((command) => command[0]?.toUpperCase() === name && command.join(' ').includes(key.id));
   await until('the script has written the counts', () => ownOf('HSET') !== undefined);
@@ -245,17 +245,13 @@ it('a plan without a trial sends what it sent before there were trials', async (
 
 const farAway: BanPolicy = { after: 1_000_000, withinMs: 600_000, forMs: 600_000, maxMs: 6_000_000 };
 
-function keyWith(limits: Limits, trial?: Limits): Key {
-  return { id: freshPrefix(), plan: 'free', limits, trial, disabled: false };
-}
-
 /** Opens two fleets on one Redis. The keys of the fleets differ, so their counts differ too. */
 async function openFleets(count: number, place: RedisPlace, bounds: Partial<Bounds>) {
   const all = await openLimiters(2 * count, place, bounds);
   const limiters = all.map(({ limiter }) => limiter);
   return {
-    tried: limiters.slice(0, count),
-    second: limiters.slice(count),
+    tried: (process: number) => limiters[process % count] as Limiter,
+    second: (process: number) => limiters[count + (process % count)] as Limiter,
     close: () => Promise.all(limiters.map((limiter) => limiter.close())),
   };
 }
@@ -277,33 +273,16 @@ async function openLimiters(count: number, place: RedisPlace, bounds: Partial<Bo
   return limiters as [(typeof limiters)[number], ...typeof limiters];
 }
 
-/** Decides requests in one turn of the event loop, as the gateway decides them. */
-async function decideAll(limiter: Limiter | undefined, key: Key, costs: readonly number[], bans: BanPolicy) {
-  if (limiter === undefined) throw new Error('no limiter');
-  const decisions = await Promise.all(costs.map((units) => decideUnits(key, units, { bans }, limiter)));
-  return decisions.flatMap((decision) => (decision.kind === 'stale' ? [] : [decision]));
-}
-
-/** The outcome of a request, as the response names it. */
-function told(decision: Decision, cost: number): string {
-  const { kind, rateLimit, units } = decision;
-  if (kind === 'refused') return rateLimit.inForce.name;
-  // The gateway refuses a request with 403 that costs more than a limit. The message names the smallest limit.
-  if (kind === 'admitted' && units < cost)
-    return rateLimit.windows.reduce((one, other) => (other.limit < one.limit ? other : one)).name;
-  return kind;
-}
-
 async function changeBoth(
   verb: 'lift' | 'reset' | 'grant',
   limits: Limits,
   bans: BanPolicy,
-  fleets: readonly (readonly [Limiter | undefined, Key])[],
+  fleets: readonly (readonly [Limiter, Key])[],
 ): Promise<void> {
   const untilMs = Date.now() + 600_000;
   for (const [limiter, { id }] of fleets) {
-    if (verb === 'lift') await limiter?.liftBan(id, bans);
-    else if (verb === 'reset') await limiter?.reset(id, bans);
-    else await limiter?.grant(id, { limits, untilMs });
+    if (verb === 'lift') await limiter.liftBan(id, bans);
+    else if (verb === 'reset') await limiter.reset(id, bans);
+    else await limiter.grant(id, { limits, untilMs });
   }
 }

@@ -41,67 +41,58 @@ const step = fc.record({
   slots: fc.option(fc.integer({ min: -2, max: 12 }), { nil: undefined, freq: 2 }),
 });
 
+/** The limits of a plan and of its trial, the ban policy, and at most `maxLength` steps. */
+const sequencesOf = (maxLength: number) =>
+  [arbitrary.limits, arbitrary.limits, arbitrary.bans, fc.array(step, { maxLength })] as const;
+
 it('a trial decides as a plan with its limits, and does not change the decisions of its own plan', () => {
   fc.assert(
-    fc.property(
-      arbitrary.limits,
-      arbitrary.limits,
-      arbitrary.bans,
-      fc.array(step, { maxLength: 40 }),
-      (limits, trial, bans, sequence) => {
-        const tried = oneKey(limits, bans, trial);
-        const untried = oneKey(limits, bans);
-        const second = oneKey(trial, bans);
-        let nowMs = 1_000_000;
-        for (const { pauseMs, verb, runs, grant } of sequence) {
-          nowMs += pauseMs;
-          const given = { limits: grant.limits, fromMs: nowMs + grant.afterMs, untilMs: nowMs + grant.forMs };
-          const all = [tried, untried, second];
-          if (verb === 'lift') for (const key of all) key.change((state) => liftBan(state, nowMs));
-          else if (verb === 'reset') for (const key of all) key.change((state) => resetQuota(state, nowMs));
-          else if (verb === 'grant')
-            for (const key of all) key.change((state) => setGrant(state, nowMs, given));
-          else {
-            const ofTrial = tried.decide(runs, nowMs);
-            expect(ofTrial.map(({ trial: _, ...decision }) => decision)).toEqual(untried.decide(runs, nowMs));
-            expect(ofTrial.map((decision) => decision.trial)).toEqual(second.decideAsGateway(runs, nowMs));
-          }
+    fc.property(...sequencesOf(40), (limits, trial, bans, sequence) => {
+      const tried = oneKey(limits, bans, trial);
+      const untried = oneKey(limits, bans);
+      const second = oneKey(trial, bans);
+      let nowMs = 1_000_000;
+      for (const { pauseMs, verb, runs, grant } of sequence) {
+        nowMs += pauseMs;
+        const given = { limits: grant.limits, fromMs: nowMs + grant.afterMs, untilMs: nowMs + grant.forMs };
+        const all = [tried, untried, second];
+        if (verb === 'lift') for (const key of all) key.change((state) => liftBan(state, nowMs));
+        else if (verb === 'reset') for (const key of all) key.change((state) => resetQuota(state, nowMs));
+        else if (verb === 'grant')
+          for (const key of all) key.change((state) => setGrant(state, nowMs, given));
+        else {
+          const ofTrial = tried.decide(runs, nowMs);
+          expect(ofTrial.map(({ trial: _, ...decision }) => decision)).toEqual(untried.decide(runs, nowMs));
+          expect(ofTrial.map((decision) => decision.trial)).toEqual(second.decideAsGateway(runs, nowMs));
         }
-      },
-    ),
+      }
+    }),
     { numRuns: 500 },
   );
 });
 
 it('a trial decides n requests of any costs at once as it decides them one by one, also at the concurrency limit', () => {
   fc.assert(
-    fc.property(
-      arbitrary.limits,
-      arbitrary.limits,
-      arbitrary.bans,
-      fc.array(step, { maxLength: 30 }),
-      (limits, trial, bans, sequence) => {
-        const together = oneKey(limits, bans, trial);
-        const oneByOne = oneKey(limits, bans, trial);
-        let nowMs = 1_000_000;
-        for (const { pauseMs, runs, slots } of sequence) {
-          nowMs += pauseMs;
-          const batch = together.decide(runs, nowMs, slots);
-          let left = slots;
-          const singles = [runs, ...(runs.later ?? [])].flatMap(({ requests, units, trialUnits }) =>
-            Array.from({ length: requests }, () => {
-              const [single] = oneByOne.decide({ requests: 1, units, trialUnits }, nowMs, left);
-              if (single?.kind === 'admitted' && left !== undefined) left -= 1;
-              return single;
-            }),
-          );
-          const trialsOf = (decisions: readonly (Decision | undefined)[]) =>
-            decisions.map((one) => one?.trial);
-          if (!isDeepStrictEqual(trialsOf(batch), trialsOf(singles)))
-            expect(trialsOf(batch)).toEqual(trialsOf(singles));
-        }
-      },
-    ),
+    fc.property(...sequencesOf(30), (limits, trial, bans, sequence) => {
+      const together = oneKey(limits, bans, trial);
+      const oneByOne = oneKey(limits, bans, trial);
+      let nowMs = 1_000_000;
+      for (const { pauseMs, runs, slots } of sequence) {
+        nowMs += pauseMs;
+        const batch = together.decide(runs, nowMs, slots);
+        let left = slots;
+        const singles = [runs, ...(runs.later ?? [])].flatMap(({ requests, units, trialUnits }) =>
+          Array.from({ length: requests }, () => {
+            const [single] = oneByOne.decide({ requests: 1, units, trialUnits }, nowMs, left);
+            if (single?.kind === 'admitted' && left !== undefined) left -= 1;
+            return single;
+          }),
+        );
+        const trialsOf = (decisions: readonly (Decision | undefined)[]) => decisions.map((one) => one?.trial);
+        if (!isDeepStrictEqual(trialsOf(batch), trialsOf(singles)))
+          expect(trialsOf(batch)).toEqual(trialsOf(singles));
+      }
+    }),
     { numRuns: 500 },
   );
 });
@@ -183,8 +174,8 @@ function oneKey(limits: Limits, bans: BanPolicy, trial?: Limits) {
   let state: Readonly<QuotaState> = emptyQuotaState;
   return {
     /**
-     * Decides requests with their cost in the trial one after the other, like a gateway. A request that costs more than a limit is decided with the cost 0, and then gets
-     * 403. Returns what the responses name.
+     * Decides requests with their cost in the trial one after the other, like a gateway. A request that costs more than a limit is decided
+     * with the cost 0, and then gets 403. Returns what the responses name.
      */
     decideAsGateway(asked: Asked, nowMs: number): readonly string[] {
       return [asked, ...(asked.later ?? [])].flatMap(
