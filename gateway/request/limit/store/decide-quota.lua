@@ -34,8 +34,9 @@ KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The has
 
   `trial`: how the counts of the trial differ from the counts of the plan, packed with `struct`. The field begins with the set of the
   windows as bits: 1 is the second, 2 is the minute, and so on. For each window, its number and the difference of the charged units
-  follow. The field ends with strikes, strikesFromMs, bannedUntilMs and banLevel of the trial. A key whose counts are equal has no such field. The
-  difference of an ended window has no effect. If the windows of the plan or of the trial have changed, the field has no effect.
+  follow. The field ends with strikes, strikesFromMs, bannedUntilMs and banLevel of the trial. A key whose counts are equal has no such
+  field. The difference of an ended window has no effect. If the windows of the plan or of the trial have changed, the field has no
+  effect.
 
 ARGV  the arguments of the keys, one key after the other. Each key has these arguments:
 

@@ -405,8 +405,8 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
 }
 
 /**
- * Lifts the ban and resets the ban level, also in the trial. Requests are admitted again if the windows have room. The new generation makes the store ignore
- * older strikes and bans, even if processes send them later.
+ * Lifts the ban and resets the ban level, also in the trial. Requests are admitted again if the windows have room. The new generation makes
+ * the store ignore older strikes and bans, even if processes send them later.
  */
 export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState {
   const liftedMs = Math.max(nowMs, before.liftedMs + 1);
