@@ -1,4 +1,4 @@
-import type { PlanWindow } from './model.ts';
+import { type PlanWindow, planWindows } from './model.ts';
 
 /** The length of each window, ms. `calendarMonth` stands for the month, which has no fixed length. */
 export type WindowsMs = Readonly<Record<PlanWindow, number>>;
@@ -25,3 +25,18 @@ export function windowIndex(lengthMs: number, nowMs: number): number {
 export function windowStartMs(lengthMs: number, index: number): number {
   return lengthMs === calendarMonth ? Date.UTC(1970, index) : index * lengthMs;
 }
+
+/**
+ * The counts of each window. `minute` is the number of the current minute (`windowIndex`). `minuteUsed` is the number of units that were
+ * charged in this minute.
+ */
+export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
+
+/** For each window, the name of the member that contains its charged units. */
+export const usedIn = Object.fromEntries(planWindows.map((window) => [window, `${window}Used`])) as {
+  readonly [Window in PlanWindow]: `${Window}Used`;
+};
+
+export const noCounts = Object.freeze(
+  Object.fromEntries(planWindows.flatMap((window) => [window, usedIn[window]]).map((name) => [name, 0])),
+) as Readonly<WindowCounts>;

@@ -3,14 +3,13 @@ import { expect } from 'vitest';
 import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import {
   emptyQuotaState,
-  noCounts,
   type QuotaCall,
   type QuotaOutcome,
   type QuotaState,
   type Unsent,
 } from '../../gateway/request/limit/store/decide-quota.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
-import { calendarMonth, type WindowsMs } from '../../gateway/shared/calendar-windows.ts';
+import { calendarMonth, noCounts, type WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import type { Grant } from '../../gateway/shared/model.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';

@@ -1,12 +1,8 @@
 import { expect } from 'vitest';
-import {
-  noCounts,
-  type QuotaCall,
-  type QuotaOutcome,
-  usedIn,
-} from '../../gateway/request/limit/store/decide-quota.ts';
+import type { QuotaCall, QuotaOutcome } from '../../gateway/request/limit/store/decide-quota.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { type ThresholdWindow, thresholdWindows } from '../../gateway/request/limit/store/thresholds.ts';
+import { noCounts, usedIn } from '../../gateway/shared/calendar-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { callOf, decide, freshLengths, type Subject } from './quota-store-guarantees.ts';
 

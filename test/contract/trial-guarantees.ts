@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
-import {
-  noCounts,
-  type QuotaCall,
-  type QuotaOutcome,
-  type TrialDecided,
+import type {
+  QuotaCall,
+  QuotaOutcome,
+  TrialDecided,
 } from '../../gateway/request/limit/store/decide-quota.ts';
 import { alignLimits } from '../../gateway/request/limit/store/trial-counts.ts';
+import { noCounts } from '../../gateway/shared/calendar-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { callOf, decide, freshLengths, type Subject } from './quota-store-guarantees.ts';
 

@@ -1,3 +1,4 @@
+import { noCounts, usedIn, type WindowCounts } from '../../shared/calendar-windows.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import {
@@ -6,7 +7,6 @@ import {
   chargedUnits,
   decideQuota,
   emptyQuotaState,
-  noCounts,
   openWindows,
   type QuotaCall,
   type QuotaOutcome,
@@ -15,8 +15,6 @@ import {
   roomIn,
   trialRuns,
   type Unsent,
-  usedIn,
-  type WindowCounts,
 } from './store/decide-quota.ts';
 import { tellAll } from './store/thresholds.ts';
 import { alignLimits, differencesOf, type TriedLimits, trialStateOf } from './store/trial-counts.ts';

@@ -1,6 +1,6 @@
-import { type WindowsMs, windowStartMs } from '../../shared/calendar-windows.ts';
+import { usedIn, type WindowsMs, windowStartMs } from '../../shared/calendar-windows.ts';
 import type { Limits, RateLimitState, Window } from '../../shared/model.ts';
-import { limitsAt, type QuotaState, unendedGrant, usedIn } from './store/decide-quota.ts';
+import { limitsAt, type QuotaState, unendedGrant } from './store/decide-quota.ts';
 
 interface Terms {
   /** The key's own limits. The `QuotaState` contains the limits of a grant. */

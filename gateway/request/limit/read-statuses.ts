@@ -1,7 +1,7 @@
-import type { WindowsMs } from '../../shared/calendar-windows.ts';
+import { usedIn, type WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
-import { emptyQuotaState, openWindows, type QuotaState, toldGrant, usedIn } from './store/decide-quota.ts';
+import { emptyQuotaState, openWindows, type QuotaState, toldGrant } from './store/decide-quota.ts';
 import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 
 export interface KeysRead {

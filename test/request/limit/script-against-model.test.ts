@@ -6,7 +6,6 @@ import {
   emptyQuotaState,
   expiresMs,
   liftBan,
-  noCounts,
   openWindows,
   type QuotaOutcome,
   type QuotaState,
@@ -14,7 +13,6 @@ import {
   setGrant,
   type Unsent,
   unendedGrant,
-  usedIn,
 } from '../../../gateway/request/limit/store/decide-quota.ts';
 import { freeSlots, type Lease, renewLease } from '../../../gateway/request/limit/store/leases.ts';
 import type { QuotaReply, QuotaStore } from '../../../gateway/request/limit/store/quota-store.ts';
@@ -25,7 +23,7 @@ import {
   type ToldMark,
   thresholdWindows,
 } from '../../../gateway/request/limit/store/thresholds.ts';
-import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
+import { noCounts, usedIn, type WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { type BanPolicy, type Grant, type Limits, planWindows } from '../../../gateway/shared/model.ts';
 import { type RedisSubject, redisSubject } from '../../contract/redis-subject.ts';
 import { freshPrefix } from '../../support/redis.ts';

@@ -1,11 +1,12 @@
-import { type WindowsMs, windowIndex, windowStartMs } from '../../../shared/calendar-windows.ts';
 import {
-  type BanPolicy,
-  type Grant,
-  type Limits,
-  type PlanWindow,
-  planWindows,
-} from '../../../shared/model.ts';
+  noCounts,
+  usedIn,
+  type WindowCounts,
+  type WindowsMs,
+  windowIndex,
+  windowStartMs,
+} from '../../../shared/calendar-windows.ts';
+import { type BanPolicy, type Grant, type Limits, planWindows } from '../../../shared/model.ts';
 import type { Concurrency } from './leases.ts';
 import { type Reached, type Told, untoldThresholds } from './thresholds.ts';
 import { differencesOf, type TrialCounts, trialStateOf } from './trial-counts.ts';
@@ -173,12 +174,6 @@ function decideRun(
   return { admitted, refused, banned: rest - refused, ...limited };
 }
 
-/**
- * The counts of each window. `minute` is the number of the current minute (`windowIndex`). `minuteUsed` is the number of units that were
- * charged in this minute.
- */
-export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
-
 /** The store's state of one key. The members are the fields of the key's Redis hash. Timestamps are epoch ms on the store's clock. */
 export interface QuotaState extends WindowCounts {
   /** The number of refusals that count towards the next ban. `strikesFromMs` is the time of the first of these refusals. */
@@ -274,15 +269,6 @@ export interface TrialDecided extends Pick<QuotaOutcome, 'admitted' | 'refused' 
   /** The counts of the trial after all requests of the call. */
   readonly state: Readonly<QuotaState>;
 }
-
-/** For each window, the name of the member that contains its charged units. */
-export const usedIn = Object.fromEntries(planWindows.map((window) => [window, `${window}Used`])) as {
-  readonly [Window in PlanWindow]: `${Window}Used`;
-};
-
-export const noCounts = Object.freeze(
-  Object.fromEntries(planWindows.flatMap((window) => [window, usedIn[window]]).map((name) => [name, 0])),
-) as Readonly<WindowCounts>;
 
 export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
   ...noCounts,

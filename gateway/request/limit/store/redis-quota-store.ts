@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { ReplyError, type Result } from 'ioredis';
 import { clockOfNode, type RedisConnection } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
-import type { WindowsMs } from '../../../shared/calendar-windows.ts';
+import { usedIn, type WindowsMs } from '../../../shared/calendar-windows.ts';
 import {
   type BanPolicy,
   type Grant,
@@ -22,7 +22,6 @@ import {
   reachedIn,
   type TrialDecided,
   type Unsent,
-  usedIn,
 } from './decide-quota.ts';
 import type { Concurrency } from './leases.ts';
 import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure, ToldConfirmed } from './quota-store.ts';

@@ -1,6 +1,5 @@
-import { type Limits, type PlanWindow, planWindows } from '../../../shared/model.ts';
-
-type Counts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
+import { noCounts, usedIn, type WindowCounts } from '../../../shared/calendar-windows.ts';
+import { type Limits, planWindows } from '../../../shared/model.ts';
 
 interface BanCounts {
   strikes: number;
@@ -10,13 +9,13 @@ interface BanCounts {
 }
 
 /** The counts of a plan, and how the counts of its trial differ (`QuotaState`). */
-type Tried = Counts & BanCounts & { trial?: TrialCounts | undefined };
+type Tried = WindowCounts & BanCounts & { trial?: TrialCounts | undefined };
 
 /**
  * The counts of a trial, as differences from the counts of the plan. A request that is decided without the trial, for example by a process
  * with an older configuration, therefore counts in the trial as it counts in the plan.
  */
-export interface TrialCounts extends Readonly<Counts & BanCounts> {
+export interface TrialCounts extends Readonly<WindowCounts & BanCounts> {
   /** The windows of the plan and of the trial, as bits (`windowBits`). Counts of other windows are ignored, so the trial begins again. */
   readonly windows: number;
 }
@@ -64,7 +63,7 @@ export function trialStateOf<State extends Tried>(state: State, limits: Limits):
   ofTrial.banLevel = trial.banLevel;
   for (const { window } of limits) {
     if (trial[window] !== state[window]) continue;
-    const used = `${window}Used` as const;
+    const used = usedIn[window];
     ofTrial[used] = Math.max(0, state[used] + trial[used]);
   }
   return ofTrial;
@@ -78,7 +77,7 @@ export function differencesOf(
 ): TrialCounts | undefined {
   const { strikes, strikesFromMs, bannedUntilMs, banLevel } = ofTrial;
   const counts = {
-    ...noDifferences,
+    ...noCounts,
     windows: windowBits(limits),
     strikes,
     strikesFromMs,
@@ -91,7 +90,7 @@ export function differencesOf(
     bannedUntilMs !== state.bannedUntilMs ||
     banLevel !== state.banLevel;
   for (const { window } of limits) {
-    const used = `${window}Used` as const;
+    const used = usedIn[window];
     counts[window] = state[window];
     counts[used] = ofTrial[used] - state[used];
     if (counts[used] !== 0) differs = true;
@@ -99,24 +98,17 @@ export function differencesOf(
   return differs ? counts : undefined;
 }
 
-const noDifferences = Object.fromEntries(
-  planWindows.flatMap((window) => [
-    [window, 0],
-    [`${window}Used`, 0],
-  ]),
-) as Readonly<Counts>;
-
 /** Parses the field `trial` of a key's hash (`decide-quota.lua`). Returns undefined for an unknown form. */
 export function unpackTrial(packed: Buffer): TrialCounts | undefined {
   const bits = packed.at(0) ?? 0;
   const windows = planWindows.filter((_, index) => bits & (1 << index));
   if (packed.length !== 1 + 13 * windows.length + 18) return undefined;
-  const counts = { ...noDifferences };
+  const counts = { ...noCounts };
   let at = 1;
   for (const window of windows) {
     counts[window] = packed.readUIntLE(at, 6);
     // JavaScript reads at most 6 octets as one number.
-    counts[`${window}Used`] = packed.readInt32LE(at + 9) * 2 ** 24 + packed.readUIntLE(at + 6, 3);
+    counts[usedIn[window]] = packed.readInt32LE(at + 9) * 2 ** 24 + packed.readUIntLE(at + 6, 3);
     at += 13;
   }
   return {

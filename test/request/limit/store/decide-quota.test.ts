@@ -13,8 +13,8 @@ import {
   expiresMs,
   type QuotaOutcome,
   type QuotaState,
-  usedIn,
 } from '../../../../gateway/request/limit/store/decide-quota.ts';
+import { usedIn } from '../../../../gateway/shared/calendar-windows.ts';
 import { limitsOf } from '../../../support/limits-of.ts';
 import * as arbitrary from '../quota-arbitraries.ts';
 
