@@ -1,4 +1,5 @@
 import { addressGroup } from '../../shared/addresses/address-group.ts';
+import { hashOf } from '../../shared/structures/place-table.ts';
 
 /** The size of the bitmap for estimating the number of distinct addresses. The addresses themselves are not stored. */
 export const addressBits = 2_048;
@@ -8,12 +9,7 @@ export const addressBits = 2_048;
  * position is the FNV-1a hash, folded to eleven bits.
  */
 export function addressBit(address: string): number {
-  const group = addressGroup(address);
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < group.length; i++) {
-    hash ^= group.charCodeAt(i);
-    hash = Math.imul(hash, 0x01000193);
-  }
+  const hash = hashOf(addressGroup(address));
   // The folded hash spreads addresses more evenly than the low bits of FNV-1a.
   return ((hash ^ (hash >>> 11) ^ (hash >>> 22)) >>> 0) % addressBits;
 }
