@@ -11,7 +11,7 @@ import { behindView } from '../../operations/flush-route.ts';
 import { keptPeriod } from '../../operations/kept-period.ts';
 import type { KeySources } from '../key-sources.ts';
 import {
-  addFigures,
+  addParts,
   type MakegoodBody,
   type MakegoodCursor,
   type MakegoodShown,
@@ -76,7 +76,7 @@ export function makegoodRoute(
         runs.note(run.name, noted, part.last === undefined || part.isAway);
       }
       if (part.isAway) return storeUnavailable();
-      const figures = addFigures(position.figures, part.figures, bounds.makegoodKeysNamedMax);
+      const figures = addParts(position.figures, part.figures, bounds.makegoodKeysNamedMax);
       return jsonResponse({
         ...asked,
         ...(isDryRun && { dryRun: true }),

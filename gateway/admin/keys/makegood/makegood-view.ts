@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { date } from '../../../keys/key-schema.ts';
 import { fields, flag, text } from '../../../shared/schema/schema-parts.ts';
+import { addFigures } from '../../../shared/structures/add-figures.ts';
 import { count, instant, list } from '../../api/response-parts.ts';
 import { behindShown } from '../../operations/flush-route.ts';
 
@@ -39,7 +40,7 @@ export const creditShown = z.object({
 });
 
 /** The figures of a run so far. */
-export const makegoodFigures = z.object({
+const makegoodFigures = z.object({
   examinedKeys: count.describe('The keys whose records were read.'),
   keys: count.describe('The keys with failed units in the period.'),
   failedUnits: count.describe(
@@ -88,19 +89,12 @@ export const noFigures: MakegoodFigures = {
 };
 
 /** Adds the figures of two parts of a run. @param namedMax the maximum number of ids in `unread` */
-export function addFigures(one: MakegoodFigures, other: MakegoodFigures, namedMax: number): MakegoodFigures {
-  return {
-    examinedKeys: one.examinedKeys + other.examinedKeys,
-    keys: one.keys + other.keys,
-    failedUnits: one.failedUnits + other.failedUnits,
-    creditedKeys: one.creditedKeys + other.creditedKeys,
-    givenBack: {
-      day: one.givenBack.day + other.givenBack.day,
-      month: one.givenBack.month + other.givenBack.month,
-    },
-    unreadKeys: one.unreadKeys + other.unreadKeys,
-    unread: [...one.unread, ...other.unread].slice(0, namedMax),
-  };
+export function addParts(
+  { unread, ...one }: MakegoodFigures,
+  { unread: more, ...other }: MakegoodFigures,
+  namedMax: number,
+): MakegoodFigures {
+  return { ...addFigures(one, other), unread: [...unread, ...more].slice(0, namedMax) };
 }
 
 const cursor = z.object({ run: z.string().regex(/^[\w-]{8}$/), after: z.string(), figures: makegoodFigures });

@@ -1,6 +1,6 @@
 import type { ChangedMembers, KeyChange } from '../../../fleet/changes.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { addFigures, type MakegoodFigures } from './makegood-view.ts';
+import { addParts, type MakegoodFigures } from './makegood-view.ts';
 
 export type RecordedRuns = ReturnType<typeof createRecordedRuns>;
 
@@ -48,7 +48,7 @@ export function createRecordedRuns({
     ): void {
       const before = open.get(run);
       clearTimeout(before?.timer);
-      const sum = before ? addFigures(before.figures, figures, bounds.makegoodKeysNamedMax) : figures;
+      const sum = before ? addParts(before.figures, figures, bounds.makegoodKeysNamedMax) : figures;
       const timer = setTimeout(() => end(run), bounds.makegoodIdleMs).unref();
       open.set(run, { by, asked, figures: sum, timer });
       if (isLast) end(run);

@@ -6,7 +6,7 @@ import { type FailedHour, unitsIn } from '../../../usage/read/failed-units.ts';
 import type { UsageReader } from '../../../usage/read/usage-reader.ts';
 import { pageOfIds } from '../find-keys.ts';
 import type { KeySources } from '../key-sources.ts';
-import { addFigures, type MakegoodFigures, noFigures } from './makegood-view.ts';
+import { addParts, type MakegoodFigures, noFigures } from './makegood-view.ts';
 
 export interface PartSources {
   readonly keys: Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
@@ -55,7 +55,7 @@ export async function runPart(
     const found = await reader.failedUnits(ids, period, { known, only });
     if (found === undefined) return { figures, last, isAway: true };
     const credited = await Promise.all(ids.map((id, index) => creditKey(id, found[index])));
-    figures = addFigures(figures, sumOf(credited), namedMax);
+    figures = addParts(figures, sumOf(credited), namedMax);
     if (page.next === undefined) return { figures, isAway: false };
     last = page.next;
     await sleep(bounds.makegoodPauseMs);
@@ -103,6 +103,6 @@ export async function runPart(
   }
 
   function sumOf(all: readonly MakegoodFigures[]): MakegoodFigures {
-    return all.reduce((sum, one) => addFigures(sum, one, namedMax), noFigures);
+    return all.reduce((sum, one) => addParts(sum, one, namedMax), noFigures);
   }
 }
