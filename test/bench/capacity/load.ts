@@ -87,7 +87,7 @@ const flushSeconds = seconds(defaultBounds.usageFlushIntervalMs);
 const heldSeconds = flushSeconds * defaultBounds.usageIdleRoundsMax;
 const notedSeconds = seconds(defaultBounds.usageActiveNotedMs);
 /** The number of entries that a process adds to the index of active keys in a second, at most. */
-export const activeEntriesMax = defaultBounds.usageActiveKeysMax / notedSeconds;
+const activeEntriesMax = defaultBounds.usageActiveKeysMax / notedSeconds;
 /** The time after which a process reads a cached key again, although the key has not changed. */
 const generationSeconds = seconds(defaultBounds.directoryGenerationKeptMs);
 const refusalSeconds = seconds(defaultBounds.refusalRememberedMs);
@@ -233,7 +233,7 @@ function batchesOf(
  *
  * @param roundsMax the number of rounds after which a quiet key is sent, which may have a fraction
  */
-export function batchesOfKey(rate: number, roundsMax: number): number {
+function batchesOfKey(rate: number, roundsMax: number): number {
   const isAny = shareSeenWithin(flushSeconds, rate);
   if (isAny === 0) return 0;
   const roundsWithout = (1 - isAny) / isAny;
@@ -250,7 +250,7 @@ export function batchesOfKey(rate: number, roundsMax: number): number {
  * The number of calls per second that add the batches of one process. In each turn, a process sends the keys of one slice, which are on
  * neighbouring slots, and a call has at most `usageRecordsPerCallMax` batches of one server.
  */
-export function batchCallsOf(batches: number, shards: number): number {
+function batchCallsOf(batches: number, shards: number): number {
   const { usageSlicesPerFlush: slices, usageRecordsPerCallMax: together } = defaultBounds;
   const turns = slices / flushSeconds;
   const servers = 1 + (shards - 1) / slices;

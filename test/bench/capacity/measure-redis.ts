@@ -277,7 +277,7 @@ async function measurePresence({ connections, counts }: Opened, seconds: number)
 }
 
 /** Measures calls that share four results of health checks while no target fails, and calls that count processes for 200 targets. */
-export async function measureHealth(at: Opened, seconds: number) {
+async function measureHealth(at: Opened, seconds: number) {
   const { connections, counts } = at;
   for (const records of connections) createFleetHealth({ records, processId: '', bounds });
   const ids = Array.from({ length: 200 }, (_, target) => `digest-of-16-${target}`);

@@ -33,7 +33,7 @@ export interface GivenBack {
 }
 
 /** The windows in which failed units are given back. Shorter windows have usually ended before an operator gives units back. */
-export const creditWindows = ['day', 'month'] as const;
+const creditWindows = ['day', 'month'] as const;
 
 export type CreditWindow = (typeof creditWindows)[number];
 
