@@ -89,7 +89,7 @@ export function createPresence({
     });
   }
 
-  /** Makes the processes of this gateway send their counts, unless all of them have sent their counts since this flush. */
+  /** Makes the processes of this gateway send their counts, unless all these processes have sent their counts since this flush. */
   function flushOwn(flush: number): void {
     if (own().some(({ flushed = 0 }) => flushed < flush)) sendCounts(flush);
   }

@@ -77,8 +77,8 @@ export function changesLines({ changes, isComplete }: ChangesShown, screen: Scre
   if (changes.length === 0) return withNotice(isComplete, ['No change is on record.']);
   const rows = changes.map(({ at, action, by, files, text, inForce, before, after, error }) => {
     // The text of a reverted or retried plan states the limits.
-    const isTold = typeof before === 'string' || action.startsWith('plan.');
-    const members = isTold ? '' : membersText(before, after);
+    const isInText = typeof before === 'string' || action.startsWith('plan.');
+    const members = isInText ? '' : membersText(before, after);
     const { processes = 0, of = 0 } = inForce ?? {};
     const where = inForce && `In force on ${figure(processes)} of ${counted(of, 'process', 'processes')}.`;
     return {

@@ -435,9 +435,9 @@ export function createUsageRecorder({
     if (stale.length === 0) return;
     isNoting = true;
     mayNote.keys -= stale.length;
-    const told = stale.map(({ counted: { keyId, lastSeenMs } }) => ({ keyId, lastSeenMs }));
-    if (await store.noteActive(told)) {
-      for (const [index, source] of stale.entries()) source.notedMs = told[index]?.lastSeenMs ?? 0;
+    const noted = stale.map(({ counted: { keyId, lastSeenMs } }) => ({ keyId, lastSeenMs }));
+    if (await store.noteActive(noted)) {
+      for (const [index, source] of stale.entries()) source.notedMs = noted[index]?.lastSeenMs ?? 0;
     }
     isNoting = false;
   }
