@@ -96,13 +96,8 @@ function decideTrial(
     const decided = decideRun(state, run, { limits, bans }, nowMs, Number.POSITIVE_INFINITY);
     return state.bannedUntilMs > nowMs ? { ...decided, banned: decided.banned + crowdedOut } : decided;
   });
-  return {
-    admitted: sumOf(runs, 'admitted'),
-    refused: sumOf(runs, 'refused'),
-    banned: sumOf(runs, 'banned'),
-    ...(asked.later !== undefined && { admittedOf: runs.map(({ admitted }) => admitted) }),
-    state,
-  };
+  const { admittedOf, ...totals } = totalsOf(runs);
+  return { ...totals, ...(asked.later !== undefined && { admittedOf }), state };
 }
 
 /**
@@ -131,13 +126,7 @@ function decideRuns(state: QuotaState, call: QuotaCall, nowMs: number, slots: nu
   for (const run of call.later) {
     runs.push(decideRun(state, run, call, nowMs, slots - sumOf(runs, 'admitted')));
   }
-  return {
-    admitted: sumOf(runs, 'admitted'),
-    refused: sumOf(runs, 'refused'),
-    banned: sumOf(runs, 'banned'),
-    ...(first.crowded !== undefined && { crowded: sumOf(runs, 'crowded') }),
-    admittedOf: runs.map(({ admitted }) => admitted),
-  };
+  return { ...totalsOf(runs), ...(first.crowded !== undefined && { crowded: sumOf(runs, 'crowded') }) };
 }
 
 /** Returns the thresholds that the counts have reached and that are not reported. */
@@ -152,6 +141,15 @@ export function reachedIn(
 
 type DecidedRuns = DecidedRun & Pick<QuotaOutcome, 'admittedOf'>;
 type DecidedRun = Pick<QuotaOutcome, 'admitted' | 'refused' | 'banned' | 'crowded'>;
+
+function totalsOf(runs: readonly DecidedRun[]) {
+  return {
+    admitted: sumOf(runs, 'admitted'),
+    refused: sumOf(runs, 'refused'),
+    banned: sumOf(runs, 'banned'),
+    admittedOf: runs.map(({ admitted }) => admitted),
+  };
+}
 
 function sumOf(runs: readonly DecidedRun[], kind: keyof DecidedRun): number {
   return runs.reduce((total, run) => total + (run[kind] ?? 0), 0);
