@@ -88,8 +88,8 @@ export function connectToCluster({
     client.on('ready', () => events.emit('ready'));
     isFirstConnection.add(client);
     client.once('close', () => isFirstConnection.delete(client));
-    // A replica may replace the server. Without new slots, commands for the keys of the server would fail until the server is back, because
-    // a command to a server that is not connected is not sent and therefore gets no redirection.
+    // A replica may replace the server. A command to a server that is not connected is not sent, and therefore gets no redirection. Without
+    // new slots, commands for the keys of the server would fail until the server is back.
     client.on('close', refresh);
     ignoreLostAsking(client);
     leaveGently(client, { graceMs: bounds.storeSilenceMaxMs, isClosing: () => isClosing });

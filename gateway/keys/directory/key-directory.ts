@@ -48,8 +48,8 @@ export function createKeyDirectory({
   const counts = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
   let changes = 0;
   /**
-   * The number of the last change that this process knows of each key, by key id. The process knows the changes that it made, and the changes
-   * that a decision has revealed. The latest change comes last.
+   * For each key id, the number of the last change of the key that this process has recorded. The process records its own changes, and the
+   * changes that a decision has shown. The latest change comes last.
    */
   const changed = new Map<string, number>();
   const lookUps = createLookUps({

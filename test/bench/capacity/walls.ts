@@ -72,7 +72,7 @@ const kinds: readonly Kind[] = [
       );
     },
     now: (plan) =>
-      `${count(plan.processes)} processes, of which the list holds ${count(defaultBounds.presenceProcessesMax)}; ${core(plan.load.redisCpu.presence)} for the list, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
+      `${count(plan.processes)} processes, and room for ${count(defaultBounds.presenceProcessesMax)} in the list; ${core(plan.load.redisCpu.presence)} for the list, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
     remedy:
       'divide the fleet into environments, each with its own prefix and Redis. In a larger fleet `/api/v1/state` and the pages omit processes, commands do not wait for the counts of these processes, and nothing else fails',
   },
