@@ -33,9 +33,9 @@ if ARGV[1] == 'grant' then
 else
   local liftedMs = math.max(nowMs, (tonumber(redis.call('HGET', KEYS[1], 'liftedMs')) or 0) + 1)
   redis.call('HSET', KEYS[1], 'strikes', 0, 'strikesFromMs', 0, 'bannedUntilMs', 0, 'banLevel', 0, 'liftedMs', liftedMs)
-  -- The last 18 octets of the field `trial` are the strikes and the ban of the trial.
+  -- The first 22 octets of the field `trial` are the strikes and the ban of the trial.
   local trial = redis.call('HGET', KEYS[1], 'trial')
-  if trial then redis.call('HSET', KEYS[1], 'trial', string.sub(trial, 1, -19) .. string.rep('\0', 18)) end
+  if trial then redis.call('HSET', KEYS[1], 'trial', string.rep('\0', 22) .. string.sub(trial, 23)) end
   if ARGV[1] == 'reset' then
     redis.call('HSET', KEYS[1], 'resetMs', liftedMs)
     redis.call('HDEL', KEYS[1], 'told', 'trial')

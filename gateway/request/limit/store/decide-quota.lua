@@ -32,11 +32,10 @@ KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The has
   window, and the highest reported percentage, for example `day 20700 80 month 680 100`. The script confirm-told.lua writes this
   field.
 
-  `trial`: how the counts of the trial differ from the counts of the plan, packed with `struct`. The field begins with the set of the
-  windows as bits: 1 is the second, 2 is the minute, and so on. For each window, its number and the difference of the charged units
-  follow. The field ends with strikes, strikesFromMs, bannedUntilMs and banLevel of the trial. A key whose counts are equal has no such
-  field. The difference of an ended window has no effect. If the windows of the plan or of the trial have changed, the field has no
-  effect.
+  `trial`: how the counts of the trial differ from the counts of the plan, packed with `struct`. The field begins with strikes,
+  strikesFromMs, bannedUntilMs and banLevel of the trial. The set of the windows as bits follows: 1 is the second, 2 is the minute, and so
+  on. For each window, its number and the difference of the charged units follow. A key whose counts are equal has no such field. The
+  difference of an ended window has no effect. If the windows of the plan or of the trial have changed, the field has no effect.
 
 ARGV  the arguments of the keys, one key after the other. Each key has these arguments:
 
@@ -109,6 +108,11 @@ local function banFrom(bannedUntilMs, banLevel)
   return nowMs + math.min(forMs * 2 ^ banLevel, maxMs), banLevel + 1
 end
 
+-- Returns the limit of a window in the field `grant`; nil if the field has no limit for the window.
+local function grantedLimit(grant, window)
+  return tonumber(string.match(grant, ' ' .. window .. ' (%d+)'))
+end
+
 for each = 1, #KEYS do
   local key = KEYS[each]
   if ARGV[at + 1] == '' then
@@ -121,9 +125,10 @@ for each = 1, #KEYS do
     end
     local isTried = windows < 0
     if isTried then
-      trialWindows = math.floor(windows / -8)
-      windows = -windows - 8 * trialWindows
-      trialForm = windows == 2 and '<BI6i7I6i7I4I6I6I2' or '<B' .. string.rep('I6i7', windows) .. 'I4I6I6I2'
+      local both = -windows
+      windows = both % 8
+      trialWindows = (both - windows) / 8
+      trialForm = windows == 2 and '<I4ddI2BI5dI5d' or '<I4ddI2B' .. string.rep('I5d', windows)
     end
     after, withinMs = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
     forMs, maxMs = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
@@ -187,9 +192,13 @@ for each = 1, #KEYS do
     local grantHasEnded = grant and nowMs >= tonumber(string.match(grant, '^%d+') or 0)
     if grantHasEnded then grant = false end
     local granted = grant and nowMs >= tonumber(string.match(grant, ' from (%d+)') or 0) and grant
-    local strikes, strikesFromMs = tonumber(stored[1]) or 0, tonumber(stored[2]) or 0
-    local bannedUntilMs, banLevel = tonumber(stored[3]) or 0, tonumber(stored[4]) or 0
-    local liftedMs, resetMs = tonumber(stored[5]) or 0, tonumber(stored[6]) or 0
+    -- The numbers replace the texts in `stored`. A missing field is 0.
+    for i = 1, numbers do
+      local field = stored[i]
+      stored[i] = field and tonumber(field) or 0
+    end
+    local strikes, strikesFromMs, bannedUntilMs, banLevel = stored[1], stored[2], stored[3], stored[4]
+    local liftedMs, resetMs = stored[5], stored[6]
     local bannedBefore = bannedUntilMs
     -- Whether a value that determines the expiry has changed.
     local moves = false
@@ -204,12 +213,12 @@ for each = 1, #KEYS do
     for i = 1, windows do
       local lengthMs = tonumber(ARGV[windowsAt + 3 * i - 1])
       local now = lengthMs == 0 and monthOf(nowMs) or math.floor(nowMs / lengthMs)
-      local number, place = tonumber(stored[5 + 2 * i]) or 0, windowFieldsAt + 2 * i
+      local number, place = stored[5 + 2 * i], windowFieldsAt + 2 * i
       if now > number then
         reply[place], reply[place + 1] = now, 0
         moves = true
       else
-        reply[place], reply[place + 1] = number, tonumber(stored[6 + 2 * i]) or 0
+        reply[place], reply[place + 1] = number, stored[6 + 2 * i]
       end
     end
     local slots, otherLeases, storedLeases = math.huge, '', ''
@@ -237,10 +246,9 @@ for each = 1, #KEYS do
     local trialBefore, trialAfter, admittedInTrial, refusedInTrial, bannedInTrial
     local isTrial, again = false, false
     -- While the trial is decided: the free places of the plan before the current run, and the requests of each run that the plan admitted.
-    local places, admittedOf, crowdedOfPlan, chargedOfPlan
+    local places, admittedOf, crowdedOfPlan, chargedOfPlan, admittedOfPlan, refusedOfPlan, strikesOfPlan, bannedOfPlan
     local trialExpiresMs = 0
-    -- The lowest limit of the trial, with and without a grant.
-    local room, lowestLimit, lowestStated = math.huge, math.huge, math.huge
+    local room = math.huge
     repeat
       if strikes > 0 and nowMs >= strikesFromMs + withinMs then strikes, strikesFromMs = 0, 0 end
 
@@ -275,7 +283,7 @@ for each = 1, #KEYS do
         for i = 1, windows do
           local name, used, limit = names[5 + 2 * i], counts[countsAt + 2 * i + 1], ARGV[limitsAt + stride * i]
           -- A grant does not limit a window without a limit.
-          limit = tonumber(granted and limit ~= 'inf' and string.match(granted, ' ' .. name .. ' (%d+)') or limit)
+          limit = tonumber(granted and limit ~= 'inf' and grantedLimit(granted, name) or limit)
           room = math.min(room, limit - used)
           if not isTrial and lowest and name ~= 'second' and name ~= 'minute' then
             belowLowest = math.min(belowLowest, lowest * limit - 100 * used)
@@ -284,16 +292,11 @@ for each = 1, #KEYS do
       end
       repeat
         local fitting, crowdedOut = 0, 0
-        if isTrial then
-          -- A request that costs more than a limit would get 403, and would not be charged. If only a grant makes the limit so low, a
-          -- window would refuse the request.
-          if units > lowestLimit and units > lowestStated then units = 0 end
-          if most then
-            -- The concurrency limit refuses the same requests as for the plan.
-            local left = places - admittedOf[(run + 1) / 2]
-            if left <= 0 then crowdedOut = requests - math.min(requests, math.max(0, places)) end
-            requests, places = requests - crowdedOut, left
-          end
+        if isTrial and most then
+          -- The concurrency limit refuses the same requests as for the plan.
+          local left = places - admittedOf[(run + 1) / 2]
+          if left <= 0 then crowdedOut = requests - math.min(requests, math.max(0, places)) end
+          requests, places = requests - crowdedOut, left
         end
         if bannedUntilMs > nowMs then
           banned = banned + requests
@@ -307,7 +310,8 @@ for each = 1, #KEYS do
           if rest > 0 and slots <= 0 then
             crowded = crowded + rest
           elseif rest > 0 then
-            local struck = math.min(rest, math.max(0, after - 1 - strikes))
+            local struck = after - 1 - strikes
+            if struck < 0 then struck = 0 elseif struck > rest then struck = rest end
             refused, banned = refused + struck, banned + rest - struck
             if rest > struck then
               moves = true
@@ -340,25 +344,23 @@ for each = 1, #KEYS do
       if isTrial then
         again = false
         if runs then admittedOf, runs = runs, admittedOf end
-        local differs = strikes ~= reply[fieldsAt + 1] or strikesFromMs ~= reply[fieldsAt + 2]
-          or bannedUntilMs ~= reply[fieldsAt + 3] or banLevel ~= reply[fieldsAt + 4]
-        for i = 1, windows do
-          local difference = counts[2 * i + 1] - reply[windowFieldsAt + 2 * i + 1]
+        local differs = strikes ~= strikesOfPlan or strikesFromMs ~= reply[fieldsAt + 2]
+          or bannedUntilMs ~= bannedOfPlan or banLevel ~= reply[fieldsAt + 4]
+        for i = 3, 2 * windows + 1, 2 do
+          local difference = counts[i + 4] - reply[windowFieldsAt + i]
           if difference ~= 0 then differs = true end
-          counts[2 * i + 1] = difference
+          counts[i + 4] = difference
         end
         trialAfter = false
         if differs then
-          local ofBan = 2 * windows + 2
-          counts[ofBan], counts[ofBan + 1], counts[ofBan + 2], counts[ofBan + 3] = strikes, strikesFromMs, bannedUntilMs, banLevel
-          trialAfter = struct.pack(trialForm, unpack(counts, 1, ofBan + 3))
+          trialAfter = struct.pack(trialForm, strikes, strikesFromMs, bannedUntilMs, banLevel, unpack(counts, 5, 5 + 2 * windows))
           if strikes > 0 then trialExpiresMs = strikesFromMs + withinMs end
           if bannedUntilMs > 0 then trialExpiresMs = math.max(trialExpiresMs, bannedUntilMs + maxMs) end
         end
         -- The variables have the outcome of the plan again.
         admittedInTrial, refusedInTrial, bannedInTrial = admitted, refused, banned
-        crowded, charged, admitted, refused = crowdedOfPlan, chargedOfPlan, reply[last + 1], reply[last + 2]
-        strikes, strikesFromMs, bannedUntilMs = reply[fieldsAt + 1], reply[fieldsAt + 2], reply[fieldsAt + 3]
+        crowded, charged, admitted, refused = crowdedOfPlan, chargedOfPlan, admittedOfPlan, refusedOfPlan
+        strikes, strikesFromMs, bannedUntilMs = strikesOfPlan, reply[fieldsAt + 2], bannedOfPlan
       else
         reply[last + 1], reply[last + 2], reply[last + 3] = admitted, refused, banned
         reply[fieldsAt + 1], reply[fieldsAt + 2] = strikes, strikesFromMs
@@ -367,52 +369,58 @@ for each = 1, #KEYS do
           trialBefore = stored[numbers + 2]
           trialAfter = trialBefore
           -- The counts of the trial before the call, or false if they are equal to the counts of the plan.
-          local known = trialBefore and #trialBefore == 19 + 13 * windows and { struct.unpack(trialForm, trialBefore) }
-          if known and known[1] ~= trialWindows then known = false end
+          local known = trialBefore and #trialBefore == 23 + 13 * windows and { struct.unpack(trialForm, trialBefore) }
+          if known and known[5] ~= trialWindows then known = false end
           room = math.huge
-          for i = 1, windows do
-            local number, used, limit = reply[windowFieldsAt + 2 * i], reply[windowFieldsAt + 2 * i + 1] - charged, ARGV[trialAt + i]
-            if unsentAt then used = number == tonumber(stored[5 + 2 * i]) and tonumber(stored[6 + 2 * i]) or 0 end
+          for i = 2, 2 * windows, 2 do
+            local number, used, limit = reply[windowFieldsAt + i], reply[windowFieldsAt + i + 1] - charged, ARGV[trialAt + i / 2]
+            if unsentAt then used = number == stored[5 + i] and stored[6 + i] or 0 end
             if known then
-              if known[2 * i] == number then used = used + known[2 * i + 1] end
+              if known[i + 4] == number then used = used + known[i + 5] end
               if used < 0 then used, again = 0, true end
-              known[2 * i], known[2 * i + 1] = number, used
+              known[i + 4], known[i + 5] = number, used
             end
-            if limit ~= 'inf' then
-              local stated = tonumber(limit)
-              limit = granted and tonumber(string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)')) or stated
-              if limit - used < room then room = limit - used end
-              if limit < lowestLimit then lowestLimit = limit end
-              if stated < lowestStated then lowestStated = stated end
-            end
+            -- The limit is a text. The subtraction converts a text to a number faster than `tonumber`.
+            local left = (granted and limit ~= 'inf' and grantedLimit(granted, names[5 + i]) or limit) - used
+            if left < room then room = left end
           end
           -- If the plan admits all requests, and the trial has room for them, the trial admits them too, and the differences do not change.
-          again = again or unsentAt or charged > room or refused + banned + crowded > 0 or known and known[2 * windows + 4] > nowMs
+          again = again or unsentAt or charged > room or refused + banned + crowded > 0 or known and known[3] > nowMs
             or runs and string.find(asked, '%*%d+%*')
           if again then
-            isTrial, counts, countsAt, limitsAt, stride = true, known, 0, trialAt, 1
+            isTrial, counts, countsAt, limitsAt, stride = true, known, 4, trialAt, 1
+            crowdedOfPlan, chargedOfPlan, admittedOfPlan, refusedOfPlan = crowded, charged, admitted, refused
+            strikesOfPlan, bannedOfPlan = strikes, bannedUntilMs
             if known then
-              local ofBan = 2 * windows + 2
-              strikes, strikesFromMs, bannedUntilMs, banLevel = known[ofBan], known[ofBan + 1], known[ofBan + 2], known[ofBan + 3]
+              strikes, strikesFromMs, bannedUntilMs, banLevel = known[1], known[2], known[3], known[4]
             else
-              strikes, strikesFromMs = tonumber(stored[1]) or 0, tonumber(stored[2]) or 0
-              bannedUntilMs, banLevel = tonumber(stored[3]) or 0, tonumber(stored[4]) or 0
-              counts = { trialWindows, 0, 0, 0, 0, 0, 0, 0, 0 }
-              for i = 1, windows do
-                local number, used = reply[windowFieldsAt + 2 * i], reply[windowFieldsAt + 2 * i + 1] - charged
-                if unsentAt then used = number == tonumber(stored[5 + 2 * i]) and tonumber(stored[6 + 2 * i]) or 0 end
-                counts[2 * i], counts[2 * i + 1] = number, used
+              strikes, strikesFromMs, bannedUntilMs, banLevel = stored[1], stored[2], stored[3], stored[4]
+              counts = { 0, 0, 0, 0, trialWindows, 0, 0, 0, 0 }
+              for i = 2, 2 * windows, 2 do
+                local number, used = reply[windowFieldsAt + i], reply[windowFieldsAt + i + 1] - charged
+                if unsentAt then used = number == stored[5 + i] and stored[6 + i] or 0 end
+                counts[i + 4], counts[i + 5] = number, used
               end
             end
             unsentHere = unsentAt and unsentAt + 5 + 2 * windows
-            crowdedOfPlan, chargedOfPlan = crowded, charged
             places, slots, admittedOf = slots + admitted, math.huge, runs or most and { admitted }
             if runs == nil then
               requests = admitted + refused + banned + crowded
             else
+              -- The lowest limit of the trial, with and without the grant.
+              local lowestLimit, lowestStated = math.huge, math.huge
+              for i = 1, windows do
+                local stated = tonumber(ARGV[trialAt + i])
+                local limit = granted and stated < math.huge and grantedLimit(granted, names[5 + 2 * i]) or stated
+                lowestLimit, lowestStated = math.min(lowestLimit, limit), math.min(lowestStated, stated)
+              end
               runs = {}
               for number, cost, inTrial in string.gmatch(asked, '(%d+)%*(%d+)%*?(%d*)') do
-                runs[#runs + 1], runs[#runs + 2] = tonumber(number), tonumber(inTrial) or tonumber(cost)
+                cost = tonumber(inTrial) or tonumber(cost)
+                -- A request that costs more than a limit would get 403, and would not be charged. If only a grant makes the limit so low,
+                -- a window would refuse the request.
+                if cost > lowestLimit and cost > lowestStated then cost = 0 end
+                runs[#runs + 1], runs[#runs + 2] = tonumber(number), cost
               end
               requests, units = runs[1], runs[2]
             end
@@ -463,7 +471,7 @@ for each = 1, #KEYS do
         count = 2
       end
       for i = 1, numbers do
-        if reply[fieldsAt + i] ~= (tonumber(stored[i]) or 0) then
+        if reply[fieldsAt + i] ~= stored[i] then
           fields[count + 1], fields[count + 2] = names[i], reply[fieldsAt + i]
           count = count + 2
         end

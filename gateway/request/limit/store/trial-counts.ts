@@ -100,23 +100,21 @@ export function differencesOf(
 
 /** Parses the field `trial` of a key's hash (`decide-quota.lua`). Returns undefined for an unknown form. */
 export function unpackTrial(packed: Buffer): TrialCounts | undefined {
-  const bits = packed.at(0) ?? 0;
+  const bits = packed.at(22) ?? 0;
   const windows = planWindows.filter((_, index) => bits & (1 << index));
-  if (packed.length !== 1 + 13 * windows.length + 18) return undefined;
+  if (packed.length !== 23 + 13 * windows.length) return undefined;
   const counts = { ...noCounts };
-  let at = 1;
-  for (const window of windows) {
-    counts[window] = packed.readUIntLE(at, 6);
-    // JavaScript reads at most 6 octets as one number.
-    counts[usedIn[window]] = packed.readInt32LE(at + 9) * 2 ** 24 + packed.readUIntLE(at + 6, 3);
-    at += 13;
+  for (const [index, window] of windows.entries()) {
+    const at = 23 + 13 * index;
+    counts[window] = packed.readUIntLE(at, 5);
+    counts[usedIn[window]] = packed.readDoubleLE(at + 5);
   }
   return {
     ...counts,
     windows: bits,
-    strikes: packed.readUInt32LE(at),
-    strikesFromMs: packed.readUIntLE(at + 4, 6),
-    bannedUntilMs: packed.readUIntLE(at + 10, 6),
-    banLevel: packed.readUInt16LE(at + 16),
+    strikes: packed.readUInt32LE(0),
+    strikesFromMs: packed.readDoubleLE(4),
+    bannedUntilMs: packed.readDoubleLE(12),
+    banLevel: packed.readUInt16LE(20),
   };
 }
