@@ -110,3 +110,28 @@ it('a refusal that only the trial counts as a strike is reported as a strike of 
     unsent: { strikes: 0, trial: { strikes: 1, bannedUntilMs: 0 } },
   });
 });
+
+it('after an edit of the limits or of the trial, the store decides before the process refuses', () => {
+  const ledger = createKeyLedger(few);
+  const terms = termsOf('acme');
+  ledger.settle(ledger.openCall(terms, one), reply(0));
+  const edited = [
+    { ...terms, trial: limitsOf({ perMinute: 1, perDay: 1 }) },
+    { ...terms, limits: limitsOf({ perMinute: 1, perMonth: 1 }) },
+  ];
+  for (const other of edited) expect(ledger.refuse(other, { units: 1 }, nowMs)).toBeUndefined();
+  expect(ledger.refuse(terms, { units: 1 }, nowMs)?.refused).toBe(1);
+});
+
+it('decisions of a trial in a call that the store did not receive are sent with the later decisions', () => {
+  const ledger = createKeyLedger(few);
+  const limits = limitsOf({ perMinute: 9, perDay: 9 });
+  const tried = { ...termsOf('acme'), limits, trial: limitsOf({ perMinute: 2, perDay: 9 }) };
+  ledger.decideAlone(tried, { requests: 3, units: 1 }, nowMs, false);
+  const call = ledger.openCall(tried, one);
+  ledger.decideAlone(tried, { requests: 1, units: 1 }, nowMs, false);
+  ledger.giveUp(call, false);
+  expect(ledger.openReports(1)).toMatchObject([
+    { requests: 0, unsent: { minuteUsed: 4, strikes: 0, trial: { minuteUsed: 2, strikes: 2 } } },
+  ]);
+});

@@ -121,6 +121,16 @@ it('a trial that begins in the middle of a window begins with the used units, st
   await limiter.close();
 });
 
+it('a request is decided with the trial that its own configuration states, also beside others in one turn', async () => {
+  const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
+  const before = keyWith(limitsOf({ perHour: 9 }));
+  const tried = { ...before, trial: limitsOf({ perHour: 2 }) };
+  const turn = [before, tried, tried, before];
+  const decisions = await Promise.all(turn.map((key) => decideCosts(limiter, key, [1], farAway)));
+  expect(decisions.flat().map(({ trial }) => trial)).toEqual([undefined, 'admitted', 'hour', undefined]);
+  await limiter.close();
+});
+
 it('a trial charges requests of one turn that the plan decides with the cost 0, each with its own cost', async () => {
   const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
   const key = keyWith(limitsOf({ perHour: 3 }), limitsOf({ perHour: 10 }));
