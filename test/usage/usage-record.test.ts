@@ -641,32 +641,30 @@ describe('the totals of past days', () => {
     });
     const keyIds = Array.from({ length: 60 }, (_, index) => `customer-${index}`);
     const sent = new Map<string, { offered: number; admitted: number; units: number | undefined }>();
-    /** Counts some requests of each key on each of the given days, in both processes. */
-    const countOn = (days: readonly number[]) => {
+    /** Counts some requests of each key on the given day, in both processes. */
+    const countOn = (day: number) => {
       for (const [index, keyId] of keyIds.entries()) {
-        for (const day of days) {
-          for (let request = 0; request <= (index + day) % 4; request++) {
-            const atMs = day * dayMs + ((index * 7_919 + request) % 86_399) * 1_000;
-            const outcome = request === 2 ? 'day' : 'admitted';
-            const units = index % 3 === 0 ? 5 * request : 1;
-            const event = {
-              keyId,
-              atMs,
-              outcome,
-              units,
-              address: 'a',
-              operationId: '',
-              status: 200,
-            } as const;
-            count(processes[(index + request) % 2] as Usage, event);
-            const name = `${keyId} ${new Date(atMs).toISOString().slice(0, 7)}`;
-            const known = sent.get(name) ?? { offered: 0, admitted: 0, units: 0 };
-            const isAdmitted = outcome === 'admitted';
-            const admitted = known.admitted + (isAdmitted ? 1 : 0);
-            const charged = (known.units ?? known.admitted) + (isAdmitted ? units : 0);
-            const differing = charged === admitted ? undefined : charged;
-            sent.set(name, { offered: known.offered + 1, admitted, units: differing });
-          }
+        for (let request = 0; request <= (index + day) % 4; request++) {
+          const atMs = day * dayMs + ((index * 7_919 + request) % 86_399) * 1_000;
+          const outcome = request === 2 ? 'day' : 'admitted';
+          const units = index % 3 === 0 ? 5 * request : 1;
+          const event = {
+            keyId,
+            atMs,
+            outcome,
+            units,
+            address: 'a',
+            operationId: '',
+            status: 200,
+          } as const;
+          count(processes[(index + request) % 2] as Usage, event);
+          const name = `${keyId} ${new Date(atMs).toISOString().slice(0, 7)}`;
+          const known = sent.get(name) ?? { offered: 0, admitted: 0, units: 0 };
+          const isAdmitted = outcome === 'admitted';
+          const admitted = known.admitted + (isAdmitted ? 1 : 0);
+          const charged = (known.units ?? known.admitted) + (isAdmitted ? units : 0);
+          const differing = charged === admitted ? undefined : charged;
+          sent.set(name, { offered: known.offered + 1, admitted, units: differing });
         }
       }
     };
@@ -686,22 +684,28 @@ describe('the totals of past days', () => {
       }
       return true;
     };
+    /** Counts on one day after the other. The totals of a day are added one full day later, when both processes have sent its counts. */
+    const countInTurn = async (days: readonly number[]) => {
+      for (const day of days) {
+        clock.nowMs = (day + 1) * dayMs - 1;
+        countOn(day);
+        await until('all is on record', allOnRecord);
+      }
+    };
     const day = Math.floor(clock.nowMs / dayMs);
     const early = [7, 6, 4, 1].map((ago) => day - ago);
-    countOn(early);
-    await until('all is on record', allOnRecord);
-    clock.nowMs += 3 * dayMs;
+    await countInTurn(early);
+    clock.nowMs = (day + 3) * dayMs;
     await until('the early days of each are in its totals', async () => {
       const totals = await processes[0].totals(keyIds);
       return totals?.every((of) => early.every((one) => of.has(one))) === true;
     });
-    clock.nowMs += 9 * dayMs;
-    countOn([6, 7, 11, 12].map((later) => day + later));
+    await countInTurn([day + 6, day + 7]);
     // Deletes the minutes of the early days.
     await Promise.all(
       keyIds.flatMap((keyId) => early.map((one) => redis.commands.del(`${prefix}:{${keyId}}:usage:${one}`))),
     );
-    await until('all is on record', allOnRecord);
+    await countInTurn([day + 11, day + 12]);
   });
 
   it('lose a month 400 days after its end', async () => {

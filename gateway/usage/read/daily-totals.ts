@@ -101,8 +101,12 @@ export function createDailyTotals({
     const [known] = (await store.read([{ record: totals }])) ?? [];
     if (known === undefined) return false;
     const firstDay = Math.max((known.batches.get(sender) ?? 0) + 1, lastDay - keepDays);
-    for (let day = firstDay; day <= lastDay; day++) {
-      const [record] = (await store.read([{ record: { kind: 'day', keyId, day } }])) ?? [];
+    // All days of a new key are unread, so the function reads the days in one turn.
+    const days = Array.from({ length: Math.max(0, lastDay - firstDay + 1) }, (_, index) => firstDay + index);
+    const records =
+      days.length === 0 ? [] : await store.read(days.map((day) => ({ record: { kind: 'day', keyId, day } })));
+    for (const [index, day] of days.entries()) {
+      const record = records?.[index];
       if (record === undefined) return false;
       const tally = tallyOf(record.fields);
       if (tally === undefined) continue;
@@ -204,6 +208,7 @@ export function monthAfter(month: string): string {
 
 /** Returns the sum of all minutes in the record of a day; undefined without requests. */
 function tallyOf(fields: Fields): Tally | undefined {
+  if (fields.size === 0) return undefined;
   const counts = new Map([...fields].map(([field, packed]) => [field, unpackCounts(packed)]));
   const tallies = hoursOfDay.flatMap((hour) => [...talliesOfHour(counts, hour).values()]);
   return tallies.length === 0 ? undefined : sumOf(tallies);

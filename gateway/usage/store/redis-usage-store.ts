@@ -72,10 +72,12 @@ export function createRedisUsageStore({
     },
 
     async read(reads) {
-      const records = reads.map(async ({ record, fields }) => {
-        const name = nameOf(record);
-        return redis.isReady(name) ? await readOne(name, fields) : undefined;
-      });
+      const readAll = () =>
+        reads.map(async ({ record, fields }) => {
+          const name = nameOf(record);
+          return redis.isReady(name) ? await readOne(name, fields) : undefined;
+        });
+      const records = redis.gather(readAll);
       const { values } = await whateverArrives(records, bounds.usageCallTimeoutMs);
       return values.length > 0 && values.every((record) => record === undefined) ? undefined : values;
     },
