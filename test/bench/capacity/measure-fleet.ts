@@ -18,7 +18,8 @@ const plan = 'free';
 const connections = 64;
 /**
  * The time after which a process has sent the counts of every quiet key. A warm-up has this duration, so that the process sends as many
- * batches as it counts afterwards. A measurement has this duration too, so that it includes a batch of each key.
+ * batches as it counts afterwards, and no batch of the load before. A measurement of many keys has this duration too, so that it includes a
+ * batch of each key.
  */
 const quietSeconds = (defaultBounds.usageFlushIntervalMs * defaultBounds.usageQuietRounds) / 1_000;
 
@@ -71,9 +72,9 @@ export async function measureFleet({
       };
       const pids = gateways.map(({ pid }) => pid);
       const before = await readCounts(servers);
-      const [warmUpSeconds, seconds] = quick || used === 1 ? [12, 12] : [quietSeconds, quietSeconds];
-      await loadAndCount({ ...run, seconds: warmUpSeconds }, pids, cluster);
+      await loadAndCount({ ...run, seconds: quick ? 12 : quietSeconds }, pids, cluster);
       const aloneBefore = decidedAlone(gateways);
+      const seconds = quick || used === 1 ? 12 : quietSeconds;
       const done = await loadAndCount({ ...run, seconds }, pids, cluster);
       const aloneShare = (decidedAlone(gateways) - aloneBefore) / done.requests;
       const countsBytes = since(before, await readCounts(servers)).memoryBytes / used;

@@ -103,26 +103,18 @@ export async function measureGateway({
     );
     const manyCpu = median(samples.many.map(cpu));
     // The gateway sends the counts of most keys up to a minute after a request. The measurement makes the gateway send all counts at once,
-    // as a flush of the fleet does, and ends after this flush.
-    const withFlush = async (gateway: StartedTollgate, secretsFile: string, prefix: string) => {
-      let requests = 0;
-      const done = await countDuring([gateway.pid], cluster, async () => {
-        requests = (await load(gateway, secretsFile, { seconds: quick ? 1 : 3 })).requests;
-        await cluster.masters[0]?.inspector.set(redisKeys.flush.name(prefix), Date.now(), 'EX', 10);
-        await sleep(defaultBounds.usageFlushIntervalMs + 1_000);
-      });
-      const [batches, calls] = [done.batches / requests, done.batchCalls / requests];
-      return { cpu: done.processCpuSeconds / requests - calls * callReadCpu, batches };
-    };
+    // as a flush of the fleet does. The CPU of the same time without a flush is subtracted: the gateway also adds up the totals of past days.
+    const pauseMs = defaultBounds.usageFlushIntervalMs + 1_000;
     const batchCpus: number[] = [];
     for (let round = 0; round < (quick ? 1 : 3); round++) {
-      const both = async (gateway: StartedTollgate, prefix: string) => ({
-        hot: await withFlush(gateway, hotFile, prefix),
-        many: await withFlush(gateway, manyFile, prefix),
+      await load(recorded, manyFile, { seconds: quick ? 1 : 3 });
+      const flushed = await countDuring([recorded.pid], cluster, async () => {
+        await cluster.masters[0]?.inspector.set(redisKeys.flush.name('recorded'), Date.now(), 'EX', 10);
+        await sleep(pauseMs);
       });
-      const [on, off] = [await both(recorded, 'recorded'), await both(unrecorded, 'unrecorded')];
-      const morePerRequest = on.many.cpu - off.many.cpu - (on.hot.cpu - off.hot.cpu);
-      batchCpus.push(morePerRequest / (on.many.batches - on.hot.batches));
+      const idle = await countDuring([recorded.pid], cluster, () => sleep(pauseMs));
+      const flushCpu = flushed.processCpuSeconds - idle.processCpuSeconds - flushed.batchCalls * callReadCpu;
+      batchCpus.push(flushCpu / flushed.batches);
     }
     const batchCpu = Math.max(0, median(batchCpus));
 
