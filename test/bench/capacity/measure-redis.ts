@@ -24,6 +24,7 @@ import { type RedisCluster, startCluster } from '../../support/start-cluster.ts'
 import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
 import { spreadOf } from '../statistics.ts';
+import { startDirect } from './calibrate.ts';
 import { sendersMax } from './load.ts';
 import { type RedisCounts, readCounts, since } from './redis-counts.ts';
 import type { CostName } from './unit-costs.ts';
@@ -79,15 +80,17 @@ interface Size {
 }
 
 /** Measures the costs of calls on one master of a Cluster. Each connection stands for a process, and has one call in progress. */
-export async function measureRedis(quick: boolean): Promise<Record<RedisCost, number>> {
+export async function measureRedis(
+  quick: boolean,
+): Promise<{ costs: Record<RedisCost, number>; directCpu: number }> {
   const size = quick
     ? { rounds: 1, seconds: 0.5, keys: 5_000, recordedKeys: 100 }
-    : { rounds: 5, seconds: 1, keys: 50_000, recordedKeys: 400 };
+    : { rounds: 12, seconds: 0.5, keys: 50_000, recordedKeys: 400 };
   const memory = await onCluster(false, (cluster) => measureMemory(cluster, size));
   const calls = await onCluster(false, (cluster) =>
     onCluster(true, (copied) => measureMaster(cluster, copied, size)),
   );
-  return { ...memory, ...calls };
+  return { costs: { ...memory, ...calls.costs }, directCpu: calls.directCpu };
 }
 
 async function onCluster<T>(
@@ -142,6 +145,9 @@ async function measureMemory(cluster: RedisCluster, { keys, recordedKeys }: Size
 /** @param copied the Cluster with a replica */
 async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: Size) {
   const { rounds, seconds, keys, recordedKeys } = size;
+  // The CPU of direct requests to the backend, measured several times in between.
+  const direct = await startDirect();
+  const directCpus = [await direct.measure()];
   console.log('redis: decisions');
   const [at, atCopied] = [await open(cluster), await open(copied)];
   const idle = await at.during(seconds, () => sleep(1_000));
@@ -154,9 +160,10 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
     copied: () => atCopied.during(seconds, (redis, n) => decideCopied(redis, [callOf(n % keys)])),
   });
   const cpuOf = ({ cpuSeconds, decisions }: RedisCounts) => cpuSeconds / decisions;
-  const aloneCpu = medianOf(decided.alone, cpuOf);
-  const readCpu = Math.max(0, ((aloneCpu - medianOf(decided.together, cpuOf)) * together) / (together - 1));
+  const aloneCpu = leastOf(decided.alone, cpuOf);
+  const readCpu = Math.max(0, ((aloneCpu - leastOf(decided.together, cpuOf)) * together) / (together - 1));
 
+  directCpus.push(await direct.measure());
   console.log('redis: directory');
   const create = creator(at);
   await inTurns(keys, at.connections, create);
@@ -188,6 +195,7 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
   const usageCopied = new Map(
     atCopied.connections.map((redis) => [redis, createRedisUsageStore({ redis, keptMs: 1e9, bounds })]),
   );
+  directCpus.push(await direct.measure());
   const flushed = await inRounds(rounds, {
     single: flush(0, 1),
     many: flush(recordedKeys, sendersMax),
@@ -198,8 +206,9 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
   });
   const batchCpuOf = ({ cpuSeconds, batches }: RedisCounts) => cpuSeconds / batches;
   // Each call also needs a read and a reply, which the model counts separately.
-  const usageCpu = medianOf(flushed.single, batchCpuOf) - readCpu / together;
+  const usageCpu = leastOf(flushed.single, batchCpuOf) - readCpu / together;
 
+  directCpus.push(await direct.measure());
   console.log('redis: lists');
   const noted = 200;
   const active = await at.during(seconds, (redis, n) => {
@@ -216,14 +225,16 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
   );
   const presenceCpu = await measurePresence(at, seconds);
   const health = await measureHealth(at, seconds);
+  directCpus.push(await direct.measure());
+  await direct.stop();
   for (const usage of [...usages.values(), ...usageCopied.values()]) usage.close();
   at.close();
   atCopied.close();
-  return {
+  const costs = {
     decisionCpu: aloneCpu - readCpu,
-    hotDecisionCpu: Math.max(0, medianOf(decided.one, cpuOf) - readCpu),
+    hotDecisionCpu: Math.max(0, leastOf(decided.one, cpuOf) - readCpu),
     readCpu,
-    replicaCpu: Math.max(0, medianOf(decided.copied, cpuOf) - aloneCpu),
+    replicaCpu: Math.max(0, leastOf(decided.copied, cpuOf) - aloneCpu),
     decisionOctets: medianOf(decided.alone, (done) => done.octets / done.decisions),
     decisionReplicated: medianOf(decided.copied, (done) => done.replicatedOctets / done.decisions),
     usageReplicated: medianOf(flushed.copied, (done) => done.replicatedOctets / done.batches),
@@ -232,7 +243,7 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
     usageCpu,
     senderCpu: Math.max(
       0,
-      (medianOf(flushed.many, batchCpuOf) - medianOf(flushed.single, batchCpuOf)) / (sendersMax - 1),
+      (leastOf(flushed.many, batchCpuOf) - leastOf(flushed.single, batchCpuOf)) / (sendersMax - 1),
     ),
     usageOctets: medianOf(flushed.single, (done) => done.octets / done.batches),
     activeKeyCpu: active.cpuSeconds / (active.calls * noted),
@@ -241,6 +252,7 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
     ...health,
     serverCpu: idle.cpuSeconds / seconds,
   };
+  return { costs, directCpu: Math.min(...directCpus) };
 }
 
 /** Measures in rounds, so that a change of the machine's speed affects all figures equally. */
@@ -254,6 +266,11 @@ async function inRounds<Name extends string>(
     for (const name of names) found[name].push(await measurements[name]());
   }
   return found;
+}
+
+/** CPU of the round that other programs of the machine disturbed least. */
+function leastOf(samples: readonly RedisCounts[], cpuOf: (done: RedisCounts) => number): number {
+  return Math.min(...samples.map(cpuOf));
 }
 
 function medianOf(samples: readonly RedisCounts[], figure: (done: RedisCounts) => number): number {

@@ -33,7 +33,14 @@ import {
   toText,
   variantsTable,
 } from './print.ts';
-import { type BenchmarkPart, type Measured, type UnitCosts, unitCostsOf, whyUnusable } from './unit-costs.ts';
+import {
+  type BenchmarkPart,
+  type Measured,
+  scaleCpu,
+  type UnitCosts,
+  unitCostsOf,
+  whyUnusable,
+} from './unit-costs.ts';
 import { wallsOf } from './walls.ts';
 
 const results = fileURLToPath(new URL('../results/', import.meta.url));
@@ -106,14 +113,14 @@ async function measure(quick: boolean): Promise<void> {
   });
   const [started, machine] = [new Date().toISOString(), describeMachine()];
   const heap = await measureHeap(quick ? 10_000 : 100_000);
-  const redis = await measureRedis(quick);
+  const { costs: redis, directCpu: directCpuOfRedis } = await measureRedis(quick);
   // The measurement of Redis alone uses all cores. The later measurements reserve one core for the gateways.
   const { subjectCpus } = pinBenchmark();
   const { directCpu, curve, costs } = await measureGateway({ dir, quick, subjectCpus });
   mkdirSync(results, { recursive: true });
   const file = join(results, `capacity-${started.replaceAll(':', '-').slice(0, 19)}.json`);
   const write = (fleet: Measured['fleet']) => {
-    const all = { ...heap, ...redis, ...costs };
+    const all = { ...scaleCpu({ ...heap, ...redis }, directCpu / directCpuOfRedis), ...costs };
     // The curve shows how the number of calls for one key grows with the number of connections. The model does not use the curve.
     const measured: Measured & { curve: unknown } = {
       started,
@@ -127,7 +134,10 @@ async function measure(quick: boolean): Promise<void> {
     writeFileSync(file, `${JSON.stringify(measured, null, 2)}\n`);
   };
   write([]);
-  write(await measureFleet({ dir, quick, subjectCpus }));
+  const directCpuBeforeFleet = await measureDirectCpu();
+  const fleet = await measureFleet({ dir, quick, subjectCpus });
+  const directCpuOfFleet = (directCpuBeforeFleet + (await measureDirectCpu())) / 2;
+  write(fleet.map((run) => ({ ...run, measured: scaleCpu(run.measured, directCpu / directCpuOfFleet) })));
   console.log(`written to ${file}`);
   await endAllProcesses();
 }

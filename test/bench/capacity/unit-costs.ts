@@ -65,7 +65,8 @@ export interface Measured {
   readonly machine: Readonly<Record<string, string>>;
   readonly quick: boolean;
   /**
-   * The CPU of a direct request to the backend, measured at about the same time. This CPU time indicates the speed of the machine.
+   * The CPU of a direct request to the backend, measured together with the costs of a gateway. This CPU time indicates the speed of the
+   * machine. The speed changes within minutes, so the figures of Redis and of the fleet were converted to this speed.
    */
   readonly directCpu: number;
   readonly costs: Readonly<Record<Exclude<CostName, BenchmarkCost>, number>>;
@@ -149,7 +150,7 @@ export function unitCostsOf(
   at: 'benchmark' | 'measurement' | number = 'benchmark',
 ): UnitCosts {
   const cpuOf = (scenario: string, subject = 'tollgate') =>
-    medianOf(samplesOf(report, scenario, subject), (sample) => sample.cpuSecondsPer10k / 10_000);
+    Math.min(...samplesOf(report, scenario, subject).map((sample) => sample.cpuSecondsPer10k / 10_000));
   const benchmarkCpu = cpuOf('hot-key', 'backend direct');
   const directCpu = { benchmark: benchmarkCpu, measurement: measured.directCpu }[at] ?? Number(at);
   const [scaleBenchmark, scaleMeasured] = [directCpu / benchmarkCpu, directCpu / measured.directCpu];
@@ -159,13 +160,11 @@ export function unitCostsOf(
   );
 
   const [values, sources] = [
-    { ...measured.costs } as Record<CostName, number>,
+    scaleCpu(measured.costs, scaleMeasured) as Record<CostName, number>,
     {} as Record<CostName, string>,
   ];
-  for (const name of Object.keys(measured.costs) as (keyof typeof measured.costs)[]) {
-    if (/(?:Cpu|urnSeconds)$/.test(name)) values[name] *= scaleMeasured;
+  for (const name of Object.keys(measured.costs) as (keyof typeof measured.costs)[])
     sources[name] = `capacity ${shortTime(measured.started)}`;
-  }
   values.requestCpu = cpuOf('hot-key') * scaleBenchmark - hotCalls * (values.callCpu + values.callReadCpu);
   values.refusedCpu = cpuOf('flood') * scaleBenchmark;
   sources.requestCpu = `bench ${shortTime(report.started)}: hot-key, without the cost of its ${hotCalls.toFixed(2)} calls to Redis`;
@@ -176,6 +175,18 @@ export function unitCostsOf(
       ? `${measuredOn}, calibrated for this machine: a direct request to the backend takes ${scaleBenchmark.toFixed(2)}× the CPU of the same request in the benchmark, so CPU costs are multiplied by this factor`
       : `${measuredOn}; in the benchmark, a direct request to the backend took ${(benchmarkCpu / measured.directCpu).toFixed(2)}× the CPU of the same request in the capacity run. CPU times are stated at the speed of the ${at}`;
   return { values, sources, machine };
+}
+
+/** Multiplies the figures that depend on the speed of the machine: CPU times, and the times between turns. */
+export function scaleCpu<Figures extends Readonly<Record<string, number>>>(
+  figures: Figures,
+  factor: number,
+): Figures {
+  const scaled = Object.entries(figures).map(([name, value]) => [
+    name,
+    /(?:Cpu|urnSeconds)$/.test(name) ? value * factor : value,
+  ]);
+  return Object.fromEntries(scaled) as Figures;
 }
 
 function samplesOf(report: BenchmarkPart, scenario: string, subject: string) {

@@ -26,6 +26,9 @@ function countsOf(counts: Record<number, number>): Counts {
   return new Map(Object.entries(counts).map(([number, value]) => [Number(number), value]));
 }
 
+/** The counts of sixty minutes: distances and values. */
+const many = Array.from({ length: 120 }, (_, index) => (index % 2 === 0 ? 16 : 3));
+
 function packed(value: unknown): Buffer {
   return Buffer.from(encode(value));
 }
@@ -83,11 +86,15 @@ for (const { name, tags, start } of subjects)
         counts: fc.dictionary(
           fc.constantFrom('hours', 'minutes:00', 'operation:listPets'),
           // The script adds a list of up to eight numbers in another way than a longer list.
-          fc.dictionary(fc.nat({ max: 60 }).map(String), fc.nat({ max: 2 ** 40 }), {
-            noNullPrototype: true,
-            maxKeys: 24,
-            size: 'max',
-          }),
+          fc.oneof(
+            ...[8, 24, 200].map((maxKeys) =>
+              fc.dictionary(
+                fc.nat({ max: maxKeys === 200 ? 400 : 60 }).map(String),
+                fc.oneof(fc.nat({ max: 200 }), fc.nat({ max: 2 ** 40 })),
+                { noNullPrototype: true, maxKeys, size: 'max' },
+              ),
+            ),
+          ),
           { noNullPrototype: true },
         ),
       });
@@ -204,6 +211,18 @@ describe('the usage record in Redis', () => {
     ['a field that ends in the middle', (client, name) => client.hset(name, 'hours', packed([1, 2, 3]))],
     ['a field with no number', (client, name) => client.hset(name, 'hours', packed([Number.NaN, 1]))],
     ['a field with a negative number', (client, name) => client.hset(name, 'hours', packed([-1, 1]))],
+    [
+      'a long field with a text at its end',
+      (client, name) => client.hset(name, 'hours', packed([...many, 1, 'x'])),
+    ],
+    [
+      'a long field that ends in the middle',
+      (client, name) => client.hset(name, 'hours', packed([...many, 1])),
+    ],
+    [
+      'a long field with a negative number',
+      (client, name) => client.hset(name, 'hours', packed([...many, -1, 1])),
+    ],
     ['a batch list that is none', (client, name) => client.hset(name, 'batches', packed([1, 'one']))],
     ['a text instead of the record', (client, name) => client.set(name, 'garbage')],
     ['a list instead of the record', (client, name) => client.lpush(name, 'garbage')],
