@@ -41,7 +41,7 @@ export const brokenTrials: readonly { mistake: string; caughtBy: string; make: M
   {
     mistake: 'a refusal of the trial is no strike',
     caughtBy: bans,
-    make: withField((field) => Buffer.concat([field.subarray(0, -18), Buffer.alloc(18)])),
+    make: withField((field) => Buffer.concat([Buffer.alloc(22), field.subarray(22)])),
   },
   {
     mistake: 'the trial begins with empty counts',
@@ -102,10 +102,11 @@ export const brokenTrials: readonly { mistake: string; caughtBy: string; make: M
   {
     mistake: 'a difference has at most 32 bits',
     caughtBy: largest,
-    // The field has the windows (1 octet), the number of the day (6 octets) and the difference (7 octets).
+    // The field has the strikes and the ban (22 octets), the windows (1 octet), the number of the day (5 octets) and the difference.
     make: withField((field) => {
-      const sign = field.readInt8(13) < 0 ? 255 : 0;
-      return Buffer.concat([field.subarray(0, 11), Buffer.alloc(3, sign), field.subarray(14)]);
+      const changed = Buffer.from(field);
+      changed.writeDoubleLE(field.readDoubleLE(28) | 0, 28);
+      return changed;
     }),
   },
 ];
@@ -167,11 +168,10 @@ function beginEmpty(store: QuotaStore, deps: Deps): QuotaStore {
       for (const { keyId, trial } of calls) {
         const [day, dayUsed] = await deps.redis.commands.hmget(nameOf(deps, keyId), 'day', 'dayUsed');
         if (trial === undefined || day == null || (await readField(deps, keyId)) !== undefined) continue;
-        const field = Buffer.alloc(32);
-        field.writeUInt8(8, 0);
-        field.writeUIntLE(Number(day), 1, 6);
-        field.writeIntLE(-Number(dayUsed), 7, 6);
-        field.writeInt8(-1, 13);
+        const field = Buffer.alloc(36);
+        field.writeUInt8(8, 22);
+        field.writeUIntLE(Number(day), 23, 5);
+        field.writeDoubleLE(-Number(dayUsed), 28);
         await writeField(deps, keyId, field);
       }
       return store.decide(calls);
