@@ -139,7 +139,7 @@ function createRecordReader(
 ) {
   return { read, readKnown };
 
-  /** Reads records. The result is undefined when the store does not return all of them. */
+  /** Reads records. The result is undefined when the store does not return every record. */
   async function read(reads: readonly RecordRead[]): Promise<readonly Map<string, Counts>[] | undefined> {
     const records = (await readKnown(reads)) ?? [undefined];
     const known = records.filter((record) => record !== undefined);

@@ -11,7 +11,15 @@ import { startBackend } from '../subjects/direct.ts';
 import type { Stage } from '../subjects/subject.ts';
 import { type StartedTollgate, startTollgate } from '../subjects/tollgate.ts';
 import { readShareOf } from './load.ts';
-import { countDuring, type Done, issueKeys, loadAndCount, redisLine, writeSecrets } from './stage.ts';
+import {
+  type CountedCpu,
+  countDuring,
+  type Done,
+  issueKeys,
+  loadAndCount,
+  redisLine,
+  writeSecrets,
+} from './stage.ts';
 
 /** A load uses these keys in turn, so the requests of one turn have different keys. Each key has about two requests in ten seconds. */
 const manyKeys = 20_000;
@@ -105,18 +113,23 @@ export async function measureGateway({
     // The gateway sends the counts of most keys up to a minute after a request. The measurement makes the gateway send all counts at once,
     // as a flush of the fleet does. The CPU of the same time without a flush is subtracted: the gateway also adds up the totals of past days.
     const pauseMs = defaultBounds.usageFlushIntervalMs + 1_000;
-    const batchCpus: number[] = [];
+    const [flushes, idles] = [[] as CountedCpu[], [] as CountedCpu[]];
     for (let round = 0; round < (quick ? 1 : 3); round++) {
       await load(recorded, manyFile, { seconds: quick ? 1 : 3 });
-      const flushed = await countDuring([recorded.pid], cluster, async () => {
+      const flush = await countDuring([recorded.pid], cluster, async () => {
         await cluster.masters[0]?.inspector.set(redisKeys.flush.name('recorded'), Date.now(), 'EX', 10);
         await sleep(pauseMs);
       });
-      const idle = await countDuring([recorded.pid], cluster, () => sleep(pauseMs));
-      const flushCpu = flushed.processCpuSeconds - idle.processCpuSeconds - flushed.batchCalls * callReadCpu;
-      batchCpus.push(flushCpu / flushed.batches);
+      flushes.push(flush);
+      idles.push(await countDuring([recorded.pid], cluster, () => sleep(pauseMs)));
     }
-    const batchCpu = Math.max(0, least(batchCpus));
+    // Other programs increase both times, so the least difference would be too small.
+    const idleCpu = least(idles.map(({ processCpuSeconds }) => processCpuSeconds));
+    const batchCpu = least(
+      flushes.map(
+        (flush) => (flush.processCpuSeconds - idleCpu - flush.batchCalls * callReadCpu) / flush.batches,
+      ),
+    );
 
     console.log('gateway: turns');
     const curve: { connections: number; callsPerSecond: number; requestsPerSecond: number }[] = [];
@@ -155,7 +168,7 @@ export async function measureGateway({
       costs: {
         callCpu,
         callReadCpu,
-        batchCpu,
+        batchCpu: Math.max(0, batchCpu),
         lookUpCpu: Math.max(0, least(lookUpCpus)),
         checkCpu,
         turnSeconds,

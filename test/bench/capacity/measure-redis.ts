@@ -450,7 +450,7 @@ function dayBatches(key: number, senders: number, minutes: number): readonly Bat
 /** The id of a process. The id has the same length as the ids in the tests of the recorder. */
 const senderOf = (process: number) => `proc${String(process).padStart(4, '0')}`;
 
-/** One key's batch for ten seconds in the middle of the day. */
+/** Makes the batch of a key for ten seconds in the middle of the day. */
 function runningBatch(key: number, sender: string, number: number): Batch {
   const usage = usageOf(key);
   for (let n = 0; n < 3; n++) request(usage, today * calendar.dayMs + 43_200_000 + (number % 60) * 60_000, n);
@@ -497,7 +497,7 @@ function totalsBatch(key: number): Batch {
   };
 }
 
-/** One process's batch for ten seconds, with 50 operations that all had requests. */
+/** Makes the batch of a process for ten seconds, with 50 operations that all had requests. */
 function operationsBatch(operations: OperationsUsage, number: number): Batch {
   const atMs = today * calendar.dayMs + 43_200_000;
   for (let n = 0; n < 1_000; n++) {

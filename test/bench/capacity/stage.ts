@@ -9,12 +9,15 @@ import { treeCpuSeconds } from '../measure-cpu.ts';
 import { problemsOf, runWrk } from '../run-wrk.ts';
 import { type RedisCounts, readCounts, since } from './redis-counts.ts';
 
-/** The work of processes and Redis servers during a load or a quiet period. */
-export interface Done extends RedisCounts {
+/** The work of Redis servers and the CPU time of the observed processes, during a load or a quiet period. */
+export interface CountedCpu extends RedisCounts {
+  readonly processCpuSeconds: number;
+}
+
+/** The work during a load. */
+export interface Done extends CountedCpu {
   readonly requests: number;
   readonly requestsPerSecond: number;
-  /** The CPU time of the observed processes. */
-  readonly processCpuSeconds: number;
 }
 
 export interface Load {
@@ -58,7 +61,7 @@ export async function countDuring(
   pids: readonly number[],
   { masters }: RedisCluster,
   act: () => Promise<unknown>,
-): Promise<Omit<Done, 'requests' | 'requestsPerSecond'>> {
+): Promise<CountedCpu> {
   const servers = masters.map(({ inspector }) => inspector);
   const cpuSeconds = () => pids.reduce((sum, pid) => sum + treeCpuSeconds(pid).total, 0);
   const [before, cpuBefore] = [await readCounts(servers), cpuSeconds()];

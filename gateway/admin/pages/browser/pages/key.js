@@ -351,7 +351,7 @@ function secrets({ secrets, source }, polled) {
 }
 
 /**
- * Where a leaked secret was found. The texts come from the reporter, so the address is no link.
+ * Shows where a leaked secret was found. The texts come from the reporter, so the address is no link.
  *
  * @param {string} digestStart
  * @param {NonNullable<KeyDetail['secrets'][number]['leak']>} leak
