@@ -115,6 +115,8 @@ interface StoreOnRedis {
   readonly reason?: string | undefined;
   /** Redis commands that the gateway needs but the ACL of the Redis user refuses. */
   readonly missingCommands?: readonly string[];
+  /** Why a Redis server decides with a script instead of a Redis Function. This is no fault. */
+  readonly functionRefusal?: string;
   /** The servers of a Redis Cluster. One server may be unavailable while the others work. */
   readonly servers?: readonly {
     readonly name: string;

@@ -5,9 +5,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import type { QuotaCall } from '../../gateway/request/limit/store/decide-quota.ts';
+import type { QuotaCall } from '../../gateway/quota/decide-key.ts';
+import { alignLimits } from '../../gateway/quota/trial.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
-import { alignLimits } from '../../gateway/request/limit/store/trial-counts.ts';
 import type { Limits } from '../../gateway/shared/model.ts';
 import { connectRedis } from '../support/connect-redis.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
@@ -49,7 +49,14 @@ const server = await startRedis();
 const redis = await connectRedis({ prefix: 'trial', place: { url: server.url } });
 const windowsMs = freshWindows(Date.now());
 // A call has one key, as in a Cluster.
-const deps = { redis, windowsMs, deadlineMs: 20_000, patientDeadlineMs: 20_000, keysPerCallMax: 1 };
+const deps = {
+  redis,
+  windowsMs,
+  deadlineMs: 20_000,
+  patientDeadlineMs: 20_000,
+  keysPerCallMax: 1,
+  functionRetryMs: 10_000,
+};
 const store = createRedisQuotaStore(deps);
 const pid = Number(/process_id:(\d+)/.exec(await redis.commands.info('server'))?.[1]);
 

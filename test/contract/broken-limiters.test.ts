@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { toLimitFields, toLimits } from '../../gateway/keys/limit-fields.ts';
+import type { QuotaCall } from '../../gateway/quota/decide-key.ts';
+import { emptyQuotaState, type QuotaState } from '../../gateway/quota/hash.ts';
 import { redisKeys } from '../../gateway/redis/redis-keys.ts';
-import {
-  emptyQuotaState,
-  type QuotaCall,
-  type QuotaState,
-} from '../../gateway/request/limit/store/decide-quota.ts';
 import type { QuotaReply, QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import type { Grant, Limits } from '../../gateway/shared/model.ts';
@@ -217,7 +214,7 @@ function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store cloc
     };
     const admitted = use.isAdmitted ? 1 : 0;
     const refused = call.requests - admitted;
-    return { kind: 'decided', outcome: { nowMs, admitted, refused, banned: 0, state } };
+    return { kind: 'decided', outcome: { nowMs, admitted, refused, banned: 0, crowded: 0, state } };
   }
 }
 
@@ -335,7 +332,7 @@ function decideNewer(store: QuotaStore, { redis }: Deps): QuotaStore {
             redisKeys.quota.name(redis.prefix, call.keyId),
             'changedMs',
           );
-          const isOlder = (call.generation ?? 0) < Number(changed ?? 0);
+          const isOlder = (call.changedMs ?? 0) < Number(changed ?? 0);
           return await decideFirst(store, isOlder ? call : withoutGeneration(call));
         }),
       ),
@@ -343,7 +340,7 @@ function decideNewer(store: QuotaStore, { redis }: Deps): QuotaStore {
 }
 
 function withoutGeneration(call: QuotaCall): QuotaCall {
-  return { ...call, generation: undefined };
+  return { ...call, changedMs: undefined };
 }
 
 async function decideFirst(store: QuotaStore, call: QuotaCall): Promise<QuotaReply> {

@@ -1,7 +1,8 @@
-import type { QuotaCall, QuotaOutcome, QuotaState } from '../../gateway/request/limit/store/decide-quota.ts';
+import type { QuotaCall, QuotaOutcome } from '../../gateway/quota/decide-key.ts';
+import type { QuotaState } from '../../gateway/quota/hash.ts';
+import { type ToldMark, untoldThresholds } from '../../gateway/quota/thresholds.ts';
 import type { QuotaReply, QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
-import { type ToldMark, untoldThresholds } from '../../gateway/request/limit/store/thresholds.ts';
 import type { MakeStore } from './redis-subject.ts';
 
 const once =

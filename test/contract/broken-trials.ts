@@ -1,5 +1,5 @@
+import type { QuotaCall, QuotaOutcome } from '../../gateway/quota/decide-key.ts';
 import { redisKeys } from '../../gateway/redis/redis-keys.ts';
-import type { QuotaCall, QuotaOutcome } from '../../gateway/request/limit/store/decide-quota.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import type { MakeStore } from './redis-subject.ts';

@@ -1,13 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
+import type { QuotaCall, QuotaOutcome } from '../../gateway/quota/decide-key.ts';
+import { emptyQuotaState, type QuotaState } from '../../gateway/quota/hash.ts';
+import type { Unsent } from '../../gateway/quota/unsent.ts';
 import { redisKeys } from '../../gateway/redis/redis-keys.ts';
-import {
-  emptyQuotaState,
-  type QuotaCall,
-  type QuotaOutcome,
-  type QuotaState,
-  type Unsent,
-} from '../../gateway/request/limit/store/decide-quota.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { calendarMonth, noCounts, type WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import type { Grant } from '../../gateway/shared/model.ts';
@@ -482,7 +478,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
 
   async 'a key without a recorded change has generation 0'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = { ...callOf(limitsOf({ perMinute: 3 })), requests: 1, generation: 0 };
+    const call = { ...callOf(limitsOf({ perMinute: 3 })), requests: 1, changedMs: 0 };
     expect((await decide(store, call)).admitted).toBe(1);
     expect((await decide(store, call)).state.minuteUsed).toBe(2);
   },
@@ -497,7 +493,7 @@ export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) =
   ) {
     const store = await subject.open(await freshLengths(subject));
     const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), requests: 1 };
-    const { state } = await decide(store, { ...call, generation: 0 });
+    const { state } = await decide(store, { ...call, changedMs: 0 });
     const quota = redisKeys.quota.name(subject.prefix, call.keyId);
     const unsent = { ...nothingUnsent, minute: state.minute, minuteUsed: 1, strikes: 1 };
     for (const [generation, known] of [
@@ -508,14 +504,14 @@ export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) =
     ] as const) {
       await subject.client.hset(quota, 'changedMs', generation);
       const before = await subject.client.hgetall(quota);
-      const [reply] = await store.decide([{ ...call, unsent, generation: known }]);
+      const [reply] = await store.decide([{ ...call, unsent, changedMs: known }]);
       expect([known, reply]).toEqual([known, { kind: 'stale' }]);
       expect(await subject.client.hgetall(quota)).toEqual(before);
     }
-    expect((await decide(store, { ...call, generation: 5 })).state.minuteUsed).toBe(2);
+    expect((await decide(store, { ...call, changedMs: 5 })).state.minuteUsed).toBe(2);
     // If Redis has lost the time of the change, the call is stale too.
     await subject.client.hdel(quota, 'changedMs');
-    expect(await store.decide([{ ...call, generation: 5 }])).toEqual([{ kind: 'stale' }]);
+    expect(await store.decide([{ ...call, changedMs: 5 }])).toEqual([{ kind: 'stale' }]);
     // A call has no generation if its key changes only with a reload.
     expect((await decide(store, call)).state.minuteUsed).toBe(3);
   },

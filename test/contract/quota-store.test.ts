@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { alignLimits } from '../../gateway/quota/trial.ts';
 import { createMemoryQuotaStore } from '../../gateway/request/limit/store/memory-quota-store.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
-import { alignLimits } from '../../gateway/request/limit/store/trial-counts.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { limitsOf } from '../support/limits-of.ts';

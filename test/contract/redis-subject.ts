@@ -13,6 +13,7 @@ export type MakeStore = (deps: {
   deadlineMs: number;
   patientDeadlineMs: number;
   keysPerCallMax: number;
+  functionRetryMs: number;
   /** The clock of the process. The store must use the clock of Redis and not this clock. */
   nowMs: () => number;
 }) => QuotaStore;
@@ -37,6 +38,7 @@ export async function redisSubject(
         deadlineMs: 20_000,
         patientDeadlineMs: 20_000,
         keysPerCallMax: 3,
+        functionRetryMs: 10_000,
         nowMs: () => Date.now() + skewMs,
       });
     },

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import type { QuotaCall, QuotaOutcome } from '../../gateway/request/limit/store/decide-quota.ts';
+import type { QuotaCall, QuotaOutcome } from '../../gateway/quota/decide-key.ts';
+import { type ThresholdWindow, thresholdWindows } from '../../gateway/quota/thresholds.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
-import { type ThresholdWindow, thresholdWindows } from '../../gateway/request/limit/store/thresholds.ts';
 import { noCounts, usedIn } from '../../gateway/shared/calendar-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { callOf, decide, freshLengths, type Subject } from './quota-store-guarantees.ts';

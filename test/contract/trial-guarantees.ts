@@ -1,10 +1,6 @@
 import { expect } from 'vitest';
-import type {
-  QuotaCall,
-  QuotaOutcome,
-  TrialDecided,
-} from '../../gateway/request/limit/store/decide-quota.ts';
-import { alignLimits } from '../../gateway/request/limit/store/trial-counts.ts';
+import type { QuotaCall, QuotaOutcome, TrialDecided } from '../../gateway/quota/decide-key.ts';
+import { alignLimits } from '../../gateway/quota/trial.ts';
 import { noCounts } from '../../gateway/shared/calendar-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { callOf, decide, freshLengths, type Subject } from './quota-store-guarantees.ts';

@@ -169,6 +169,7 @@ it('requests of a killed process stop counting when its lease has expired', asyn
     deadlineMs: 20_000,
     patientDeadlineMs: 20_000,
     keysPerCallMax: 1,
+    functionRetryMs: 10_000,
   });
   const limits = [{ window: 'minute', max: 100_000 }] as const;
   const bans = { after: 1_000, withinMs: 1_000, forMs: 1_000, maxMs: 1_000 };

@@ -10,10 +10,10 @@ import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-bl
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
 import { newEventId } from '../../gateway/notify/queue/delivery-queue.ts';
 import { createRedisQueue } from '../../gateway/notify/queue/redis-queue.ts';
+import { thresholdWindows } from '../../gateway/quota/thresholds.ts';
 import { type RedisKeyKind, redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { createFleetHealth } from '../../gateway/request/forward/upstream/fleet/fleet-health.ts';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
-import { thresholdWindows } from '../../gateway/request/limit/store/thresholds.ts';
 import { windowIndex } from '../../gateway/shared/calendar-windows.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';

@@ -45,7 +45,13 @@ const isOnFaulty = (id: string) => cluster.ownerOf(keySlot(id)) === faulty;
 function openStores() {
   const deadlines = { deadlineMs: 20_000, patientDeadlineMs: bounds.storePatientDeadlineMs };
   return {
-    quota: createRedisQuotaStore({ redis, windowsMs: calendarWindowsMs, ...deadlines, keysPerCallMax: 32 }),
+    quota: createRedisQuotaStore({
+      redis,
+      windowsMs: calendarWindowsMs,
+      ...deadlines,
+      keysPerCallMax: 32,
+      functionRetryMs: 10_000,
+    }),
     directory: createRedisDirectoryStore({ redis, bounds }),
     usage: createRedisUsageStore({ redis, keptMs: 60_000, bounds }),
   };

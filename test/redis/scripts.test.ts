@@ -8,6 +8,8 @@ const root = new URL('../../gateway/', import.meta.url).pathname;
 const aliases = /local ([\w, ]+) = KEYS\[\w+\](?:, KEYS\[\w+\])*$/gm;
 /** The gateway puts this text before each script of its folder. */
 const queueState = 'notify/queue/scripts/queue-state.lua';
+/** The functions of the chapters get the name of the hash as the argument `key`. */
+const chapters = 'quota';
 
 it('no script touches a key that it does not name, as compatible servers demand', () => {
   const calls: string[] = [];
@@ -18,6 +20,7 @@ it('no script touches a key that it does not name, as compatible servers demand'
     const named = new Set(
       [...`${before}\n${text}`.matchAll(aliases)].flatMap(([, names = '']) => names.split(', ')),
     );
+    if (dirname(file) === chapters) named.add('key');
     for (const [call, command, key = ''] of text.matchAll(/redis\.p?call\('(\w+)'(?:, *([^,)\s]+))?/g)) {
       calls.push(call);
       const isNamed = /^KEYS\[\w+\]$/.test(key) || named.has(key);
@@ -32,6 +35,24 @@ it('no script touches a key that it does not name, as compatible servers demand'
     ...['DEL', 'HSET', 'EXPIREAT'].map((one) => `redis.call('${one}', name`),
   ];
   expect(undeclared).toEqual(ofRecord.map((call) => `usage/store/add-counts.lua: ${call}`));
+});
+
+it('the chapters of a decision get only declared keys', () => {
+  const given: string[] = [];
+  // Each function with the parameter `key` gets it as its first argument.
+  const keyed = [...chaptersText().matchAll(/local function (\w+)\(key\b/g)].map(([, name]) => name);
+  const calls = new RegExp(`(?<!function )\\b(?:${keyed.join('|')})\\(([\\w[\\]]+)`, 'g');
+  for (const file of globSync('**/*.{lua,ts}', { cwd: root })) {
+    const text = readFileSync(root + file, 'utf8');
+    const ofTypeScript = [...text.matchAll(/scriptWithChapters\(\s*'([^']+)'/g)].map(([, script]) => script);
+    // The header of a script says that it calls functions of the chapters.
+    const isPrefixed = dirname(file) === chapters || text.includes('calls functions of the chapters');
+    const scripts = file.endsWith('.lua') ? (isPrefixed ? text : '') : ofTypeScript.join('\n');
+    for (const [, first = ''] of scripts.matchAll(calls)) given.push(first);
+  }
+  expect(keyed.length).toBeGreaterThan(8);
+  // `decideKeys` passes each element of KEYS to `decideKey`.
+  expect(new Set(given)).toEqual(new Set(['key', 'KEYS[1]', 'KEYS[3]']));
 });
 
 it('no script needs keys of several slots, which a Redis Cluster keeps apart', () => {
@@ -61,15 +82,18 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
     // Both names have the key's id as their hash tag.
     'request/limit/credit/give-back.lua: KEYS[2]',
     'request/limit/credit/redis-credits.ts: numberOfKeys: 2',
-    // The caller passes only keys of one slot to the script.
-    'request/limit/store/decide-quota.lua: KEYS[each]',
   ]);
 });
 
 it('the script that decides removes the mark of a leak after the same time as the gateway', () => {
-  const script = readFileSync(`${root}request/limit/store/decide-quota.lua`, 'utf8');
-  expect(script).toContain(`local leakNotedMs = ${defaultBounds.leakNotedMs}\n`);
+  expect(chaptersText()).toContain(`local leakNotedMs = ${defaultBounds.leakNotedMs}\n`);
 });
+
+function chaptersText(): string {
+  return globSync('*.lua', { cwd: root + chapters })
+    .map((file) => readFileSync(`${root}${chapters}/${file}`, 'utf8'))
+    .join('\n');
+}
 
 function inQueue(use: string): string {
   return `${dirname(queueState)}/${use}`;

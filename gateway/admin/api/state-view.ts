@@ -101,6 +101,12 @@ const storeShown = z
     missingCommands: list(z.string())
       .optional()
       .describe('Necessary commands that the ACL of the Redis user refuses.'),
+    functionRefusal: z
+      .string()
+      .optional()
+      .describe(
+        'Why a Redis server decides with a script instead of a Redis Function. Absent if all servers run the function. The decisions are the same, and cost Redis up to 1.9 times the CPU.',
+      ),
     servers: list(
       z.object({
         name: z.string().describe('Host and port.'),

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
+import type { QuotaState } from '../../quota/hash.ts';
 import type { BanEvent } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import type { QuotaState } from './store/decide-quota.ts';
 
 export type BanLog = ReturnType<typeof createBanLog>;
 

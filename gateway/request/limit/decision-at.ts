@@ -1,17 +1,11 @@
+import { isBanned } from '../../quota/bans.ts';
+import type { QuotaOutcome, TrialDecided } from '../../quota/decide-key.ts';
+import { applyGrant, isRunning } from '../../quota/grants.ts';
+import { type Asked, chargedUnits, type Run } from '../../quota/runs.ts';
+import { mostUnits, trialRuns } from '../../quota/trial.ts';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Decision, DecisionSource, Limits, PlanWindow, TrialOutcome } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
-import {
-  type Asked,
-  chargedUnits,
-  isRunning,
-  limitsAt,
-  mostUnits,
-  type QuotaOutcome,
-  type Run,
-  type TrialDecided,
-  trialRuns,
-} from './store/decide-quota.ts';
 
 /** Returns the decision on the request at `index` of a run, with the remaining units or the retry time of this request. */
 export function decisionAt(
@@ -35,18 +29,16 @@ function decisionOfPlan(
     const { grant } = state;
     return isRunning(grant, nowMs) && grant.noBrownouts ? { ...decision, noBrownouts: true } : decision;
   }
-  const terms = { limits, windowsMs, nowMs, usedLater };
-  const after = rateLimitState(state, terms);
-  if (index < admitted + refused) {
-    const retryAtMs = roomAtMs(after, state, terms, { units });
-    return { kind: 'refused', units, rateLimit: after, source, retryAtMs };
-  }
+  const after = rateLimitState(state, { limits, windowsMs, nowMs, usedLater });
+  // Later requests of the call may have filled a window or led to a ban, so the time to retry follows from the final counts.
+  const final = { limits, windowsMs, nowMs };
+  const untilMs = isBanned(state, nowMs) ? state.bannedUntilMs : 0;
+  const retryAtMs = roomAtMs(rateLimitState(state, final), state, final, { units, fromMs: untilMs });
+  if (index < admitted + refused) return { kind: 'refused', units, rateLimit: after, source, retryAtMs };
   if (crowded > 0 && index >= admitted + refused + banned) {
     // The gateway does not know when a running request ends, so the client retries after a fixed time.
     return { kind: 'crowded', units, rateLimit: after, source, retryAtMs: nowMs + crowdedRetryMs };
   }
-  const untilMs = state.bannedUntilMs;
-  const retryAtMs = roomAtMs(after, state, terms, { units, fromMs: untilMs });
   return {
     kind: 'banned',
     units,
@@ -65,7 +57,7 @@ function trialOutcomeAt(
   if (index < admitted) {
     if (units <= 1 || units <= mostUnits(limits, state.grant, nowMs)) return 'admitted';
     // The request would get 403, and the message would name the smallest limit.
-    const inForce = limitsAt(nowMs, limits, state.grant);
+    const inForce = applyGrant(limits, state.grant, nowMs);
     return inForce.reduce((one, other) => (other.max < one.max ? other : one)).window;
   }
   if (index < admitted + refused) {

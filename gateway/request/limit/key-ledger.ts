@@ -1,23 +1,14 @@
+import { decideKey, type KnownChanges, type QuotaCall, type QuotaOutcome } from '../../quota/decide-key.ts';
+import { applyGrant } from '../../quota/grants.ts';
+import { emptyQuotaState, type QuotaState } from '../../quota/hash.ts';
+import { type Asked, chargedUnits, type Run } from '../../quota/runs.ts';
+import { tellAll } from '../../quota/thresholds.ts';
+import { alignLimits, differencesOf, readTrial, type TriedLimits, trialRuns } from '../../quota/trial.ts';
+import { addUnsent, type Unsent } from '../../quota/unsent.ts';
+import { openWindows, roomIn } from '../../quota/windows.ts';
 import { noCounts, usedIn, type WindowCounts } from '../../shared/calendar-windows.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import {
-  type Asked,
-  addUnsent,
-  chargedUnits,
-  decideQuota,
-  emptyQuotaState,
-  openWindows,
-  type QuotaCall,
-  type QuotaOutcome,
-  type QuotaState,
-  type Run,
-  roomIn,
-  trialRuns,
-  type Unsent,
-} from './store/decide-quota.ts';
-import { tellAll } from './store/thresholds.ts';
-import { alignLimits, differencesOf, type TriedLimits, trialStateOf } from './store/trial-counts.ts';
 
 export type KeyLedger = ReturnType<typeof createKeyLedger>;
 
@@ -60,8 +51,8 @@ export function createKeyLedger(bounds: Bounds) {
 
   return {
     /** Makes the call that decides requests of a key. The call also contains the key's unsent local decisions. */
-    openCall: (terms: KeyTerms, asked: Asked, generation?: number) =>
-      toCall(entryOf(terms, alignLimits(terms.limits, terms.trial)), asked, generation),
+    openCall: (terms: KeyTerms, asked: Asked, known?: KnownChanges) =>
+      toCall(entryOf(terms, alignLimits(terms.limits, terms.trial)), asked, known),
 
     /** Records the store's reply to a call. The counts of the reply replace the earlier counts. */
     settle(call: QuotaCall, { state, nowMs }: QuotaOutcome) {
@@ -108,11 +99,11 @@ export function createKeyLedger(bounds: Bounds) {
       if (!mayRefuse(state, unsent, { limits, bans }, units, nowMs)) return undefined;
       if (trial !== undefined) {
         const held = unsent?.trial ?? unsent;
-        if (!mayRefuse(trialStateOf(state, trial), held, { limits: trial, bans }, trialUnits, nowMs))
+        if (!mayRefuse(readTrial(state, trial), held, { limits: trial, bans }, trialUnits, nowMs))
           return undefined;
       }
       const call = { keyId, ...tried, bans, requests: 1, units, trialUnits };
-      const outcome = decideQuota(state, call, windowsMs, nowMs);
+      const outcome = decideKey(state, call, windowsMs, nowMs);
       if (outcome.admitted === 1 || outcome.trial?.admitted === 1) return undefined;
       entry.state = outcome.state;
       if (outcome.refused === 1 || outcome.trial?.refused === 1)
@@ -134,7 +125,7 @@ export function createKeyLedger(bounds: Bounds) {
       const entry = entryOf(terms, alignLimits(terms.limits, terms.trial));
       const { keyId, bans, thresholds } = terms;
       const call = { keyId, ...entry.tried, bans, thresholds, requests, units, trialUnits, later };
-      const outcome = decideQuota(entry.state, call, windowsMs, nowMs, slots);
+      const outcome = decideKey(entry.state, call, windowsMs, nowMs, slots);
       const { state, reached } = outcome;
       entry.state = reached === undefined ? state : { ...state, told: tellAll(state.told, reached) };
       entry.seenMs = undefined;
@@ -155,7 +146,7 @@ export function createKeyLedger(bounds: Bounds) {
       nowMs: number,
     ): Readonly<QuotaState> {
       const { trial = [] } = alignLimits(terms.limits, terms.trial);
-      const state = trialStateOf(entries.get(terms.keyId)?.state ?? emptyQuotaState, trial);
+      const state = readTrial(entries.get(terms.keyId)?.state ?? emptyQuotaState, trial);
       openWindows(state, trial, windowsMs, nowMs);
       return state;
     },
@@ -205,7 +196,10 @@ export function createKeyLedger(bounds: Bounds) {
     nowMs: number,
   ): boolean {
     if (state.bannedUntilMs > nowMs) return true;
-    return roomIn(state, limits, nowMs) < units && mayHoldStrike(state.strikes, unsent, bans);
+    return (
+      roomIn(state, applyGrant(limits, state.grant, nowMs)) < units &&
+      mayHoldStrike(state.strikes, unsent, bans)
+    );
   }
 
   /**
@@ -261,7 +255,7 @@ export function createKeyLedger(bounds: Bounds) {
   function toCall(
     entry: Entry,
     { requests, units, trialUnits, later }: Asked,
-    generation?: number,
+    { changedMs, leaksReadMs }: KnownChanges = {},
   ): QuotaCall {
     const { keyId, bans, thresholds, unsent } = entry;
     const { limits, trial } = entry.tried;
@@ -271,7 +265,10 @@ export function createKeyLedger(bounds: Bounds) {
       entry.unsent = undefined;
       unsentIds.delete(keyId);
     }
-    return { keyId, limits, trial, bans, thresholds, requests, units, trialUnits, later, generation, unsent };
+    return {
+      ...{ keyId, limits, trial, bans, thresholds, requests, units, trialUnits, later },
+      ...{ changedMs, leaksReadMs, unsent },
+    };
   }
 
   function keep(entry: Entry, unsent: Unsent): void {
@@ -309,7 +306,7 @@ function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): 
   const pending = { ...state };
   addPending(pending, unsent, strikesSent, { limits, bans }, nowMs);
   if (trial === undefined) return pending;
-  const pendingOfTrial = trialStateOf(state, trial);
+  const pendingOfTrial = readTrial(state, trial);
   addPending(pendingOfTrial, unsent?.trial ?? unsent, trialStrikesSent, { limits: trial, bans }, nowMs);
   return { ...pending, trial: differencesOf(pending, pendingOfTrial, limits) };
 }

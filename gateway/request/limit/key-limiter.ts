@@ -1,3 +1,6 @@
+import type { KnownChanges, QuotaCall, QuotaOutcome } from '../../quota/decide-key.ts';
+import type { QuotaState } from '../../quota/hash.ts';
+import type { Run } from '../../quota/runs.ts';
 import type { BanPolicy, Decision, DecisionSource, Key, QuotaRules, StaleKey } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createActiveRequests } from './active-requests.ts';
@@ -5,7 +8,6 @@ import type { BanLog } from './ban-log.ts';
 import { type DecidedTogether, decidedRuns, decisionAt } from './decision-at.ts';
 import type { KeyLedger } from './key-ledger.ts';
 import { rateLimitState } from './rate-limit-state.ts';
-import type { QuotaCall, QuotaOutcome, QuotaState, Run } from './store/decide-quota.ts';
 import type { QuotaStore } from './store/quota-store.ts';
 import type { StoreClock } from './store/store-clock.ts';
 import type { ThresholdReports } from './threshold-reports.ts';
@@ -153,7 +155,8 @@ export function createKeyLimiter(deps: {
     return (
       batch.limits === key.limits &&
       batch.trial === key.trial &&
-      batch.generation === generationOf(key) &&
+      batch.changedMs === key.generation &&
+      batch.leaksReadMs === leaksReadMsFor(key) &&
       batch.bans === bans &&
       batch.thresholds === thresholds &&
       batch.concurrent === key.concurrent &&
@@ -162,12 +165,11 @@ export function createKeyLimiter(deps: {
   }
 
   /**
-   * Returns what the process knows about the changes of a key. A key of the configuration changes between two reloads only if one of its
-   * secrets leaks. The number of such a key is negative. It is read when the request has just been authenticated, so a batch never contains
-   * a request that was authenticated before a leak and a request that was authenticated after it.
+   * A key of the configuration changes between two reloads only if one of its secrets leaks. The time is read when the request has just been
+   * authenticated, so a batch never contains a request that was authenticated before a leak and a request that was authenticated after it.
    */
-  function generationOf({ generation }: Key): number | undefined {
-    return generation ?? (-deps.leaksReadMs() || undefined);
+  function leaksReadMsFor({ generation }: Key): number | undefined {
+    return generation === undefined ? deps.leaksReadMs() || undefined : undefined;
   }
 
   function join(batch: Batch, cost: Cost): Promise<Decision | StaleKey> {
@@ -191,7 +193,8 @@ export function createKeyLimiter(deps: {
       keyId: key.id,
       limits: key.limits,
       trial: key.trial,
-      generation: generationOf(key),
+      changedMs: key.generation,
+      leaksReadMs: leaksReadMsFor(key),
       bans: rules.bans,
       thresholds: rules.thresholds,
       concurrent: key.concurrent,
@@ -230,11 +233,12 @@ export function createKeyLimiter(deps: {
     if (concurrent !== undefined && active.of(keyId) >= concurrent) {
       const state = ledger.lastSeen({ keyId, limits }, storeNowMs);
       if (state.bannedUntilMs <= storeNowMs) {
-        const none = { admitted: 0, refused: 0, banned: 0 };
+        const none = { admitted: 0, refused: 0, banned: 0, crowded: 1 };
         const tried = trial && ledger.lastSeenTrial({ keyId, limits, trial }, storeNowMs);
         const isTrialBanned = tried !== undefined && tried.bannedUntilMs > storeNowMs;
-        const ofTrial = tried && { ...none, banned: isTrialBanned ? 1 : 0, state: tried };
-        const outcome = { nowMs: storeNowMs, ...none, crowded: 1, state, ...(ofTrial && { trial: ofTrial }) };
+        const trialOnly = isTrialBanned ? { ...none, banned: 1, crowded: 0 } : none;
+        const ofTrial = tried && { ...trialOnly, state: tried };
+        const outcome = { nowMs: storeNowMs, ...none, state, ...(ofTrial && { trial: ofTrial }) };
         return onlyDecision(key, cost, outcome);
       }
     }
@@ -324,7 +328,7 @@ export function createKeyLimiter(deps: {
   }
 
   function callOf(batch: Batch): QuotaCall {
-    const call = ledger.openCall(batch, batch, batch.generation);
+    const call = ledger.openCall(batch, batch, batch);
     const { keyId, concurrent } = batch;
     return concurrent === undefined ? call : { ...call, concurrency: active.begin(keyId, concurrent) };
   }
@@ -469,11 +473,10 @@ interface OpenRun extends Run {
 }
 
 /** Requests of one key with the same limits, in one turn of the event loop. The object itself is the first run of the batch. */
-interface Batch extends OpenRun {
+interface Batch extends OpenRun, KnownChanges {
   readonly keyId: string;
   readonly limits: Key['limits'];
   readonly trial: Key['trial'];
-  readonly generation: number | undefined;
   readonly bans: BanPolicy;
   readonly thresholds: readonly number[] | undefined;
   readonly concurrent: number | undefined;

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { QuotaThreshold } from '../../notify/notices.ts';
+import type { ToldMark } from '../../quota/thresholds.ts';
 import { watchMissingCommands } from '../../redis/missing-commands.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
@@ -32,7 +33,6 @@ import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
 import { createStoreClock } from './store/store-clock.ts';
 import { type WatchedState, watchStore } from './store/store-watch.ts';
-import type { ToldMark } from './store/thresholds.ts';
 import { createThresholdReports } from './threshold-reports.ts';
 
 export type Limiter = ReturnType<typeof createLimiter>;
@@ -45,6 +45,8 @@ export type StoreState =
       readonly onFailure: 'local' | 'refuse';
       /** Required commands that the ACL of the Redis user forbids. */
       readonly missingCommands?: readonly string[];
+      /** Why a Redis server decides with a script instead of a Redis Function. Absent if all servers run the function. */
+      readonly functionRefusal?: string;
     } & WatchedState);
 
 export type StoreCounts = ReturnType<Limiter['counts']>;
@@ -280,6 +282,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
           );
       },
     });
+    let functionRefusal: string | undefined;
     const shared = { connection, available: (key: string) => watch.of(key).available() };
     return {
       store: createRedisQuotaStore({
@@ -288,6 +291,12 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
         deadlineMs: bounds.storeDeadlineMs,
         patientDeadlineMs: bounds.storePatientDeadlineMs,
         keysPerCallMax: bounds.keysPerCallMax,
+        functionRetryMs: bounds.storeAclRetryMs,
+        onFunctionRefusal(reason) {
+          functionRefusal = reason;
+          if (reason === undefined) log.info('Redis runs decisions as a function again');
+          else log.info({ reason }, 'Redis refuses functions; the gateway runs its decisions as a script');
+        },
       }),
       credits: createRedisCredits(connection, bounds),
       health: watch,
@@ -297,6 +306,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
         return {
           ...{ kind: 'redis', onFailure, ...watch.state() },
           ...(missingCommands.length > 0 && { missingCommands }),
+          ...(functionRefusal !== undefined && { functionRefusal }),
         };
       },
       async readNowMs() {

@@ -1,6 +1,7 @@
+import { applyGrant, unendedGrant } from '../../quota/grants.ts';
+import type { QuotaState } from '../../quota/hash.ts';
 import { usedIn, type WindowsMs, windowStartMs } from '../../shared/calendar-windows.ts';
 import type { Limits, RateLimitState, Window } from '../../shared/model.ts';
-import { limitsAt, type QuotaState, unendedGrant } from './store/decide-quota.ts';
 
 interface Terms {
   /** The key's own limits. The `QuotaState` contains the limits of a grant. */
@@ -18,7 +19,7 @@ export function rateLimitState(
 ): RateLimitState {
   const windows: Window[] = [];
   let inForce: Window | undefined;
-  for (const { window: name, max } of limitsAt(nowMs, limits, state.grant)) {
+  for (const { window: name, max } of applyGrant(limits, state.grant, nowMs)) {
     const index = state[name];
     const lengthMs = windowsMs[name];
     const resetMs = windowStartMs(lengthMs, index + 1);

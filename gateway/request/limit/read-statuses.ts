@@ -1,7 +1,9 @@
+import { toldGrant } from '../../quota/grants.ts';
+import { emptyQuotaState, type QuotaState } from '../../quota/hash.ts';
+import { openWindows } from '../../quota/windows.ts';
 import { usedIn, type WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
-import { emptyQuotaState, openWindows, type QuotaState, toldGrant } from './store/decide-quota.ts';
 import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 
 export interface KeysRead {

@@ -1,9 +1,9 @@
 import type { QuotaThreshold } from '../../notify/notices.ts';
+import type { QuotaOutcome } from '../../quota/decide-key.ts';
+import type { Reached } from '../../quota/thresholds.ts';
 import { windowStartMs } from '../../shared/calendar-windows.ts';
 import type { DecisionSource } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import type { QuotaOutcome } from './store/decide-quota.ts';
-import type { Reached } from './store/thresholds.ts';
 
 export type ThresholdReports = ReturnType<typeof createThresholdReports>;
 

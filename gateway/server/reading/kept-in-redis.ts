@@ -24,6 +24,7 @@ export async function keptInRedis(redis: RedisSettings, bounds: Bounds, closed: 
     deadlineMs: bounds.storePatientDeadlineMs,
     patientDeadlineMs: bounds.storePatientDeadlineMs,
     keysPerCallMax: bounds.keysPerCallMax,
+    functionRetryMs: bounds.storeAclRetryMs,
   });
   const isThere = () => connection.nodes().some(({ client }) => client?.status === 'ready');
   return {

@@ -3,8 +3,8 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { DirectoryKey } from '../../../gateway/keys/directory/directory-key.ts';
 import { HeldKeys } from '../../../gateway/keys/directory/held-keys.ts';
+import { emptyQuotaState } from '../../../gateway/quota/hash.ts';
 import { createKeyLedger } from '../../../gateway/request/limit/key-ledger.ts';
-import { emptyQuotaState } from '../../../gateway/request/limit/store/decide-quota.ts';
 import type { Decision } from '../../../gateway/shared/model.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
@@ -97,7 +97,7 @@ async function rememberKeys(keys: number): Promise<unknown> {
   for (let key = 0; key < keys; key++) {
     const call = ledger.openCall({ keyId: idOf(key), limits, bans }, { requests: 1, units: 1 });
     const state = { ...emptyQuotaState, minute: 60_000, minuteUsed: 1, day: 86_400_000, dayUsed: 1 };
-    ledger.settle(call, { nowMs: Date.now(), admitted: 1, refused: 0, banned: 0, state });
+    ledger.settle(call, { nowMs: Date.now(), admitted: 1, refused: 0, banned: 0, crowded: 0, state });
   }
   return ledger;
 }

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createPresence } from '../../../gateway/fleet/presence.ts';
 import type { ProcessState } from '../../../gateway/fleet/process-state.ts';
 import { createRedisDirectoryStore } from '../../../gateway/keys/directory/store/redis-directory-store.ts';
+import type { QuotaCall } from '../../../gateway/quota/decide-key.ts';
 import { openRedis } from '../../../gateway/redis/open-redis.ts';
 import { redisKeys } from '../../../gateway/redis/redis-keys.ts';
 import { createFleetHealth } from '../../../gateway/request/forward/upstream/fleet/fleet-health.ts';
-import type { QuotaCall } from '../../../gateway/request/limit/store/decide-quota.ts';
 import { createRedisQuotaStore } from '../../../gateway/request/limit/store/redis-quota-store.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
@@ -417,6 +417,7 @@ function decisions({ connections }: Pick<Opened, 'connections'>) {
         patientDeadlineMs: 20_000,
         // In a Cluster, a call decides the requests of one key.
         keysPerCallMax: 1,
+        functionRetryMs: 10_000,
       }),
     ]),
   );

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { emptyQuotaState } from '../../../gateway/quota/hash.ts';
 import { createKeyLedger, type KeyTerms } from '../../../gateway/request/limit/key-ledger.ts';
-import { emptyQuotaState } from '../../../gateway/request/limit/store/decide-quota.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { limitsOf } from '../../support/limits-of.ts';
@@ -20,7 +20,7 @@ function reply(strikes: number) {
     strikes,
     strikesFromMs: strikes === 0 ? 0 : nowMs,
   };
-  return { nowMs, admitted: 0, refused: 0, banned: 0, state };
+  return { nowMs, admitted: 0, refused: 0, banned: 0, crowded: 0, state };
 }
 
 it('strikes in an unanswered call count once, even if other keys push the key out of the ledger', () => {

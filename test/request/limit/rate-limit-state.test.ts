@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { decideKey } from '../../../gateway/quota/decide-key.ts';
+import { emptyQuotaState, type QuotaState } from '../../../gateway/quota/hash.ts';
 import { decisionAt } from '../../../gateway/request/limit/decision-at.ts';
 import { rateLimitState, roomAtMs } from '../../../gateway/request/limit/rate-limit-state.ts';
-import {
-  decideQuota,
-  emptyQuotaState,
-  type QuotaState,
-} from '../../../gateway/request/limit/store/decide-quota.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { toldWindow } from '../../../gateway/shared/model.ts';
 import { limitsOf } from '../../support/limits-of.ts';
@@ -52,7 +49,7 @@ it('each request of a batch gets its own remaining, and a banned request the tim
   const bannedUntilMs = nowMs + 1_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
-    outcome: { nowMs, admitted: 2, refused: 1, banned: 1, state },
+    outcome: { nowMs, admitted: 2, refused: 1, banned: 1, crowded: 0, state },
     ...{ source: 'shared' as const, units: 1, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
   };
   const [first, second, refused, banned] = [0, 1, 2, 3].map((index) => decisionAt(index, together));
@@ -74,7 +71,7 @@ it('each request of a batch gets its own remaining, and a banned request the tim
 it('a request of several units is admitted when they fit, and its batch counts the cost of each request', () => {
   const state = { ...emptyQuotaState, minute, minuteUsed: 8, day, dayUsed: 97 };
   const limits = limitsOf({ perMinute: 10, perDay: 100 });
-  const outcome = { nowMs, admitted: 2, refused: 1, banned: 0, state };
+  const outcome = { nowMs, admitted: 2, refused: 1, banned: 0, crowded: 0, state };
   const at = (index: number, units: number) =>
     decisionAt(index, { outcome, source: 'shared', units, limits, windowsMs });
   expect([0, 1].map((index) => at(index, 4).rateLimit.inForce.remaining)).toEqual([6, 2]);
@@ -87,7 +84,7 @@ it('during a ban the tightest window keeps its remaining requests, and the heade
   const bannedUntilMs = minuteEnd + 30_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 1, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
-    outcome: { nowMs, admitted: 0, refused: 0, banned: 1, state },
+    outcome: { nowMs, admitted: 0, refused: 0, banned: 1, crowded: 0, state },
     ...{ source: 'shared' as const, units: 1, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
   };
   const decision = decisionAt(0, together);
@@ -110,15 +107,15 @@ describe('under a grant', () => {
   });
 
   it('a response has the grant’s limits until its end', () => {
-    const limitsAt = (atMs: number) =>
+    const applyGrant = (atMs: number) =>
       rateLimitState(stateUnder(nowMs + 5_000, 20), { limits, windowsMs, nowMs: atMs }).windows.map(
         ({ limit, remaining }) => [limit, remaining],
       );
-    expect(limitsAt(nowMs + 4_999)).toEqual([
+    expect(applyGrant(nowMs + 4_999)).toEqual([
       [10, 0],
       [500, 480],
     ]);
-    expect(limitsAt(nowMs + 5_000)).toEqual([
+    expect(applyGrant(nowMs + 5_000)).toEqual([
       [3, 0],
       [100, 80],
     ]);
@@ -137,10 +134,17 @@ describe('under a grant', () => {
   ])(
     'a refused request gets the time when it will fit: the grant ends $ends',
     ({ untilMs, dayUsed, retryAtMs }) => {
-      const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state: stateUnder(untilMs, dayUsed) };
+      const outcome = {
+        nowMs,
+        admitted: 0,
+        refused: 1,
+        banned: 0,
+        crowded: 0,
+        state: stateUnder(untilMs, dayUsed),
+      };
       const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
       expect(decision).toMatchObject({ kind: 'refused', retryAtMs });
-      const later = decideQuota(
+      const later = decideKey(
         outcome.state,
         { keyId: 'acme', limits, bans: noBans, requests: 1, units: 1 },
         windowsMs,
@@ -159,7 +163,7 @@ describe('under a grant', () => {
     (row) => {
       const grant = { limits: limitsOf({ perMinute: 2 }), untilMs: row.untilMs };
       const state = { ...emptyQuotaState, minute, minuteUsed: 2, day, dayUsed: row.dayUsed, grant };
-      const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
+      const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, crowded: 0, state };
       expect(decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs })).toMatchObject({
         kind: 'refused',
         retryAtMs: row.retryAtMs,
@@ -170,7 +174,7 @@ describe('under a grant', () => {
   it('a request above the limit of a grant gets the end of the grant, however often the window resets before', () => {
     const grant = { limits: limitsOf({ perMinute: 2 }), untilMs: minuteEnd + 90_000 };
     const state = { ...emptyQuotaState, minute, minuteUsed: 0, day, dayUsed: 50, grant };
-    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
+    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, crowded: 0, state };
     const decision = decisionAt(0, { outcome, source: 'shared', units: 3, limits, windowsMs });
     expect(decision).toMatchObject({ kind: 'refused', retryAtMs: grant.untilMs });
   });
@@ -178,7 +182,7 @@ describe('under a grant', () => {
   it('a request that only a grant admits gets the reset of its windows, although it may fit in no window after the grant', () => {
     const grant = { limits: limitsOf({ perMinute: 50 }), untilMs: dayEnd };
     const state = { ...emptyQuotaState, minute, minuteUsed: 40, day, dayUsed: 70, grant };
-    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
+    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, crowded: 0, state };
     const retryAtMs = (units: number) =>
       decisionAt(0, { outcome, source: 'shared', units, limits, windowsMs }) as { retryAtMs?: number };
     expect([20, 40].map((units) => retryAtMs(units).retryAtMs)).toEqual([minuteEnd, dayEnd]);
@@ -200,12 +204,12 @@ describe('under a grant', () => {
   ])('a refused request before the grant gets the time when it will fit: $limits, $dayUsed used', (row) => {
     const grant = { limits: limitsOf(row.limits), fromMs: row.fromMs, untilMs: row.untilMs };
     const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: row.dayUsed, grant };
-    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
+    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, crowded: 0, state };
     const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
     expect(decision).toMatchObject({ kind: 'refused', retryAtMs: row.retryAtMs });
     expect(decision.rateLimit.windows.map(({ limit }) => limit)).toEqual([3, 100]);
     const admittedAt = (atMs: number) =>
-      decideQuota(state, { keyId: 'acme', limits, bans: noBans, requests: 1, units: 1 }, windowsMs, atMs)
+      decideKey(state, { keyId: 'acme', limits, bans: noBans, requests: 1, units: 1 }, windowsMs, atMs)
         .admitted;
     expect([admittedAt(row.retryAtMs - 1), admittedAt(row.retryAtMs)]).toEqual([0, 1]);
   });
@@ -214,7 +218,14 @@ describe('under a grant', () => {
     const bannedUntilMs = minuteEnd + 30_000;
     const before = stateUnder(bannedUntilMs, 200);
     const retryAtMs = (state: QuotaState) => {
-      const outcome = { nowMs, admitted: 0, refused: 0, banned: 1, state: { ...state, bannedUntilMs } };
+      const outcome = {
+        nowMs,
+        admitted: 0,
+        refused: 0,
+        banned: 1,
+        crowded: 0,
+        state: { ...state, bannedUntilMs },
+      };
       const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
       return decision.kind === 'banned' ? decision.retryAtMs : undefined;
     };

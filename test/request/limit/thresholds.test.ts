@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { QuotaThreshold } from '../../../gateway/notify/notices.ts';
 import type { Key } from '../../../gateway/shared/model.ts';
+import { freshWindows } from '../../support/fresh-windows.ts';
 import { limitsOf } from '../../support/limits-of.ts';
-import { monitorRedis } from '../../support/monitor-redis.ts';
 import { freshPrefix } from '../../support/redis.ts';
 import { type RedisServer, startRedis } from '../../support/start-redis.ts';
 import { steadyStore } from '../../support/tuning.ts';
@@ -91,8 +91,8 @@ describe.each(['redis', 'memory'] as const)('with the counts in %s', (store) => 
 });
 
 it('processes that share the counts report a threshold together until it is confirmed, and then no process does', async () => {
-  const prefix = freshPrefix();
-  const open = () => openLimiter({ url: server.url, prefix, thresholds });
+  const shared = { url: server.url, prefix: freshPrefix(), windowsMs: freshWindows(Date.now()) };
+  const open = () => openLimiter({ ...shared, thresholds });
   const limiters = [open(), open(), open()];
   const key = keyOf(100_000, 1_000);
   await Promise.all(
@@ -163,31 +163,6 @@ it('a threshold that is reached by decisions without Redis is also reported by t
   await untilBack(one, other);
   const reported = () => [...percentsOf(one, key), ...percentsOf(other, key)];
   await expect.poll(reported, { timeout: 30_000 }).toEqual([80]);
-});
-
-it('without thresholds, a call to Redis has the arguments that it had before thresholds existed', async () => {
-  const calls: string[][] = [];
-  const monitor = await monitorRedis(server.port, (args) => {
-    // The client sends the source of the script with the first call of a connection.
-    if (/^eval(?:sha)?$/i.test(args[0] ?? '') && args[3]?.endsWith(':{acme}')) calls.push(args.slice(2));
-  });
-  const prefix = freshPrefix();
-  const windowsMs = { minute: 60_000, day: 86_400_000 };
-  const open = (options = {}) => openLimiter({ url: server.url, prefix, windowsMs, ...options });
-  const key = keyOf(60, 1_000, 'acme');
-  const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
-  const rest = ['100', '60000', '60000', '86400000', 'minute', '60000', '60', 'day', '86400000', '1000'];
-  await open().decide(key, bans);
-  await open({ thresholds: [] }).decide(key, bans);
-  await open({ thresholds: [80, 100] }).decide(key, bans);
-  await expect.poll(() => calls.length, { timeout: 30_000 }).toBe(3);
-  const ended = ['1', '', '0'];
-  expect(calls).toEqual([
-    ['1', `${prefix}:{acme}`, '2', ...rest, ...ended],
-    ['1', `${prefix}:{acme}`, '2', ...rest, ...ended],
-    ['1', `${prefix}:{acme}`, '2 80', ...rest, ...ended],
-  ]);
-  monitor.stop();
 });
 
 /** The percentages that a limiter has reported, for all keys or for one key. `untilAway` uses other keys. */

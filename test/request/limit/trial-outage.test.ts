@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { QuotaCall } from '../../../gateway/quota/decide-key.ts';
 import { createKeyLedger } from '../../../gateway/request/limit/key-ledger.ts';
 import { createKeyLimiter, type StoreHealth } from '../../../gateway/request/limit/key-limiter.ts';
-import type { QuotaCall } from '../../../gateway/request/limit/store/decide-quota.ts';
 import { createMemoryQuotaStore } from '../../../gateway/request/limit/store/memory-quota-store.ts';
 import type { QuotaReply } from '../../../gateway/request/limit/store/quota-store.ts';
 import { createStoreClock } from '../../../gateway/request/limit/store/store-clock.ts';
 import type { BanPolicy, Decision, Key, Limits } from '../../../gateway/shared/model.ts';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import * as arbitrary from '../../quota/arbitraries.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { decideCosts, keyWith, outcomeIn } from './limiter-fixture.ts';
-import * as arbitrary from './quota-arbitraries.ts';
 
 /** Short windows, and one long window, so that the counts of no key expire. */
 const windowsMs = { second: 20, minute: 50, hour: 100, day: 400, month: 900_000 };
@@ -78,9 +78,12 @@ it.each([
               const [a = [], b = [], c = []] = await Promise.all(
                 fleets.map((fleet, at) => fleet[process % count]?.decide(keys[at] as Key, turn, bans)),
               );
-              // A process repeats its last decision on a banned key, with the figures of that decision.
-              const figures = ({ trial: _, ...decision }: Decision) =>
-                isOne && decision.kind === 'banned' ? 'banned' : decision;
+              // A process repeats its last decision on a banned key, with the figures of that decision. The time to retry depends on which
+              // later requests were decided in the same call.
+              const figures = ({ trial: _, ...decision }: Decision) => {
+                if (isOne && decision.kind === 'banned') return 'banned';
+                return decision.kind === 'refused' ? { ...decision, retryAtMs: 0 } : decision;
+              };
               expect(a.map(figures)).toEqual(c.map(figures));
               expect(a.map((decision) => decision.trial)).toEqual(
                 b.map((one, at) => outcomeIn(one, turn[at] ?? 1)),

@@ -5,18 +5,15 @@ import { redisKeys } from '../../../gateway/redis/redis-keys.ts';
 import { createLimiter, type Limiter } from '../../../gateway/request/limit/limiter.ts';
 import type { BanPolicy, Decision, Key, Limits } from '../../../gateway/shared/model.ts';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import * as arbitrary from '../../quota/arbitraries.ts';
 import { connectRedis, type RedisPlace } from '../../support/connect-redis.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { limitsOf } from '../../support/limits-of.ts';
-import { monitorRedis } from '../../support/monitor-redis.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { allRedisForms, startForm, tagsOf } from '../../support/start-form.ts';
-import { startRedis } from '../../support/start-redis.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
-import { until } from '../../support/until.ts';
 import { decideCosts, keyWith, outcomeIn } from './limiter-fixture.ts';
-import * as arbitrary from './quota-arbitraries.ts';
 
 const step = fc.record({
   process: fc.nat({ max: 2 }),
@@ -212,45 +209,6 @@ it('a key of the directory with a trial and a concurrency limit is stale when it
   expect(await told(1)).toEqual([]);
   redis.close();
   await limiter.close();
-});
-
-it('a plan without a trial sends what it sent before there were trials', async () => {
-  const server = await startRedis();
-  const commands: string[][] = [];
-  const monitor = await monitorRedis(Number(new URL(server.url).port), (command) => commands.push(command));
-  const [{ limiter, windowsMs }] = await openLimiters(1, { url: server.url });
-  const key = keyWith(limitsOf({ perMinute: 5, perDay: 9 }));
-  await decideCosts(limiter, key, [1, 1], { after: 7, withinMs: 60_000, forMs: 61_000, maxMs: 62_000 });
-  const ownOf = (name: string) =>
-    commands.find((command) => command[0]?.toUpperCase() === name && command.join(' ').includes(key.id));
-  await until('the script has written the counts', () => ownOf('HSET') !== undefined);
-  monitor.stop();
-  const asked = [
-    '2',
-    '7',
-    '60000',
-    '61000',
-    '62000',
-    'minute',
-    `${windowsMs.minute}`,
-    '5',
-    'day',
-    `${windowsMs.day}`,
-  ];
-  expect((ownOf('EVALSHA') ?? ownOf('EVAL'))?.slice(4)).toEqual([...asked, '9', '2', '', '0']);
-  expect(ownOf('HMGET')?.slice(2)).toEqual([
-    ...['strikes', 'strikesFromMs', 'bannedUntilMs', 'banLevel', 'liftedMs', 'resetMs'],
-    ...['minute', 'minuteUsed', 'day', 'dayUsed', 'grant'],
-  ]);
-  expect(ownOf('HSET')?.filter((_, at) => at % 2 === 0)).toEqual([
-    'HSET',
-    'minute',
-    'minuteUsed',
-    'day',
-    'dayUsed',
-  ]);
-  await limiter.close();
-  await server.stop();
 });
 
 const farAway: BanPolicy = { after: 1_000_000, withinMs: 600_000, forMs: 600_000, maxMs: 6_000_000 };

@@ -1,9 +1,6 @@
 import fc from 'fast-check';
-import {
-  decideQuota,
-  emptyQuotaState,
-  type QuotaState,
-} from '../../../gateway/request/limit/store/decide-quota.ts';
+import { decideKey } from '../../../gateway/quota/decide-key.ts';
+import { emptyQuotaState, type QuotaState } from '../../../gateway/quota/hash.ts';
 import type { BanPolicy, Limits } from '../../../gateway/shared/model.ts';
 import { KeyMinutesBuilder } from '../../../gateway/usage/read/key-minutes.ts';
 import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
@@ -62,7 +59,7 @@ export function everyOrder({ minutes, spaceMs, after, bans }: Orders) {
       for (const [index, units] of order.entries()) {
         const call = { keyId: '', limits: after, bans, requests: 1, units };
         const nowMs = here.number * minuteMs + index * spaceMs;
-        const outcome = decideQuota(next, call, calendar.windowsMs, nowMs);
+        const outcome = decideKey(next, call, calendar.windowsMs, nowMs);
         next = outcome.state;
         admitted += outcome.admitted;
       }

@@ -1,12 +1,9 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { toLimitFields } from '../../../gateway/keys/limit-fields.ts';
+import { decideKey } from '../../../gateway/quota/decide-key.ts';
+import { emptyQuotaState, type QuotaState } from '../../../gateway/quota/hash.ts';
 import { decisionAt } from '../../../gateway/request/limit/decision-at.ts';
-import {
-  decideQuota,
-  emptyQuotaState,
-  type QuotaState,
-} from '../../../gateway/request/limit/store/decide-quota.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../../gateway/shared/model.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from '../../../gateway/usage/read/key-minutes.ts';
@@ -142,7 +139,7 @@ export function decideTwins(twins: Twins): TwinsRecorded {
       const limits = twin === 1 && index >= twins.editAt ? twins.after : twins.before;
       const terms = { limits, bans: twins.bans, windowsMs: calendarWindowsMs };
       const call = { keyId: '', requests, units, ...terms };
-      const outcome = decideQuota(states[twin], call, calendarWindowsMs, nowMs);
+      const outcome = decideKey(states[twin], call, calendarWindowsMs, nowMs);
       states[twin] = outcome.state;
       refused[twin] += outcome.refused + outcome.banned;
       const byOutcome = new Map<number, number>();

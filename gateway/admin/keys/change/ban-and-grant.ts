@@ -4,7 +4,7 @@ import { compileKey } from '../../../keys/compile-key.ts';
 import { date, limits } from '../../../keys/key-schema.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { limitFieldOf, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
-import { toldGrant } from '../../../request/limit/store/decide-quota.ts';
+import { toldGrant } from '../../../quota/grants.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { expects, fields } from '../../../shared/schema/schema-parts.ts';

@@ -1,15 +1,14 @@
-#!lua flags=allow-oom
 --[[
 Writes or removes the record of a key if the record still has the revision and `changedMs` that the caller has read. The revision alone is
 not enough, because a key that was removed and issued again starts at revision 1 again.
 The script also gives the key a new generation. A process that has cached the key has read the earlier generation, so its next decision
-about the key is `stale`.
+about the key is `stale`. The script calls functions of the chapters in `quota/`, which the gateway puts before this script.
 The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. When Redis is out of memory, no
 new key reaches this script, because list-id.lua runs first and lacks the flag `allow-oom`.
 
 KEYS[1] is `<prefix>:{<key id>}:key`, a hash with the fields revision, record (JSON) and tag (list-id.lua).
 KEYS[2] is `<prefix>:{<key id>}:removed`, a hash with the `createdMs` of recently removed keys with this id.
-KEYS[3] is `<prefix>:{<key id>}`, the hash of decide-quota.lua. Its field `changedMs` is the generation of the key.
+KEYS[3] is `<prefix>:{<key id>}`, the hash with the counts and the generation of the key (`quota/marks.lua`).
 ARGV[1] is the expected revision, or 0 for a new key. ARGV[2] is the new record, or empty to remove the key. ARGV[3] is the expected
 `changedMs` of the record. ARGV[7] is how long the `createdMs` of a removed key is kept, in ms. ARGV[8] is the shortest time until KEYS[3]
 expires, in ms.
@@ -29,35 +28,27 @@ if revision ~= expected or isOther then
   return { revision == 0 and 'absent' or 'changed', revision, before, tag }
 end
 
-local time = redis.call('TIME')
-local nowMs = time[1] * 1000 + time[2] / 1000
-
--- The first write of the script. If the Redis key is not a hash, the script ends here and changes nothing.
-local function giveGeneration()
-  -- The generation is unique, even after a failover to a server whose clock is behind.
-  redis.call('HSET', KEYS[3], 'changedMs', math.max(nowMs, (tonumber(redis.call('HGET', KEYS[3], 'changedMs')) or 0) + 1))
-  local expiresMs = math.ceil(nowMs) + ARGV[8]
-  if redis.call('PTTL', KEYS[3]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[3], expiresMs) end
-end
+local generationKeptMs = tonumber(ARGV[8])
 
 local function createdMsOf(json)
   return string.format('%.0f', cjson.decode(json).createdMs)
 end
 
+-- `giveGeneration` is the first write. If KEYS[3] is not a hash, the script ends there and changes nothing.
 if expected == 0 then
   if ARGV[6] == 'once' and redis.call('HGET', KEYS[2], createdMsOf(record)) then return { 'removed', 0, '', '' } end
   tag = ARGV[4]
   local listedMs = tonumber(string.match(tag, '^%x+'), 16)
   if nowMs > listedMs + ARGV[5] then return { 'late', 0, '', '' } end
-  giveGeneration()
+  giveGeneration(KEYS[3], generationKeptMs)
   redis.call('HSET', KEYS[1], 'revision', 1, 'record', record, 'tag', tag)
 elseif record == '' then
-  giveGeneration()
+  giveGeneration(KEYS[3], generationKeptMs)
   redis.call('DEL', KEYS[1])
   redis.call('HSET', KEYS[2], createdMsOf(before), 1)
   redis.call('PEXPIRE', KEYS[2], ARGV[7])
 else
-  giveGeneration()
+  giveGeneration(KEYS[3], generationKeptMs)
   redis.call('HSET', KEYS[1], 'revision', revision + 1, 'record', record)
 end
 return { 'done', revision + 1, before, tag }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
+import { scriptWithChapters } from '../../../quota/calls/library.ts';
 import type { RedisConnection } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
 import { type Away, late, notConnected, replyOrAway, toAway } from '../../../redis/redis-reply.ts';
@@ -21,8 +22,10 @@ import {
 import { createFormMarks } from './form-marks.ts';
 
 const listScript = readFileSync(new URL('list-id.lua', import.meta.url), 'utf8');
-const changeScript = readFileSync(new URL('change-record.lua', import.meta.url), 'utf8');
-const generationScript = readFileSync(new URL('read-generation.lua', import.meta.url), 'utf8');
+const changeScript = scriptWithChapters(readFileSync(new URL('change-record.lua', import.meta.url), 'utf8'), {
+  allowOom: true,
+});
+const generationScript = scriptWithChapters('return readGeneration(KEYS[1], tonumber(ARGV[1]))');
 /**
  * The flag `allow-oom` lets this script run when Redis is out of memory. A rotation writes the record before it runs this script. If the
  * script failed, look-ups would not find the new secret.

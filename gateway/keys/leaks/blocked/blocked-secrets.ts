@@ -7,7 +7,7 @@ export type BlockedSecrets = ReturnType<typeof createBlockedSecrets>;
 
 /**
  * The copy of the leaked secrets of the configuration in this process. The process reads the copy again every `leaksReadIntervalMs`. It reads
- * the copy at once when a decision shows that a secret of a key has leaked (`note-leak.lua`), and when Redis is available again.
+ * the copy at once when a decision shows that a secret of a key has leaked (`quota/marks.lua`), and when Redis is available again.
  *
  * Redis may lose leaks, by a restart without persistence or by a failover. The process then writes the leaks of its configuration again.
  */

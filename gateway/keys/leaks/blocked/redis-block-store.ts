@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { scriptWithChapters } from '../../../quota/calls/library.ts';
 import { type RedisConnection, untilConnected } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
 import { type Away, replyOrAway } from '../../../redis/redis-reply.ts';
@@ -6,11 +7,13 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { Added, BlockStore, LeakedSecret, LeaksRead } from './block-store.ts';
 
 const addScript = readScript('add-leak.lua');
-const noteScript = readScript('note-leak.lua');
+const noteScript = scriptWithChapters('return noteLeak(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]))', {
+  allowOom: true,
+});
 const renewScript = readScript('renew-leaks.lua');
 
 /**
- * The leaks in Redis: one hash for all leaks (`add-leak.lua`), and a mark with the counts of each affected key (`note-leak.lua`). The mark
+ * The leaks in Redis: one hash for all leaks (`add-leak.lua`), and a mark with the counts of each affected key (`quota/marks.lua`). The mark
  * is written after the leak. A process that sees the mark therefore finds the leak. If the process that adds a leak dies in between, the
  * reporter gets no reply and reports again. A repeated report writes the mark again.
  */

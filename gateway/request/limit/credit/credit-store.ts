@@ -1,6 +1,6 @@
+import type { QuotaState } from '../../../quota/hash.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { QuotaState } from '../store/decide-quota.ts';
 import type { StoreFailure } from '../store/quota-store.ts';
 import {
   type Credit,

@@ -1,8 +1,8 @@
 --[[
 Gives a key back the units of its failed requests, once for each minute and upstream. The script does the same as giveBack in
-give-back.ts. The gateway puts calendar-month.lua before this script. The script uses Redis's clock.
+give-back.ts. The script calls functions of the chapters in `quota/`, which the gateway puts before this script.
 
-KEYS[1]  `<prefix>:{<key id>}`: the counts of the key, which decide-quota.lua describes.
+KEYS[1]  `<prefix>:{<key id>}`: the counts of the key (`quota/hash.lua`).
 KEYS[2]  `<prefix>:{<key id>}:credits`: the units for which the key has received a credit. The hash has these fields:
 
   `<hour>:<upstream>`: the failed units of each minute that earlier calls have handled, for example `0 12 1 7`. The first number of a
@@ -26,28 +26,20 @@ A minute adds to a window if the window is open and contains the minute, and if 
 of a window never become negative. HSET on KEYS[2] is the first write, and the only write that Redis refuses when it is out of memory or
 read-only.
 ]]
-local time = redis.call('TIME')
-local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local isDryRun, run, fromMs, toMs = ARGV[1] == '1', ARGV[2], ARGV[3], ARGV[4]
 local oldestHour, expiresMs, minuteMs = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
-local function indexOf(lengthMs, ms)
-  return lengthMs == 0 and monthOf(ms) or math.floor(ms / lengthMs)
-end
-
-local counts = redis.pcall('HMGET', KEYS[1], 'day', 'dayUsed', 'month', 'monthUsed', 'resetMs')
+local counts = readHash(KEYS[1])
 if counts.err then return counts end
 local stored = redis.pcall('HGETALL', KEYS[2])
 if stored.err then return stored end
 local credits = {}
 for i = 1, #stored, 2 do credits[stored[i]] = stored[i + 1] end
 
-local resetMs = tonumber(counts[5]) or 0
 local windows = {}
 for i, name in ipairs({ 'day', 'month' }) do
-  local lengthMs, index = tonumber(ARGV[7 + i]), tonumber(counts[2 * i - 1])
-  local isOpen = index and index >= indexOf(lengthMs, nowMs)
-  windows[i] = { field = name .. 'Used', lengthMs = lengthMs, index = isOpen and index, used = tonumber(counts[2 * i]) or 0, due = 0 }
+  local lengthMs = tonumber(ARGV[7 + i])
+  windows[i] = { name = name, lengthMs = lengthMs, index = openIndex(counts, name, lengthMs), due = 0 }
 end
 
 local failed, written, isNew = 0, {}, {}
@@ -64,7 +56,8 @@ for i = 11, #ARGV, 2 do
       failed = failed + more
       local startMs = (hour * 60 + minute) * minuteMs
       for _, window in ipairs(windows) do
-        if startMs + minuteMs > resetMs and window.index == indexOf(window.lengthMs, startMs) then window.due = window.due + more end
+        local isCounted = startMs + minuteMs > numberIn(counts, 'resetMs') and window.index == windowIndex(window.lengthMs, startMs)
+        if isCounted then window.due = window.due + more end
       end
     end
   end
@@ -78,7 +71,7 @@ for i = 11, #ARGV, 2 do
   end
 end
 
-for _, window in ipairs(windows) do window.given = math.max(0, math.min(window.due, window.used)) end
+for _, window in ipairs(windows) do window.given = math.max(0, math.min(window.due, usedIn(counts, window.name))) end
 local day, month = windows[1].given, windows[2].given
 if isDryRun or failed == 0 then return { nowMs, failed, day, month } end
 
@@ -104,6 +97,6 @@ for field in pairs(credits) do
 end
 if redis.call('PTTL', KEYS[2]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', expiresMs)) end
 for _, window in ipairs(windows) do
-  if window.given > 0 then redis.call('HSET', KEYS[1], window.field, window.used - window.given) end
+  if window.given > 0 then takeBack(KEYS[1], counts, window.name, window.given) end
 end
 return { nowMs, failed, day, month }

@@ -1,6 +1,6 @@
+import type { QuotaState } from '../../../quota/hash.ts';
 import { type WindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
 import type { FailedHour } from '../../../usage/read/failed-units.ts';
-import type { QuotaState } from '../store/decide-quota.ts';
 
 /** The failed units of a key, and the run that gives these units back. */
 export interface CreditCall {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
+import { scriptWithChapters } from '../../../quota/calls/library.ts';
 import type { RedisConnection } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
 import { replyOrAway, replyOrUndefined } from '../../../redis/redis-reply.ts';
@@ -9,9 +10,7 @@ import type { StoreFailure } from '../store/quota-store.ts';
 import { type CreditStore, parseCredits } from './credit-store.ts';
 import { type CreditCall, creditField, type GivenBack } from './give-back.ts';
 
-const script =
-  readFileSync(new URL('../store/calendar-month.lua', import.meta.url), 'utf8') +
-  readFileSync(new URL('give-back.lua', import.meta.url), 'utf8');
+const script = scriptWithChapters(readFileSync(new URL('give-back.lua', import.meta.url), 'utf8'));
 
 /** Keeps the credits of a key in Redis, in the same slot of a Cluster as the counts of the key. */
 export function createRedisCredits(

@@ -1,20 +1,13 @@
+import { liftBan, resetCounts, setGrant } from '../../../quota/changes.ts';
+import { decideKey, type QuotaCall } from '../../../quota/decide-key.ts';
+import { emptyQuotaState, expiresMs, type QuotaState } from '../../../quota/hash.ts';
+import { freeSlots, type Lease, renewLease } from '../../../quota/leases.ts';
+import { confirmTold } from '../../../quota/thresholds.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { createMemoryCredits } from '../credit/credit-store.ts';
-import {
-  decideQuota,
-  emptyQuotaState,
-  expiresMs,
-  liftBan,
-  type QuotaCall,
-  type QuotaState,
-  resetQuota,
-  setGrant,
-} from './decide-quota.ts';
-import { freeSlots, type Lease, renewLease } from './leases.ts';
 import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
-import { confirmTold } from './thresholds.ts';
 
-/** Creates the memory store of a single process, which applies `decideQuota` to at most `bounds.rememberedKeysMax` keys. */
+/** Creates the memory store of a single process, which applies `decideKey` to at most `bounds.rememberedKeysMax` keys. */
 export function createMemoryQuotaStore(deps: {
   nowMs: () => number;
   bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs'>;
@@ -34,7 +27,7 @@ export function createMemoryQuotaStore(deps: {
       });
     },
     liftBan: (keyId, bans) => Promise.resolve(change(keyId, liftBan, bans.maxMs)),
-    reset: (keyId, bans) => Promise.resolve(change(keyId, resetQuota, bans.maxMs)),
+    reset: (keyId, bans) => Promise.resolve(change(keyId, resetCounts, bans.maxMs)),
     setGrant(keyId, grant) {
       return Promise.resolve(change(keyId, (before, atMs) => setGrant(before, atMs, grant), 0));
     },
@@ -57,7 +50,7 @@ export function createMemoryQuotaStore(deps: {
     const atMs = nowMs();
     const before = entries.get(keyId)?.leases ?? [];
     const slots = concurrency && freeSlots(before, concurrency, atMs);
-    const outcome = decideQuota(stateOf(keyId, atMs), call, windowsMs, atMs, slots);
+    const outcome = decideKey(stateOf(keyId, atMs), call, windowsMs, atMs, slots);
     const leases = concurrency ? renewLease(before, concurrency, outcome.admitted, atMs) : before;
     const endMs = Math.max(
       expiresMs(outcome.state, bans, windowsMs),

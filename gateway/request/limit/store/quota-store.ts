@@ -1,6 +1,7 @@
+import type { QuotaCall, QuotaOutcome } from '../../../quota/decide-key.ts';
+import type { QuotaState } from '../../../quota/hash.ts';
+import type { ToldMark } from '../../../quota/thresholds.ts';
 import type { BanPolicy, Grant, StaleKey } from '../../../shared/model.ts';
-import type { QuotaCall, QuotaOutcome, QuotaState } from './decide-quota.ts';
-import type { ToldMark } from './thresholds.ts';
 
 /** The store of the counts of all keys. All implementations pass the same tests (`test/contract/`). No promise rejects. */
 export interface QuotaStore {
@@ -11,7 +12,7 @@ export interface QuotaStore {
    * that does not reply. The call fails when no server replies.
    */
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
-  /** Lifts the key's ban. Older decisions cannot restore the ban, even if processes send them later (`liftedMs` in `decide-quota.ts`). */
+  /** Lifts the key's ban. Older decisions cannot restore the ban, even if processes send them later (`liftedMs` in `quota/hash.ts`). */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
   /** Resets all counts, bans and reported thresholds of the key. Does not change a grant. */
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { emptyQuotaState, type QuotaState } from '../../../../gateway/quota/hash.ts';
 import {
   type CreditStore,
   createMemoryCredits,
@@ -12,7 +13,6 @@ import {
   noCredits,
 } from '../../../../gateway/request/limit/credit/give-back.ts';
 import { createRedisCredits } from '../../../../gateway/request/limit/credit/redis-credits.ts';
-import { emptyQuotaState, type QuotaState } from '../../../../gateway/request/limit/store/decide-quota.ts';
 import { calendarWindowsMs, windowIndex } from '../../../../gateway/shared/calendar-windows.ts';
 import { connectRedis } from '../../../support/connect-redis.ts';
 import { inspect } from '../../../support/inspect.ts';

@@ -1,21 +1,18 @@
-import { noCounts, usedIn, type WindowCounts } from '../../../shared/calendar-windows.ts';
-import { type Limits, planWindows } from '../../../shared/model.ts';
-
-interface BanCounts {
-  strikes: number;
-  strikesFromMs: number;
-  bannedUntilMs: number;
-  banLevel: number;
-}
+import { noCounts, usedIn } from '../shared/calendar-windows.ts';
+import { type BanPolicy, type Grant, type Limits, planWindows } from '../shared/model.ts';
+import { banOf, isBanned, type SideCounts } from './bans.ts';
+import { applyGrant } from './grants.ts';
+import { type Asked, decideRun, newOutcome, type Outcome, type Run } from './runs.ts';
+import { charge, roomIn } from './windows.ts';
 
 /** The counts of a plan, and how the counts of its trial differ (`QuotaState`). */
-type Tried = WindowCounts & BanCounts & { trial?: TrialCounts | undefined };
+type Tried = SideCounts & { trial?: TrialCounts | undefined };
 
 /**
  * The counts of a trial, as differences from the counts of the plan. A request that is decided without the trial, for example by a process
  * with an older configuration, therefore counts in the trial as it counts in the plan.
  */
-export interface TrialCounts extends Readonly<WindowCounts & BanCounts> {
+export interface TrialCounts extends Readonly<SideCounts> {
   /** The windows of the plan and of the trial, as bits (`windowBits`). Counts of other windows are ignored, so the trial begins again. */
   readonly windows: number;
 }
@@ -52,15 +49,12 @@ export function windowBits(limits: Limits): number {
 }
 
 /** Returns the counts of the trial. Until the trial differs from the plan for the first time, these are the counts of the plan. */
-export function trialStateOf<State extends Tried>(state: State, limits: Limits): State {
+export function readTrial<State extends Tried>(state: State, limits: Limits): State {
   const { trial } = state;
   const ofTrial = { ...state };
   ofTrial.trial = undefined;
   if (trial === undefined || trial.windows !== windowBits(limits)) return ofTrial;
-  ofTrial.strikes = trial.strikes;
-  ofTrial.strikesFromMs = trial.strikesFromMs;
-  ofTrial.bannedUntilMs = trial.bannedUntilMs;
-  ofTrial.banLevel = trial.banLevel;
+  Object.assign(ofTrial, banOf(trial));
   for (const { window } of limits) {
     if (trial[window] !== state[window]) continue;
     const used = usedIn[window];
@@ -98,7 +92,7 @@ export function differencesOf(
   return differs ? counts : undefined;
 }
 
-/** Parses the field `trial` of a key's hash (`decide-quota.lua`). Returns undefined for an unknown form. */
+/** Parses the field `trial` of a key's hash (`trial.lua`). Returns undefined for an unknown form. */
 export function unpackTrial(packed: Buffer): TrialCounts | undefined {
   const bits = packed.at(22) ?? 0;
   const windows = planWindows.filter((_, index) => bits & (1 << index));
@@ -117,4 +111,65 @@ export function unpackTrial(packed: Buffer): TrialCounts | undefined {
     bannedUntilMs: packed.readDoubleLE(12),
     banLevel: packed.readUInt16LE(20),
   };
+}
+
+/**
+ * Returns the largest cost of a request that the windows of a trial decide. A request that costs more would get 403, and would not be
+ * charged (`request/path/decide-units.ts`). If only a grant makes a limit lower than the cost, a window would refuse the request.
+ */
+export function mostUnits(trial: Limits, grant: Grant | undefined, nowMs: number): number {
+  const lowest = (limits: Limits) => Math.min(...limits.map(({ max }) => max));
+  return Math.max(lowest(trial), lowest(applyGrant(trial, grant, nowMs)));
+}
+
+/** Returns the requests of a run as the trial charges them. @param most see `mostUnits` */
+export function runInTrial({ requests, units, trialUnits = units }: Run, most: number): Run {
+  return { requests, units: trialUnits > most ? 0 : trialUnits };
+}
+
+/** Returns the requests of a call as the trial charges them. */
+export function trialRuns(asked: Asked, trial: Limits, grant: Grant | undefined, nowMs: number): Asked {
+  const most = mostUnits(trial, grant, nowMs);
+  return {
+    ...runInTrial(asked, most),
+    ...(asked.later && { later: asked.later.map((run) => runInTrial(run, most)) }),
+  };
+}
+
+/**
+ * Decides the runs with the limits of the trial. The concurrency limit refuses the same requests as for the plan, unless the trial has banned
+ * the key.
+ */
+export function decideTrial(
+  counts: SideCounts,
+  trial: Limits,
+  runs: readonly Run[],
+  {
+    bans,
+    grant,
+    slots,
+    nowMs,
+  }: {
+    readonly bans: BanPolicy;
+    readonly grant: Grant | undefined;
+    readonly slots: number;
+    readonly nowMs: number;
+  },
+  ofPlan: Outcome,
+): Outcome {
+  const outcome = newOutcome();
+  const most = mostUnits(trial, grant, nowMs);
+  const room = roomIn(counts, applyGrant(trial, grant, nowMs));
+  let places = slots;
+  for (const [n, run] of runs.entries()) {
+    const { requests, units } = runInTrial(run, most);
+    const left = places - (ofPlan.admittedOf[n] ?? 0);
+    const crowdedOut = left > 0 ? 0 : requests - Math.min(requests, Math.max(0, places));
+    const rules = { bans, room, slots: Number.POSITIVE_INFINITY, nowMs };
+    outcome.admittedOf.push(decideRun(counts, { requests: requests - crowdedOut, units }, rules, outcome));
+    if (isBanned(counts, nowMs)) outcome.banned += crowdedOut;
+    places = left;
+  }
+  charge(counts, trial, outcome.charged);
+  return outcome;
 }

@@ -1,26 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import {
-  type DecidedTogether,
-  decidedRuns,
-  decisionAt,
-} from '../../../../gateway/request/limit/decision-at.ts';
-import {
-  type Asked,
-  decideQuota,
-  emptyQuotaState,
-  expiresMs,
-  liftBan,
-  limitsAt,
-  type QuotaState,
-  resetQuota,
-  setGrant,
-} from '../../../../gateway/request/limit/store/decide-quota.ts';
-import { alignLimits, trialStateOf } from '../../../../gateway/request/limit/store/trial-counts.ts';
-import type { BanPolicy, Decision, Limits } from '../../../../gateway/shared/model.ts';
-import { limitsOf } from '../../../support/limits-of.ts';
-import * as arbitrary from '../quota-arbitraries.ts';
+import { liftBan, resetCounts, setGrant } from '../../gateway/quota/changes.ts';
+import { decideKey } from '../../gateway/quota/decide-key.ts';
+import { applyGrant } from '../../gateway/quota/grants.ts';
+import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota/hash.ts';
+import type { Asked } from '../../gateway/quota/runs.ts';
+import { alignLimits, readTrial } from '../../gateway/quota/trial.ts';
+import { type DecidedTogether, decidedRuns, decisionAt } from '../../gateway/request/limit/decision-at.ts';
+import type { BanPolicy, Decision, Limits } from '../../gateway/shared/model.ts';
+import { limitsOf } from '../support/limits-of.ts';
+import * as arbitrary from './arbitraries.ts';
 
 const windowsMs = { second: 20, minute: 50, hour: 100, day: 200, month: 400 };
 
@@ -57,7 +47,7 @@ it('a trial decides as a plan with its limits, and does not change the decisions
         const given = { limits: grant.limits, fromMs: nowMs + grant.afterMs, untilMs: nowMs + grant.forMs };
         const all = [tried, untried, second];
         if (verb === 'lift') for (const key of all) key.change((state) => liftBan(state, nowMs));
-        else if (verb === 'reset') for (const key of all) key.change((state) => resetQuota(state, nowMs));
+        else if (verb === 'reset') for (const key of all) key.change((state) => resetCounts(state, nowMs));
         else if (verb === 'grant')
           for (const key of all) key.change((state) => setGrant(state, nowMs, given));
         else {
@@ -111,9 +101,9 @@ it('a trial begins with the counts, strikes and bans of the plan, and again when
   const bans = { after: 9, withinMs: 1_000, forMs: 1_000, maxMs: 10_000 };
   const limits = limitsOf({ perHour: 5 });
   const call = { keyId: 'k', bans, units: 1 };
-  const first = decideQuota(emptyQuotaState, { ...call, limits, requests: 7 }, windowsMs, 1_000);
+  const first = decideKey(emptyQuotaState, { ...call, limits, requests: 7 }, windowsMs, 1_000);
   const tried = (before: Readonly<QuotaState>, trial: Limits, requests: number) =>
-    decideQuota(before, { ...call, ...alignLimits(limits, trial), requests }, windowsMs, 1_000);
+    decideKey(before, { ...call, ...alignLimits(limits, trial), requests }, windowsMs, 1_000);
   const larger = tried(first.state, limitsOf({ perHour: 9 }), 6);
   expect(larger.trial).toMatchObject({ admitted: 4, refused: 2, state: { hourUsed: 9, strikes: 4 } });
   // The limit of the trial is edited: its counts stay.
@@ -130,9 +120,9 @@ it('a state is kept until the refusals and the ban of the trial have expired', (
     units: 1,
     ...alignLimits(limitsOf({ perSecond: 9 }), limitsOf({ perSecond: 1 })),
   };
-  const refused = decideQuota(emptyQuotaState, { ...call, requests: 2 }, windowsMs, 1_000);
+  const refused = decideKey(emptyQuotaState, { ...call, requests: 2 }, windowsMs, 1_000);
   expect(expiresMs(refused.state, bans, windowsMs)).toBe(6_000);
-  const banned = decideQuota(emptyQuotaState, { ...call, requests: 4 }, windowsMs, 1_000);
+  const banned = decideKey(emptyQuotaState, { ...call, requests: 4 }, windowsMs, 1_000);
   expect(expiresMs(banned.state, bans, windowsMs)).toBe(12_000);
 });
 
@@ -150,21 +140,21 @@ it('a request that is decided without the trial counts in the trial as it counts
   const limits = limitsOf({ perHour: 10 });
   const call = { keyId: 'k', bans: farAway, units: 1 };
   const tried = { ...call, ...alignLimits(limits, limitsOf({ perHour: 3 })) };
-  const before = decideQuota(emptyQuotaState, { ...tried, requests: 5 }, windowsMs, 1_000);
+  const before = decideKey(emptyQuotaState, { ...tried, requests: 5 }, windowsMs, 1_000);
   expect(before.trial?.state.hourUsed).toBe(3);
-  const without = decideQuota(before.state, { ...call, limits, requests: 2 }, windowsMs, 1_000);
-  const after = decideQuota(without.state, { ...tried, requests: 0 }, windowsMs, 1_000);
+  const without = decideKey(before.state, { ...call, limits, requests: 2 }, windowsMs, 1_000);
+  const after = decideKey(without.state, { ...tried, requests: 0 }, windowsMs, 1_000);
   expect([after.state.hourUsed, after.trial?.state.hourUsed]).toEqual([7, 5]);
 });
 
 it('units that are given back count for the trial too, but never below zero', () => {
   const limits = limitsOf({ perHour: 10 });
   const call = { keyId: 'k', bans: farAway, ...alignLimits(limits, limitsOf({ perHour: 3 })), units: 1 };
-  const before = decideQuota(emptyQuotaState, { ...call, requests: 9 }, windowsMs, 1_000);
+  const before = decideKey(emptyQuotaState, { ...call, requests: 9 }, windowsMs, 1_000);
   const givenBack = { ...before.state, hourUsed: 4 };
-  const after = decideQuota(givenBack, { ...call, requests: 2 }, windowsMs, 1_000);
+  const after = decideKey(givenBack, { ...call, requests: 2 }, windowsMs, 1_000);
   expect([after.state.hourUsed, after.trial?.state.hourUsed]).toEqual([6, 2]);
-  expect(trialStateOf(after.state, call.limits).hourUsed).toBe(2);
+  expect(readTrial(after.state, call.limits).hourUsed).toBe(2);
 });
 
 const farAway = { after: 1000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
@@ -181,7 +171,7 @@ function oneKey(limits: Limits, bans: BanPolicy, trial?: Limits) {
       return [asked, ...(asked.later ?? [])].flatMap(
         ({ requests, units: ofPlan, trialUnits: units = ofPlan }) =>
           Array.from({ length: requests }, () => {
-            const inForce = limitsAt(nowMs, limits, state.grant);
+            const inForce = applyGrant(limits, state.grant, nowMs);
             const least = inForce.reduce((one, other) => (other.max < one.max ? other : one));
             const isDear = limits.some(({ max }) => max < units) && least.max < units;
             const [decision] = this.decide({ requests: 1, units: isDear ? 0 : units }, nowMs);
@@ -199,7 +189,7 @@ function oneKey(limits: Limits, bans: BanPolicy, trial?: Limits) {
       slots?: number,
     ): readonly Exclude<Decision, { kind: 'unavailable' }>[] {
       const call = { keyId: 'k', ...alignLimits(limits, trial), bans, ...asked };
-      const outcome = decideQuota(state, call, windowsMs, nowMs, slots);
+      const outcome = decideKey(state, call, windowsMs, nowMs, slots);
       ({ state } = outcome);
       const runs = decidedRuns(asked, outcome, { source: 'memory', limits, trial, windowsMs });
       return [asked, ...(asked.later ?? [])].flatMap(({ requests }, at) =>

@@ -1,4 +1,4 @@
-import type { Limits, PlanWindow } from '../../../shared/model.ts';
+import type { Limits, PlanWindow } from '../shared/model.ts';
 
 /** The windows whose thresholds are reported. Seconds and minutes are too short for a report. */
 export const thresholdWindows = ['hour', 'day', 'month'] as const satisfies readonly PlanWindow[];
@@ -67,7 +67,7 @@ export function tellAll(told: Told | undefined, reached: readonly Reached[]): To
 
 /**
  * Marks a percentage as reported. The mark never decreases. Returns undefined if the window has ended, or if the counts were reset meanwhile.
- * `confirm-told.lua` is the same function inside Redis.
+ * `thresholds.lua` has the same function.
  */
 export function confirmTold(state: Marked, { window, index, percent, resetMs }: ToldMark): Told | undefined {
   if (state.resetMs !== resetMs || state[window] !== index) return undefined;
@@ -92,6 +92,6 @@ export function unpackTold(packed: string): Told | undefined {
   return told;
 }
 
-function isThresholdWindow(window: PlanWindow): window is ThresholdWindow {
+export function isThresholdWindow(window: PlanWindow): window is ThresholdWindow {
   return (thresholdWindows as readonly PlanWindow[]).includes(window);
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import type { Asked } from '../../../gateway/request/limit/store/decide-quota.ts';
-import type { Concurrency } from '../../../gateway/request/limit/store/leases.ts';
-import { alignLimits, type TriedLimits } from '../../../gateway/request/limit/store/trial-counts.ts';
-import { type BanPolicy, type Limits, planWindows } from '../../../gateway/shared/model.ts';
+import type { Concurrency } from '../../gateway/quota/leases.ts';
+import type { Asked } from '../../gateway/quota/runs.ts';
+import { alignLimits, type TriedLimits } from '../../gateway/quota/trial.ts';
+import { type BanPolicy, type Limits, planWindows } from '../../gateway/shared/model.ts';
 
 /** Limits for one or more windows, the shortest window first. */
 export const limits: fc.Arbitrary<Limits> = fc

@@ -1,33 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  decideQuota,
-  emptyQuotaState,
-  expiresMs,
-  liftBan,
-  openWindows,
-  type QuotaOutcome,
-  type QuotaState,
-  resetQuota,
-  setGrant,
-  type Unsent,
-  unendedGrant,
-} from '../../../gateway/request/limit/store/decide-quota.ts';
-import { freeSlots, type Lease, renewLease } from '../../../gateway/request/limit/store/leases.ts';
-import type { QuotaReply, QuotaStore } from '../../../gateway/request/limit/store/quota-store.ts';
-import { createRedisQuotaStore } from '../../../gateway/request/limit/store/redis-quota-store.ts';
-import {
-  confirmTold,
-  type Told,
-  type ToldMark,
-  thresholdWindows,
-} from '../../../gateway/request/limit/store/thresholds.ts';
-import { noCounts, usedIn, type WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
-import { type BanPolicy, type Grant, type Limits, planWindows } from '../../../gateway/shared/model.ts';
-import { type RedisSubject, redisSubject } from '../../contract/redis-subject.ts';
-import { freshPrefix } from '../../support/redis.ts';
-import * as arbitrary from './quota-arbitraries.ts';
+import { liftBan, resetCounts, setGrant } from '../../gateway/quota/changes.ts';
+import { decideKey, type QuotaOutcome } from '../../gateway/quota/decide-key.ts';
+import { unendedGrant } from '../../gateway/quota/grants.ts';
+import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota/hash.ts';
+import { freeSlots, type Lease, renewLease } from '../../gateway/quota/leases.ts';
+import { confirmTold, type Told, type ToldMark, thresholdWindows } from '../../gateway/quota/thresholds.ts';
+import type { Unsent } from '../../gateway/quota/unsent.ts';
+import { openWindows } from '../../gateway/quota/windows.ts';
+import type { QuotaReply, QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
+import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
+import { noCounts, usedIn, type WindowsMs } from '../../gateway/shared/calendar-windows.ts';
+import { type BanPolicy, type Grant, type Limits, planWindows } from '../../gateway/shared/model.ts';
+import { type RedisSubject, redisSubject } from '../contract/redis-subject.ts';
+import { freshPrefix } from '../support/redis.ts';
+import * as arbitrary from './arbitraries.ts';
 
 let subject: RedisSubject;
 beforeAll(async () => {
@@ -116,7 +104,7 @@ it.each([
             }
             if (verb !== 'decide') {
               const given = verb === 'grant' ? toGrant(grant, await subject.nowMs()) : undefined;
-              const change = verb === 'lift' ? liftBan : verb === 'reset' ? resetQuota : setGrant;
+              const change = verb === 'lift' ? liftBan : verb === 'reset' ? resetCounts : setGrant;
               const keyId = `${prefix}-${key}`;
               const changed = await (change === setGrant
                 ? store.setGrant(keyId, given)
@@ -147,7 +135,7 @@ it.each([
               const held = leases[key] ?? [];
               const slots = concurrency && freeSlots(held, concurrency, actual.nowMs);
               const expected = pastOrPresent(modelOf(key), bans, actual.nowMs).map((before) =>
-                inReply(decideQuota(before, call, windowsMs, actual.nowMs, slots), call.limits),
+                inReply(decideKey(before, call, windowsMs, actual.nowMs, slots), call.limits),
               );
               expect(expected).toContainEqual(actual);
               const { trial } = call.trial === undefined ? modelOf(key) : outcomeOf(replies[at]).state;

@@ -1,20 +1,16 @@
-import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
-import { calendarMonth, windowIndex, windowStartMs } from '../../../../gateway/shared/calendar-windows.ts';
-import { redisUrl } from '../../../support/redis.ts';
+import { scriptWithChapters } from '../../gateway/quota/calls/library.ts';
+import { calendarMonth, windowIndex, windowStartMs } from '../../gateway/shared/calendar-windows.ts';
+import { redisUrl } from '../support/redis.ts';
 
-const functions = readFileSync(
-  new URL('../../../../gateway/request/limit/store/calendar-month.lua', import.meta.url),
-  'utf8',
-);
-const script = `${functions}
+const script = scriptWithChapters(`
 local months = {}
 for i = 1, #ARGV do
   local month = monthOf(tonumber(ARGV[i]))
   months[2 * i - 1], months[2 * i] = month, monthStartMs(month)
 end
-return months`;
+return months`);
 
 it('the script computes the months of the UTC calendar from 1970 to 2370, to the millisecond', async () => {
   const client = new Redis(redisUrl());

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/** The chapters in the order in which they use each other. */
+const chapters = [
+  'hash',
+  'grants',
+  'windows',
+  'bans',
+  'unsent',
+  'runs',
+  'trial',
+  'leases',
+  'marks',
+  'thresholds',
+  'changes',
+  'decide-key',
+]
+  .map((name) => readFileSync(new URL(`../${name}.lua`, import.meta.url), 'utf8'))
+  .join('\n');
+
+/**
+ * Returns a script that may call the functions of all chapters.
+ *
+ * @param allowOom whether Redis runs the script when it is out of memory
+ */
+export function scriptWithChapters(body: string, { allowOom = false } = {}): string {
+  return `${allowOom ? '#!lua flags=allow-oom\n' : ''}${chapters}\nreadClock()\n${body}`;
+}
+
+const digest = createHash('sha256').update(chapters).digest('hex').slice(0, 16);
+
+/**
+ * The Redis Function that decides requests. The names of the library and of the function are global in Redis, so both contain a digest of the
+ * chapters. Two versions of the gateway therefore use the same server side by side.
+ */
+export const decideFunction = {
+  name: `tollgate_decide_${digest}`,
+  library: `#!lua name=tollgate_${digest}
+${chapters}
+redis.register_function('tollgate_decide_${digest}', function(keys, args)
+  readClock()
+  return decideKeys(keys, args)
+end)`,
+  /** The same function as a script, for servers that refuse functions. */
+  script: scriptWithChapters('return decideKeys(KEYS, ARGV)'),
+};

@@ -1,0 +1,196 @@
+import { decode, encode } from '@msgpack/msgpack';
+import { usedIn, type WindowsMs } from '../../shared/calendar-windows.ts';
+import type { BanPolicy, Limits, PlanWindow } from '../../shared/model.ts';
+import { type QuotaCall, type QuotaOutcome, reachedIn } from '../decide-key.ts';
+import { unpackGrant } from '../grants.ts';
+import { emptyQuotaState, type QuotaState } from '../hash.ts';
+import type { Concurrency } from '../leases.ts';
+import { type Run, runsOf } from '../runs.ts';
+import { isThresholdWindow, unpackTold } from '../thresholds.ts';
+import { differencesOf, windowBits } from '../trial.ts';
+import type { Unsent } from '../unsent.ts';
+
+/**
+ * The arguments and the reply of `decideKeys` (`decide-key.lua`). Each argument is a record in MessagePack: first the terms, and then what is
+ * asked of each key. Keys with equal terms share a record. The reply is one record.
+ */
+
+/** What is the same in every call for a key. */
+export interface TermsRecord {
+  readonly plan: SideTerms;
+  readonly trial?: SideTerms | undefined;
+  /** The lowest reported percentage of a limit; absent without thresholds. */
+  readonly lowest?: number | undefined;
+}
+
+interface SideTerms {
+  readonly bans: BanPolicy;
+  readonly windows: readonly WindowTerms[];
+  /** The windows as bits (`windowBits`), for the field of a trial. */
+  readonly windowSet: number;
+}
+
+interface WindowTerms {
+  /** The hash fields with the number of the window and with its charged units. */
+  readonly field: string;
+  readonly usedField: string;
+  /** 0 for a calendar month. */
+  readonly lengthMs: number;
+  /** Infinity if only the other side limits the window. */
+  readonly limit: number;
+  /** Whether thresholds of the window are reported. */
+  readonly isReported: boolean;
+}
+
+/** What is asked of one key. */
+export interface AskRecord {
+  /** The place of the terms among the arguments, from 1. */
+  readonly terms: number;
+  /** Empty if the call only sends `unsent` or the lease. */
+  readonly runs: readonly Run[];
+  readonly changedMs?: number | undefined;
+  readonly leaksReadMs?: number | undefined;
+  readonly lease?: Concurrency | undefined;
+  readonly unsent?: UnsentRecord | undefined;
+}
+
+/** Decisions that a process made without Redis. `number` and `used` have the order of the windows in the terms. */
+interface UnsentRecord {
+  readonly strikes: number;
+  readonly bannedUntilMs: number;
+  readonly banLevel: number;
+  readonly liftedMs: number;
+  readonly resetMs: number;
+  readonly number: readonly number[];
+  readonly used: readonly number[];
+  readonly trial?: UnsentRecord | undefined;
+}
+
+/** The reply: the store's clock, epoch ms, and for each key a decision or the reason why there is none. */
+export type ReplyRecord = readonly [nowMs: number, ...keys: KeyRecord[]];
+
+export type KeyRecord = SideRecord | Undecided;
+
+/** `stale`: the key has changed since the process read it. `error`: the Redis key cannot be read or written. */
+type Undecided = { readonly stale: true } | { readonly error: string };
+
+/**
+ * What was decided for one side of a key, and its counts after the call. The record of the plan contains the record of the trial. `told` is
+ * the hash field once a window has reached the lowest percentage.
+ */
+type SideRecord = readonly [
+  admitted: number,
+  refused: number,
+  banned: number,
+  crowded: number,
+  admittedOf: readonly number[] | false,
+  liftedMs: number,
+  resetMs: number,
+  grant: string | false,
+  told: string | false,
+  trial: SideRecord | false,
+  strikes: number,
+  strikesFromMs: number,
+  bannedUntilMs: number,
+  banLevel: number,
+  ...numbersAndUsed: number[],
+];
+
+/** Encodes the terms of a call. */
+export function packTerms(
+  { limits, trial, bans, thresholds }: Pick<QuotaCall, 'limits' | 'trial' | 'bans' | 'thresholds'>,
+  windowsMs: WindowsMs,
+): Buffer {
+  const sideOf = (of: Limits): SideTerms => ({
+    bans,
+    windows: of.map(({ window, max }) => windowTerms(window, max, windowsMs)),
+    windowSet: windowBits(of),
+  });
+  return pack({
+    plan: sideOf(limits),
+    trial: trial && sideOf(trial),
+    lowest: thresholds?.[0],
+  } satisfies TermsRecord);
+}
+
+function windowTerms(window: PlanWindow, limit: number, windowsMs: WindowsMs): WindowTerms {
+  const isReported = isThresholdWindow(window);
+  return { field: window, usedField: usedIn[window], lengthMs: windowsMs[window], limit, isReported };
+}
+
+/** Encodes what a call asks. @param terms the place of the call's terms among the arguments, from 1 */
+export function packAsk(call: QuotaCall, terms: number): Buffer {
+  const { limits, changedMs, leaksReadMs, concurrency, unsent } = call;
+  const isEmpty = call.requests === 0 && call.later === undefined;
+  return pack({
+    terms,
+    runs: isEmpty
+      ? []
+      : runsOf(call).map(({ requests, units, trialUnits }) => ({ requests, units, trialUnits })),
+    changedMs,
+    leaksReadMs,
+    lease: concurrency,
+    unsent: unsent && {
+      ...unsentRecord(unsent, limits),
+      trial: unsent.trial && unsentRecord(unsent.trial, limits),
+    },
+  } satisfies AskRecord);
+}
+
+function unsentRecord(unsent: Unsent, limits: Limits): UnsentRecord {
+  const { strikes, bannedUntilMs, banLevel, liftedMs, resetMs } = unsent;
+  return {
+    ...{ strikes, bannedUntilMs, banLevel, liftedMs, resetMs },
+    number: limits.map(({ window }) => unsent[window]),
+    used: limits.map(({ window }) => unsent[usedIn[window]]),
+  };
+}
+
+export function unpackReply(reply: Buffer): ReplyRecord {
+  return decode(reply) as unknown as ReplyRecord;
+}
+
+/** Returns the outcome of a call from the record of its key. */
+export function outcomeOf(record: SideRecord, call: QuotaCall, nowMs: number): QuotaOutcome {
+  const [admitted, refused, banned, crowded, admittedOf, , , , told, ofTrial] = record;
+  const state = stateOf(record, call.limits);
+  const reached = told === false ? undefined : reachedIn(state, call, nowMs);
+  const outcome = {
+    ...{ nowMs, admitted, refused, banned, crowded },
+    ...(admittedOf && { admittedOf }),
+    ...(reached && { reached }),
+    state,
+  };
+  if (ofTrial === false) return outcome;
+  const trial = outcomeOf(ofTrial, call, nowMs);
+  state.trial = differencesOf(state, trial.state, call.limits);
+  return { ...outcome, trial: withoutClock(trial) };
+}
+
+function withoutClock({ nowMs: _, ...outcome }: QuotaOutcome): Omit<QuotaOutcome, 'nowMs'> {
+  return outcome;
+}
+
+function stateOf(record: SideRecord, limits: Limits): QuotaState {
+  const [, , , , , liftedMs, resetMs, grant, told, , strikes, strikesFromMs, bannedUntilMs, banLevel] =
+    record;
+  const state: QuotaState = {
+    ...emptyQuotaState,
+    ...{ strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs },
+    grant: grant === false ? undefined : unpackGrant(grant),
+    told: told === false ? undefined : unpackTold(told),
+  };
+  for (const [at, { window }] of limits.entries()) {
+    state[window] = record[windowsAt + 2 * at] as number;
+    state[usedIn[window]] = record[windowsAt + 2 * at + 1] as number;
+  }
+  return state;
+}
+
+/** The place of the first window in a `SideRecord`. */
+const windowsAt = 14;
+
+function pack(record: TermsRecord | AskRecord): Buffer {
+  const { buffer, byteOffset, byteLength } = encode(record, { ignoreUndefined: true });
+  return Buffer.from(buffer, byteOffset, byteLength);
+}

@@ -1,0 +1,118 @@
+import type { WindowsMs } from '../shared/calendar-windows.ts';
+import type { BanPolicy, Limits } from '../shared/model.ts';
+import { ban, endStrikes } from './bans.ts';
+import { applyGrant, unendedGrant } from './grants.ts';
+import type { QuotaState } from './hash.ts';
+import type { Concurrency } from './leases.ts';
+import { type Asked, decideRuns, type Outcome, runsOf } from './runs.ts';
+import { type Reached, untoldThresholds } from './thresholds.ts';
+import { decideTrial, differencesOf, readTrial } from './trial.ts';
+import { addUnsent, type Unsent } from './unsent.ts';
+import { openWindows } from './windows.ts';
+
+/**
+ * Decides the requests of one key in order of arrival, all at the same time. `decide-key.lua` does the same inside Redis, and tests compare
+ * the two.
+ *
+ * A single decision on n requests has the same result as n decisions on one request each. Thresholds are compared with the counts after all
+ * requests, also if no request was admitted, because an edit may have lowered a limit. The decision does not mark thresholds as reported.
+ * Each decision returns them until `confirmTold` is called.
+ *
+ * @param slots the number of requests that may begin now under the concurrency limit of the key
+ */
+export function decideKey(
+  before: Readonly<QuotaState>,
+  call: QuotaCall,
+  windowsMs: WindowsMs,
+  nowMs: number,
+  slots = Number.POSITIVE_INFINITY,
+): QuotaOutcome {
+  const { limits, trial, bans, unsent } = call;
+  const runs = runsOf(call);
+  const grant = unendedGrant(before.grant, nowMs);
+  const plan = { ...before, grant };
+  openWindows(plan, limits, windowsMs, nowMs);
+  // The trial begins with the counts of the plan before this call.
+  const tried = trial && readTrial(plan, trial);
+  bringUpToDate(plan, unsent, { limits, bans }, nowMs);
+  const ofPlan = decideRuns(plan, runs, applyGrant(limits, grant, nowMs), { bans, slots, nowMs });
+  const reached = reachedIn(plan, call, nowMs);
+  const outcome = { nowMs, ...toldOf(ofPlan, runs.length), ...(reached && { reached }), state: plan };
+  if (trial === undefined || tried === undefined) return outcome;
+  bringUpToDate(tried, unsent?.trial ?? unsent, { limits: trial, bans }, nowMs);
+  const ofTrial = decideTrial(tried, trial, runs, { bans, grant, slots, nowMs }, ofPlan);
+  const state = { ...plan, trial: differencesOf(plan, tried, limits) };
+  return { ...outcome, state, trial: { ...toldOf(ofTrial, runs.length), state: tried } };
+}
+
+/** Ends expired strikes, and adds the decisions that a process made without the store. */
+function bringUpToDate(
+  state: QuotaState,
+  unsent: Unsent | undefined,
+  terms: { readonly limits: Limits; readonly bans: BanPolicy },
+  nowMs: number,
+): void {
+  endStrikes(state, terms.bans, nowMs);
+  if (unsent === undefined) return;
+  addUnsent(state, unsent, terms, nowMs);
+  if (unsent.strikes > 0 && state.strikes >= terms.bans.after) ban(state, terms.bans, nowMs);
+}
+
+/** The part of an outcome that a reply contains. */
+function toldOf({ admitted, refused, banned, crowded, admittedOf }: Outcome, runs: number): Decided {
+  return { admitted, refused, banned, crowded, ...(runs > 1 && { admittedOf }) };
+}
+
+/** Returns the thresholds that the counts have reached and that are not reported. */
+export function reachedIn(
+  state: Readonly<QuotaState>,
+  { limits, thresholds }: Pick<QuotaCall, 'limits' | 'thresholds'>,
+  nowMs: number,
+): readonly Reached[] | undefined {
+  if (thresholds === undefined || thresholds.length === 0) return undefined;
+  return untoldThresholds(state, applyGrant(limits, state.grant, nowMs), thresholds);
+}
+
+/** What the process knows about changes of the key itself. The store does not decide the requests of a key that has changed since. */
+export interface KnownChanges {
+  /** The `generation` of a key of the directory. */
+  readonly changedMs?: number | undefined;
+  /** For a key of the configuration: the time of the last leaked secret that the process knows, epoch ms. Absent while there is none. */
+  readonly leaksReadMs?: number | undefined;
+}
+
+export interface QuotaCall extends Asked, KnownChanges {
+  readonly keyId: string;
+  readonly limits: Limits;
+  /** The limits of the trial, with the same windows as `limits` (`alignLimits`). */
+  readonly trial?: Limits | undefined;
+  readonly bans: BanPolicy;
+  /** The percentages of a limit that are reported when the key reaches them: whole numbers, ascending. Absent or empty: none. */
+  readonly thresholds?: readonly number[] | undefined;
+  readonly unsent?: Unsent | undefined;
+  /** Undefined for a key without a concurrency limit. */
+  readonly concurrency?: Concurrency | undefined;
+}
+
+/** The numbers of requests by what was decided. */
+interface Decided extends Omit<Readonly<Outcome>, 'charged' | 'admittedOf'> {
+  /** The number of admitted requests of each run. Absent if the call has one run. */
+  readonly admittedOf?: readonly number[];
+}
+
+export interface QuotaOutcome extends Decided {
+  /** The store's clock, epoch ms. */
+  readonly nowMs: number;
+  /** The thresholds that the key has reached and that are not reported, the shortest window first. Absent if there are none. */
+  readonly reached?: readonly Reached[];
+  /** The counts after all requests of the call. */
+  readonly state: Readonly<QuotaState>;
+  /** The outcome of the trial. Absent if the call has no trial. */
+  readonly trial?: TrialDecided;
+}
+
+/** The outcome of the trial for the requests of a call. */
+export interface TrialDecided extends Decided {
+  /** The counts of the trial after all requests of the call. */
+  readonly state: Readonly<QuotaState>;
+}

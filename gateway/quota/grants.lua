@@ -1,0 +1,28 @@
+--[[
+A grant: temporary limits that an operator has set. The hash field `grant` has the end of the grant in epoch ms, and then the name
+and limit of each window. A grant that begins later also has its beginning, for example `1795 day 50 from 1790`. The words
+`brownouts 0` and `leaked 1795` (marks.lua) may follow, which are no limits.
+]]
+
+-- Returns a running or future grant; nil for an ended grant.
+local function unendedGrant(stored)
+  local grant = stored.grant
+  if grant and nowMs < (tonumber(string.match(grant, '^%d+')) or 0) then return grant end
+end
+
+-- Whether a grant has begun and has not ended.
+local function isRunning(grant)
+  return grant and nowMs >= (tonumber(string.match(grant, ' from (%d+)')) or 0)
+end
+
+-- Sets the limits that apply now. A running grant replaces the limit of a window. A grant does not limit a window without a limit.
+local function applyGrant(side, grant)
+  local hasGrant = isRunning(grant)
+  for i = 1, #side.windows do
+    local window = side.windows[i]
+    window.inForce = window.limit
+    if hasGrant and window.limit < math.huge then
+      window.inForce = tonumber(string.match(grant, ' ' .. window.field .. ' (%d+)')) or window.limit
+    end
+  end
+end

@@ -1,0 +1,54 @@
+import { type Grant, type Limits, planWindows } from '../shared/model.ts';
+
+/** Returns a running or future grant; undefined for an ended grant. */
+export function unendedGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
+  return grant !== undefined && nowMs < grant.untilMs ? grant : undefined;
+}
+
+/** Whether a grant has begun and has not ended. */
+export function isRunning(grant: Grant | undefined, nowMs: number): grant is Grant {
+  return grant !== undefined && nowMs >= (grant.fromMs ?? 0) && nowMs < grant.untilMs;
+}
+
+/** Returns the limits that apply at `nowMs`. A running grant replaces the limits of its windows, except limits of Infinity. */
+export function applyGrant(limits: Limits, grant: Grant | undefined, nowMs: number): Limits {
+  if (!isRunning(grant, nowMs)) return limits;
+  return limits.map((limit) =>
+    limit.max === Number.POSITIVE_INFINITY
+      ? limit
+      : (grant.limits.find(({ window }) => window === limit.window) ?? limit),
+  );
+}
+
+/** Returns the grant as operators and key holders see it. A grant that has started is returned without `fromMs`. */
+export function toldGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
+  const unended = unendedGrant(grant, nowMs);
+  if (unended?.fromMs === undefined || nowMs < unended.fromMs) return unended;
+  const { fromMs: _, ...begun } = unended;
+  return begun;
+}
+
+/**
+ * Makes the hash field of a grant (`grants.lua`). A grant that exempts the key from brownouts has `brownouts 0`, which the script and earlier
+ * versions of the gateway ignore.
+ */
+export function packGrant({ limits, fromMs, untilMs, noBrownouts }: Grant): string {
+  const from = fromMs === undefined ? [] : ['from', fromMs];
+  const exempt = noBrownouts ? ['brownouts', 0] : [];
+  return [untilMs, ...limits.flatMap(({ window, max }) => [window, max]), ...from, ...exempt].join(' ');
+}
+
+/** Parses the hash field of a grant. */
+export function unpackGrant(packed: string): Grant {
+  const [untilMs, ...parts] = packed.split(' ');
+  const numberOf = (name: string) => {
+    const at = parts.indexOf(name);
+    return at === -1 ? undefined : Number(parts[at + 1]);
+  };
+  const limits = planWindows.flatMap((window) => {
+    const max = numberOf(window);
+    return max === undefined ? [] : [{ window, max }];
+  });
+  const noBrownouts = numberOf('brownouts') === 0 || undefined;
+  return { limits, fromMs: numberOf('from'), untilMs: Number(untilMs), ...(noBrownouts && { noBrownouts }) };
+}

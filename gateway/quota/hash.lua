@@ -1,0 +1,88 @@
+--[[
+The hash of a key, with all its counts. Its fields:
+
+  minute, minuteUsed         number and used units of the minute window; likewise second, hour, day and month
+  strikes, strikesFromMs     the refusals that count towards the next ban, and the time of the first of them
+  bannedUntilMs, banLevel    the end of the last ban, and the number of bans in a row
+  liftedMs, resetMs          the times of the last lifted ban and of the last reset, which identify generations of bans and counts
+  grant                      temporary limits (grants.lua), and the mark of a leaked secret (marks.lua)
+  changedMs                  the generation of a key of the directory (marks.lua)
+  leases                     requests in progress (leases.lua)
+  told                       reported thresholds (thresholds.lua)
+  trial                      the counts of a trial (trial.lua)
+
+HSET is the first write of each function, and the only write that Redis refuses when it is out of memory or read-only. A call that
+fails has therefore changed nothing. A new hash gets its expiry at once, so every hash has an expiry.
+]]
+local banFields = { 'strikes', 'strikesFromMs', 'bannedUntilMs', 'banLevel' }
+local nowMs
+
+-- Returns the time on Redis's clock in ms, with microseconds.
+local function exactNowMs()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + time[2] / 1000
+end
+
+-- All functions use the time at which the call began.
+local function readClock()
+  nowMs = math.floor(exactNowMs())
+end
+
+-- Returns the fields and their texts; a table with `err` if the Redis key is not a hash.
+local function readHash(key)
+  local flat = redis.pcall('HGETALL', key)
+  if flat.err then return flat end
+  local stored = {}
+  for i = 1, #flat, 2 do stored[flat[i]] = flat[i + 1] end
+  return stored
+end
+
+-- Returns the number in a field; 0 for a missing field. An addition converts a text faster than `tonumber`.
+local function numberIn(stored, field)
+  return (stored[field] or 0) + 0
+end
+
+-- Sets the counts of a side (windows.lua) to the stored counts.
+local function readSide(side, stored)
+  for i = 1, #banFields do side[banFields[i]] = numberIn(stored, banFields[i]) end
+  for i = 1, #side.windows do
+    local window = side.windows[i]
+    window.storedNumber, window.storedUsed = numberIn(stored, window.field), numberIn(stored, window.usedField)
+    window.number, window.used = window.storedNumber, window.storedUsed
+  end
+  side.prolongs = false
+end
+
+-- Returns a list of the fields whose counts have changed, each with its new count.
+local function changesOf(side, stored)
+  local changes, n = {}, 0
+  for i = 1, #banFields do
+    local field = banFields[i]
+    if side[field] ~= numberIn(stored, field) then changes[n + 1], changes[n + 2], n = field, side[field], n + 2 end
+  end
+  for i = 1, #side.windows do
+    local window = side.windows[i]
+    if window.number ~= window.storedNumber then changes[n + 1], changes[n + 2], n = window.field, window.number, n + 2 end
+    if window.used ~= window.storedUsed then changes[n + 1], changes[n + 2], n = window.usedField, window.used, n + 2 end
+  end
+  return changes
+end
+
+-- Adds a text field to a list of changes if the stored text differs.
+local function addText(changes, stored, field, text)
+  if text == stored[field] then return end
+  local count = #changes
+  changes[count + 1], changes[count + 2] = field, text
+end
+
+-- Removes a field if the hash has it.
+local function remove(key, stored, field)
+  if stored[field] then redis.call('HDEL', key, field) end
+end
+
+-- Never shortens the expiry. The hash lives one second longer than needed, so that it still exists if the same call decides the key
+-- again. PEXPIREAT reads the clock later than this script, and would delete a hash whose expiry has just passed. PTTL returns -1 for a
+-- new hash.
+local function prolong(key, atMs)
+  if redis.call('PTTL', key) + nowMs < atMs + 1000 then redis.call('PEXPIREAT', key, string.format('%.0f', atMs + 1000)) end
+end

@@ -1,0 +1,66 @@
+--[[
+Marks that a key itself has changed since a process read it. A decision for a process that has read an older key is `stale`.
+
+The hash field `changedMs` is the generation of a key of the directory: the time of its last change. Only keys of the directory have
+this field.
+
+If a secret of a key of the configuration has leaked, the field `grant` ends with the time of the leak for a while, for example
+`0 leaked 1795`. The mark shares a field that a key rarely has, so a key without a mark costs nothing.
+]]
+-- How long the mark of a leak stays, as `leakNotedMs` of the gateway.
+local leakNotedMs = 3600000
+
+local function leakedMs(stored)
+  return stored.grant and tonumber(string.match(stored.grant, ' leaked (%d+)'))
+end
+
+-- The stored generation can be older than the generation that the process has read, if a failover lost the change. If the hash has
+-- expired, the generation counts as 0.
+local function isStale(stored, ask)
+  if ask.changedMs then return ask.changedMs ~= numberIn(stored, 'changedMs') end
+  local leaked = leakedMs(stored)
+  return leaked and leaked > (ask.leaksReadMs or 0) and #ask.runs > 0
+end
+
+-- Whether the field `grant` has neither a grant nor a mark that is still needed.
+local function isGrantOver(stored)
+  if not stored.grant or unendedGrant(stored) then return false end
+  local leaked = leakedMs(stored)
+  return not leaked or nowMs > leaked + leakNotedMs
+end
+
+-- Returns the text of the mark in the field `grant`, or an empty text.
+local function leakMark(stored)
+  return stored.grant and string.match(stored.grant, ' leaked %d+') or ''
+end
+
+-- Gives a key of the directory a new generation, so that the next decision of each process that has cached the key is stale. The
+-- generation has microseconds, and is unique even after a failover to a server whose clock is behind.
+local function giveGeneration(key, keptMs)
+  local storedMs = tonumber(redis.call('HGET', key, 'changedMs')) or 0
+  redis.call('HSET', key, 'changedMs', math.max(exactNowMs(), storedMs + 1))
+  prolong(key, nowMs + keptMs)
+end
+
+-- Returns the generation of a key, for a process that will cache the key. A hash without a generation gets the present time as its
+-- generation, and a cached key is used until the stored generation differs. Returns '0' if Redis refuses the write.
+local function readGeneration(key, keptMs)
+  local generation = redis.call('HGET', key, 'changedMs')
+  if not generation then
+    generation = string.format('%.17g', exactNowMs())
+    local written = redis.pcall('HSET', key, 'changedMs', generation)
+    if type(written) == 'table' then return '0' end
+  end
+  if redis.call('PTTL', key) < keptMs / 2 then redis.pcall('PEXPIREAT', key, string.format('%.0f', nowMs + keptMs)) end
+  return generation
+end
+
+-- Marks a key, so that every process notices at its next decision that a secret of the key has leaked.
+local function noteLeak(key, version, keptMs)
+  local stored = readHash(key)
+  if stored.err then return stored end
+  local grant = string.gsub(stored.grant or '0', ' leaked %d+', '')
+  local newest = math.max(version, leakedMs(stored) or 0)
+  redis.call('HSET', key, 'grant', grant .. ' leaked ' .. string.format('%.0f', newest))
+  prolong(key, nowMs + keptMs)
+end

@@ -1,0 +1,112 @@
+import type { BanPolicy, Limits } from '../shared/model.ts';
+import { isBanned, type SideCounts, strike } from './bans.ts';
+import { charge, fitting, roomIn } from './windows.ts';
+
+/** Consecutive requests of equal cost. */
+export interface Run {
+  readonly requests: number;
+  /** The cost of each request in whole units. A request that costs 0 is refused only during a ban. */
+  readonly units: number;
+  /** The cost of each request in the trial, if it differs from `units` (`request/path/decide-units.ts`). */
+  readonly trialUnits?: number | undefined;
+}
+
+/**
+ * Requests of one key in order of arrival. The object itself is the first run. `later` contains the other runs. A call without requests
+ * only sends `unsent`.
+ */
+export interface Asked extends Run {
+  readonly later?: readonly Run[] | undefined;
+}
+
+/** All runs of a call, in order of arrival. */
+export function runsOf(asked: Asked): readonly Run[] {
+  return asked.later === undefined ? [asked] : [asked, ...asked.later];
+}
+
+/** The numbers of requests by what was decided. */
+export interface Outcome {
+  admitted: number;
+  refused: number;
+  /** The number of requests that a ban refused. */
+  banned: number;
+  /**
+   * The number of requests that exceeded the concurrency limit. These are the last requests of the call. These requests are not charged and
+   * do not count as strikes.
+   */
+  crowded: number;
+  /** The units that were charged. */
+  charged: number;
+  /** The number of admitted requests of each run. */
+  admittedOf: number[];
+}
+
+export function newOutcome(): Outcome {
+  return { admitted: 0, refused: 0, banned: 0, crowded: 0, charged: 0, admittedOf: [] };
+}
+
+/** What applies to all runs of a call. */
+export interface RunRules {
+  readonly bans: BanPolicy;
+  /** The units that the windows had room for before the call. */
+  readonly room: number;
+  /** The number of requests of the call that may begin under the concurrency limit. */
+  readonly slots: number;
+  readonly nowMs: number;
+}
+
+/**
+ * Decides the requests of a run. A ban is checked first, then the concurrency limit, and then the windows. Once there is no room for one
+ * request of a run, there is no room for the rest of the run.
+ *
+ * @returns the number of admitted requests
+ */
+export function decideRun(
+  counts: SideCounts,
+  { requests, units }: Run,
+  { bans, room, slots, nowMs }: RunRules,
+  outcome: Outcome,
+): number {
+  if (isBanned(counts, nowMs)) {
+    outcome.banned += requests;
+    return 0;
+  }
+  const free = slots - outcome.admitted;
+  const admitted = Math.min(fitting(requests, units, room - outcome.charged), Math.max(0, free));
+  outcome.admitted += admitted;
+  outcome.charged += admitted * units;
+  const rest = requests - admitted;
+  if (rest > 0 && admitted >= free) outcome.crowded += rest;
+  else if (rest > 0) {
+    const refused = strike(counts, rest, bans, nowMs);
+    outcome.refused += refused;
+    outcome.banned += rest - refused;
+  }
+  return admitted;
+}
+
+/** Decides all runs, and charges the windows once. @param inForce the limits that apply now (`applyGrant`) */
+export function decideRuns(
+  counts: SideCounts,
+  runs: readonly Run[],
+  inForce: Limits,
+  rules: Omit<RunRules, 'room'>,
+): Outcome {
+  const outcome = newOutcome();
+  const room = roomIn(counts, inForce);
+  for (const run of runs) outcome.admittedOf.push(decideRun(counts, run, { ...rules, room }, outcome));
+  charge(counts, inForce, outcome.charged);
+  return outcome;
+}
+
+/** Returns the units that were charged for the admitted requests of a call. */
+export function chargedUnits(
+  { units, later }: Asked,
+  { admitted, admittedOf }: { readonly admitted: number; readonly admittedOf?: readonly number[] },
+): number {
+  if (later === undefined || admittedOf === undefined) return admitted * units;
+  return later.reduce(
+    (sum, run, at) => sum + run.units * (admittedOf[at + 1] ?? 0),
+    units * (admittedOf[0] ?? 0),
+  );
+}

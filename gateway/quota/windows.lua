@@ -1,0 +1,92 @@
+--[[
+The windows of a side, and the units that requests are charged in them. Windows follow the UTC calendar.
+
+A side is what one decision reads and changes. Every key has the side of its plan. A key with a trial has a second side, and both go
+through the same functions. A side has these members. The terms stay the same from call to call. The counts are set anew for each key:
+
+  bans                terms: the ban policy (bans.lua)
+  windows             terms: for each window field and usedField (hash.lua), lengthMs (0 for a calendar month), limit (math.huge for
+                      none), and isReported (thresholds.lua)
+  window.number       count: the number of the window (epoch ms / its length). Month 0 is January 1970
+  window.used         count: the units that were charged in this window
+  window.inForce      the limit that applies now (grants.lua)
+  strikes, strikesFromMs, bannedUntilMs, banLevel   counts (bans.lua)
+  prolongs            whether the hash must live longer than before the call
+]]
+local dayMs = 86400000
+local daysFromMarchOfYear0To1970 = 719468
+local daysIn400Years = 146097
+
+-- Returns the month of the UTC calendar, because Lua in Redis has no date functions. The calculation uses years that begin in
+-- March, so 29 February is always the last day of a year. Tests compare monthOf and monthStartMs with JavaScript's Date.
+local function monthOf(ms)
+  local day = math.floor(ms / dayMs) + daysFromMarchOfYear0To1970
+  local era = math.floor(day / daysIn400Years)
+  local dayOfEra = day - era * daysIn400Years
+  local yearOfEra = math.floor((dayOfEra - math.floor(dayOfEra / 1460) + math.floor(dayOfEra / 36524)
+    - math.floor(dayOfEra / 146096)) / 365)
+  local dayOfYear = dayOfEra - (365 * yearOfEra + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100))
+  -- `month` counts from March, so March is 0. January and February count as months of the previous year.
+  local month = math.floor((5 * dayOfYear + 2) / 153)
+  local year = era * 400 + yearOfEra + (month >= 10 and 1 or 0)
+  return (year - 1970) * 12 + (month + 2) % 12
+end
+
+local function monthStartMs(index)
+  local year, month = 1970 + math.floor(index / 12), (index % 12 + 10) % 12
+  if month >= 10 then year = year - 1 end
+  local era = math.floor(year / 400)
+  local yearOfEra = year - era * 400
+  local dayOfYear = math.floor((153 * month + 2) / 5)
+  local dayOfEra = yearOfEra * 365 + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100) + dayOfYear
+  return (era * daysIn400Years + dayOfEra - daysFromMarchOfYear0To1970) * dayMs
+end
+
+local function windowIndex(lengthMs, ms)
+  return lengthMs == 0 and monthOf(ms) or math.floor(ms / lengthMs)
+end
+
+local function windowEndMs(lengthMs, number)
+  return lengthMs == 0 and monthStartMs(number + 1) or (number + 1) * lengthMs
+end
+
+-- Starts the windows that contain `nowMs`. The number of a window never decreases, even if the clock of a new master is behind.
+local function openWindows(side)
+  for i = 1, #side.windows do
+    local window = side.windows[i]
+    local now = windowIndex(window.lengthMs, nowMs)
+    if now > window.number then window.number, window.used, side.prolongs = now, 0, true end
+  end
+end
+
+-- Returns the number of units that every window still has room for; negative if a limit was lowered below the used units.
+local function roomIn(side)
+  local room = math.huge
+  for i = 1, #side.windows do
+    local window = side.windows[i]
+    if window.inForce - window.used < room then room = window.inForce - window.used end
+  end
+  return room
+end
+
+-- Returns the number of requests for which there is room.
+local function fitting(requests, units, room)
+  if units == 0 or requests * units <= room then return requests end
+  return math.max(0, math.floor(room / units))
+end
+
+local function charge(side, units)
+  for i = 1, #side.windows do
+    local window = side.windows[i]
+    window.used = window.used + units
+  end
+end
+
+-- Returns the time at which the last window of a side ends, epoch ms.
+local function windowsEndMs(side)
+  local atMs = 0
+  for i = 1, #side.windows do
+    atMs = math.max(atMs, windowEndMs(side.windows[i].lengthMs, side.windows[i].number))
+  end
+  return atMs
+end
