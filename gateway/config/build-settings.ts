@@ -93,7 +93,7 @@ function buildUpstreams(
 
 function buildUpstream(
   name: string,
-  { url, health, host, timeouts }: RawUpstream,
+  { url, health, host, encodedSlashes, timeouts }: RawUpstream,
   tls: UpstreamTls | undefined,
 ): Upstream {
   const { connect, headers, total } = timeouts;
@@ -103,6 +103,7 @@ function buildUpstream(
     tls,
     health,
     host,
+    encodedSlashes,
     timeouts: { connectMs: connect, headersMs: headers, totalMs: total },
   };
 }

@@ -8,6 +8,7 @@ import type { InvalidSecret } from './authenticate/authenticate-key.ts';
 import type { ClientOrigin, OriginFields } from './authenticate/client-origin.ts';
 import type { UpstreamUse } from './forward/forward-types.ts';
 import type { Arrival } from './listen/listener.ts';
+import type { ScreenedRequest } from './listen/screen-request.ts';
 import type { ClientResponse } from './respond/client-response.ts';
 import type { OfferedOperation } from './route/operation-table.ts';
 import type { KnownKey, Snapshot } from './snapshot.ts';
@@ -28,8 +29,12 @@ export class Exchange {
   /** The client's address, or the peer's address while `origin` is not set. */
   readonly address: string;
   readonly origin: ClientOrigin | undefined = undefined;
-  /** The raw path without the query. The query is not stored, because a client may put a secret into it. */
+  /** The raw path without the query, for the log. The log does not contain the query, because a client may put a secret into it. */
   readonly path: string | undefined = undefined;
+  /** The request target in origin form. The upstream gets this target. */
+  readonly target: string | undefined = undefined;
+  /** The host and port that the client addresses, from an absolute form or from `Host`. */
+  readonly host: string | undefined = undefined;
   /** The raw `Authorization` field. If the client sent the secret as a WebSocket subprotocol, this field was made from the subprotocol. */
   readonly authorization: string | undefined = undefined;
   /** Whether the connection must close after the response, because the end of the request is uncertain. */
@@ -69,6 +74,8 @@ export interface Located extends Exchange {
 /** An exchange whose request head has passed all checks. */
 export interface Screened extends Located {
   readonly path: string;
+  readonly target: string;
+  readonly host: string;
 }
 
 /** An exchange whose request has a valid key. */
@@ -105,10 +112,12 @@ export function locate(exchange: Exchange, origin: ClientOrigin): Located {
 
 export function accept(
   exchange: Located,
-  { path, authorization }: { readonly path: string; readonly authorization: string | undefined },
+  { path, target, host, authorization }: Omit<ScreenedRequest, 'kind'>,
 ): Screened {
   const open = writable(exchange);
   open.path = path;
+  open.target = target;
+  open.host = host;
   open.authorization = authorization;
   return open as Screened;
 }
@@ -167,7 +176,6 @@ export function originFields(req: IncomingMessage): OriginFields {
   return {
     peerAddress: socket.remoteAddress ?? '',
     proto: isOverTls(req) ? 'https' : 'http',
-    host: headers.host ?? '',
     xForwardedFor: single(headers['x-forwarded-for']),
     xForwardedHost: single(headers['x-forwarded-host']),
     xForwardedProto: single(headers['x-forwarded-proto']),

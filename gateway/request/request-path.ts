@@ -7,6 +7,7 @@ import {
   decide,
   type Exchange,
   found,
+  isOverTls,
   locate,
   originFields,
   type Permitted,
@@ -28,6 +29,7 @@ import { isPreflight } from './respond/cors-fields.ts';
 import { costRefusal, limitRefusal } from './respond/limit-refusal.ts';
 import type { Refusal } from './respond/refusal-response.ts';
 import { brownoutEndMs } from './route/brownouts.ts';
+import { escapeFault } from './route/escape-fault.ts';
 import { isGone, mayCall, routeRequest } from './route/operation-table.ts';
 import type { Stations } from './stations.ts';
 
@@ -71,12 +73,17 @@ function record(exchange: Exchange, stations: Stations): void {
  */
 async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const { arrival, req, res, snapshot } = exchange;
+  const { method = '' } = req;
   const origin = clientOrigin(originFields(req), snapshot.trustedProxies);
   const located = locate(exchange, origin);
 
   const head =
     res.rejection === undefined
-      ? screenRequest(req, stations.bounds, arrival.kind === 'upgrade')
+      ? screenRequest(req, {
+          bounds: stations.bounds,
+          isHandshake: arrival.kind === 'upgrade',
+          isSecure: isOverTls(req) || origin.trustedPeer,
+        })
       : ({ kind: 'refused', ...res.rejection } as const);
   if (head.kind === 'refused') {
     // A malformed request is charged to the client's address. The error of the request is never replaced by a 429, even when the address
@@ -89,12 +96,12 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (isPreflight(req, snapshot.corsOrigins)) return answerPreflight(screened, stations);
 
   // A page of the gateway itself. Validation ensures that no operation has the path of a page.
-  const page = snapshot.pages.get(screened.path);
+  const page = snapshot.pages.get(head.plainPath);
   const file = page && publicFileOf(page, req);
   if (file !== undefined) return varying(page, await answerPublicPage(screened, stations, file));
   if (page?.kind === 'leaks') return answerLeakReport(screened, stations);
 
-  const route = routeRequest(snapshot.operations, req.method ?? '', screened.path);
+  const route = routeRequest(snapshot.operations, method, head.plainPath);
   const offered = route.kind === 'operation' ? route.offered : undefined;
   if (offered !== undefined) writable(screened).offered = offered;
 
@@ -130,6 +137,16 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   const { operation } = route.offered;
   if (!mayCall(key, operation)) return refused(decided, { code: 'operation_not_allowed' });
+  const fault = escapeFault(
+    snapshot.operations,
+    route.offered,
+    { method, ...head },
+    snapshot.settings.upstreams,
+  );
+  if (fault !== undefined) {
+    const { message, cause } = fault;
+    return refused(found(decided, { cause }), { code: 'invalid_request', message });
+  }
   if (isGone(operation, stations.nowMs())) return refused(decided, { code: 'gone' });
   const brownout = brownoutRefusalOf(operation, decision);
   if (brownout !== undefined) return refused(decided, brownout);
@@ -154,11 +171,13 @@ function brownoutRefusalOf(
 }
 
 async function forward(exchange: Permitted, { forwarder }: Stations): Promise<Ending> {
-  const { req, res, snapshot, origin, arrival, offered, key } = exchange;
+  const { req, res, snapshot, origin, arrival, offered, key, target, host } = exchange;
   const request = {
     upstream: offered.operation.upstream,
     req,
     res,
+    target,
+    host,
     holder: key.id,
     requestFields: identityFields(exchange),
     keepForwarded: origin.trustedPeer,
@@ -178,7 +197,7 @@ async function forward(exchange: Permitted, { forwarder }: Stations): Promise<En
 }
 
 /** Returns the header fields that identify the caller to the upstream, as a flat list of names and values. */
-function identityFields({ id, key, origin }: Permitted): string[] {
+function identityFields({ id, key, origin, host }: Permitted): string[] {
   return [
     'X-Request-Id',
     id,
@@ -189,7 +208,7 @@ function identityFields({ id, key, origin }: Permitted): string[] {
     'X-Forwarded-For',
     origin.forwardedFor,
     'X-Forwarded-Host',
-    origin.forwardedHost,
+    origin.forwardedHost ?? host,
     'X-Forwarded-Proto',
     origin.forwardedProto,
     'Via',

@@ -10,6 +10,7 @@ import { Exchange, failureOf, ownMsOf, upstreamMsOf } from '../request/exchange.
 import { createForwarder } from '../request/forward/forwarder.ts';
 import { createFleetHealth } from '../request/forward/upstream/fleet/fleet-health.ts';
 import { createListener } from '../request/listen/listener.ts';
+import { screenUri } from '../request/listen/screen-uri.ts';
 import { createPageAssets } from '../request/pages/own-pages.ts';
 import { UnreadPages } from '../request/pages/unread-pages.ts';
 import { RecordTurns } from '../request/path/record-turns.ts';
@@ -151,8 +152,10 @@ export function createRequestSide({
 
   function isWebSocketOperation(req: IncomingMessage): boolean {
     if (req.headers.upgrade?.toLowerCase() !== 'websocket') return false;
-    const path = (req.url ?? '').split('?', 1)[0] ?? '';
-    const route = routeRequest(snapshot.operations, req.method ?? '', path);
+    const { method = '', url = '' } = req;
+    const uri = screenUri(url, method, bounds.targetBytesMax);
+    if (uri.kind === 'refused') return false;
+    const route = routeRequest(snapshot.operations, method, uri.plainPath);
     return route.kind === 'operation' && route.offered.operation.upgrade === 'websocket';
   }
 

@@ -481,6 +481,8 @@ export interface Upstream {
   readonly health: string | undefined;
   /** The `Host` field that a target receives: the client's `Host` (`keep`), or the host and port of `url` (`target`). */
   readonly host: 'keep' | 'target';
+  /** Whether the gateway refuses a path with `%2F`, or forwards it. */
+  readonly encodedSlashes: 'refuse' | 'forward';
   /** The timeouts for the connect, for the first octet of the response, and for the whole exchange. An absent timeout has its default. */
   readonly timeouts: {
     readonly connectMs?: number | undefined;

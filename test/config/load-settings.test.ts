@@ -39,7 +39,14 @@ test('a small configuration gets every default', () => {
     listen: { host: '0.0.0.0', port: 8080 },
     admin: { host: '127.0.0.1', port: 9090, tokens: [], hosts: [] },
     upstreams: [
-      { name: 'default', url: 'http://backend:3000', health: undefined, host: 'keep', timeouts: {} },
+      {
+        name: 'default',
+        url: 'http://backend:3000',
+        health: undefined,
+        host: 'keep',
+        encodedSlashes: 'refuse',
+        timeouts: {},
+      },
     ],
     plans: compilePlans({
       free: { custom: false, perMinute: 60, perDay: 1000 },

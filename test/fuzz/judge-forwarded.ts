@@ -9,7 +9,7 @@ const operations: readonly (readonly [methods: readonly string[], path: RegExp])
   [['GET', 'HEAD', 'POST'], /^\/v1\/pets$/],
   [
     ['GET', 'HEAD'],
-    /^\/v1\/pets\/(?!\.{1,2}$)(?!.*%(?:2f|5c|2e|25|[01][0-9a-f]|7f))[\w\-.~!$&'()*+,=:@%]+$/i,
+    /^\/v1\/pets\/(?!\.{1,2}$)(?!.*%(?:2f|5c|2e|25|[01][0-9a-f]|7f))[\w\-.~!$&'()*+,=:@%[\]|]+$/i,
   ],
   [['GET', 'HEAD'], /^\/v1\/store\/orders$/],
 ];
@@ -23,10 +23,13 @@ const ownField = /^(x-request-id|x-key-id|x-plan|x-forwarded-.*|host|content-len
 export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): string[] {
   const name = `${forwarded.method} ${forwarded.target}`;
   const faults: string[] = [];
-  if (forwarded.method !== original.method || forwarded.target !== original.target) {
+  const { host, target } = addressed(original);
+  if (forwarded.method !== original.method || forwarded.target !== target) {
     faults.push(`the backend received ${name} where the client sent ${original.method} ${original.target}`);
   }
-  const path = forwarded.target.split('?', 1)[0] ?? '';
+  if (host !== undefined && onlyValue(forwarded.fields, 'host') !== host)
+    faults.push(`${name} came for ${onlyValue(forwarded.fields, 'host')}, the client addressed ${host}`);
+  const path = plain(forwarded.target.split('?', 1)[0] ?? '');
   if (!operations.some(([methods, form]) => methods.includes(forwarded.method) && form.test(path))) {
     faults.push(`the backend received ${name}, which is no operation`);
   }
@@ -48,6 +51,21 @@ export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): s
     }
   }
   return [...faults, ...judgeFields(forwarded, name)];
+}
+
+/** The host that a client addresses, without an empty port, and the target that the backend must receive (RFC 9112 §3.2.2). */
+export function addressed({ target, fields }: ReadRequest): { host: string | undefined; target: string } {
+  const absolute = /^https?:\/\/([^/?#]*)(.*)$/is.exec(target);
+  const host = (absolute?.[1] ?? onlyValue(fields, 'host'))?.replace(/:$/, '');
+  return { host, target: absolute === null ? target : (absolute[2] ?? '').replace(/^(?!\/)/, '/') };
+}
+
+/** The path with decoded letters, digits, `-`, `.`, `_` and `~`. */
+function plain(path: string): string {
+  return path.replaceAll(/%[0-9a-f]{2}/gi, (escaped) => {
+    const character = String.fromCharCode(Number.parseInt(escaped.slice(1), 16));
+    return /[\w\-.~]/.test(character) ? character : escaped;
+  });
 }
 
 /**

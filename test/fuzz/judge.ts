@@ -1,6 +1,6 @@
 import type { Conversation } from './converse.ts';
 import { hangMs } from './converse.ts';
-import { judgeForwarded, mayBeCut, presentedKey } from './judge-forwarded.ts';
+import { addressed, judgeForwarded, mayBeCut, presentedKey } from './judge-forwarded.ts';
 import { judgeResponse } from './judge-response.ts';
 import { type ReadRequest, readRequests } from './read-requests.ts';
 import { onlyValue, readResponses } from './read-responses.ts';
@@ -90,7 +90,9 @@ function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | und
   if (forwarded.body !== undefined) return undefined;
   const { method, target, fields } = forwarded;
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
-  const alike = candidates.filter((one) => one.method === method && one.target === target && mayBeCut(one));
+  const alike = candidates.filter(
+    (one) => one.method === method && addressed(one).target === target && mayBeCut(one),
+  );
   const keyId = onlyValue(fields, 'x-key-id');
   // A client may have sent the same request with several keys. If none of these requests has the forwarded key, the judge
   // uses the first request, and then reports a fault.

@@ -144,6 +144,21 @@ export const smugglingCorpus: readonly CorpusCase[] = [
   {
     name: 'an absolute target',
     bytes: `GET http://other.test/v1/pets HTTP/1.1\r\n${authorized}\r\n`,
+    ...admitted,
+  },
+  {
+    name: 'an absolute target with a user',
+    bytes: `GET http://api.test@other.test/v1/pets HTTP/1.1\r\n${authorized}\r\n`,
+    ...refused,
+  },
+  {
+    name: 'an absolute target without a host',
+    bytes: `GET http:///v1/pets HTTP/1.1\r\n${authorized}\r\n`,
+    ...refused,
+  },
+  {
+    name: 'an absolute target with https, without TLS',
+    bytes: `GET https://other.test/v1/pets HTTP/1.1\r\n${authorized}\r\n`,
     ...refused,
   },
   {

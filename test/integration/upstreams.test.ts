@@ -124,7 +124,7 @@ it('a WebSocket goes to the x-upstream of its operation', async () => {
 it('a target receives the client’s Host, or the host that its upstream sets', async () => {
   const named = `127.0.0.1:${gateway.port}`;
   await ask('/orders');
-  expect(hostOf(orders)).toEqual([`host: ${named}`, `X-Forwarded-Host: ${named}`]);
+  expect(hostOf(orders)).toEqual([`Host: ${named}`, `X-Forwarded-Host: ${named}`]);
   orders.requests.length = 0;
   await reload(both({ host: 'target' }));
   await ask('/orders');

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
+import { isOverTls } from '../../gateway/request/exchange.ts';
 import {
   createListener,
   type Listener,
@@ -100,7 +101,11 @@ export async function answer(
   res: ClientResponse,
   served: string[] = [],
 ): Promise<void> {
-  const screened = screenRequest(req, defaultBounds);
+  const screened = screenRequest(req, {
+    bounds: defaultBounds,
+    isHandshake: false,
+    isSecure: isOverTls(req),
+  });
   if (screened.kind === 'accepted') served.push(`${req.method} ${req.url}`);
   await sleep(1);
   if (res.destroyed) return;

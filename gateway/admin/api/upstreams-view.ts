@@ -48,6 +48,7 @@ export const upstreamsPage = z.object({
           'The path of the health check, which a healthy target answers with 2xx. Absent if a target is healthy when it accepts a connection.',
         ),
       host: words('keep', 'target'),
+      encodedSlashes: words('refuse', 'forward'),
       timeouts: z.object({ connectMs: positive, headersMs: positive, totalMs: positive }),
       lookupError,
       targets: list(target),
@@ -71,11 +72,12 @@ export function upstreamsView(
 ): z.output<typeof upstreamsPage> {
   return {
     isComplete: fleet.isComplete,
-    upstreams: upstreams.map(({ name, url, health, host, timeouts }) => ({
+    upstreams: upstreams.map(({ name, url, health, host, encodedSlashes, timeouts }) => ({
       name,
       url,
       health,
       host,
+      encodedSlashes,
       timeouts: {
         connectMs: timeouts.connectMs ?? bounds.connectTimeoutMs,
         headersMs: timeouts.headersMs ?? bounds.upstreamHeadersTimeoutMs,

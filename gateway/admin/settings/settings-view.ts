@@ -127,6 +127,7 @@ export const settingsShown = z.object({
       url: z.string(),
       health: z.string().optional(),
       host: words('keep', 'target'),
+      encodedSlashes: words('refuse', 'forward'),
       timeouts: z
         .object({
           connectMs: integer.optional(),

@@ -29,8 +29,8 @@ export function templateFault(template: string): string | undefined {
   return `\`${template}\` could never match; the segment \`${wrong}\` is refused in requests, or has another spelling`;
 }
 
-/** Unreserved characters and sub-delimiters (RFC 3986 §3.3) without `;` and `%`, because paths are compared byte by byte. */
-const literal = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/;
+/** The characters of an accepted path without `%`, because paths are compared byte by byte. */
+const literal = /^[A-Za-z0-9._~!$&'()*+,=:@[\]|-]*$/;
 
 function isMatchable(segment: string): boolean {
   if (segment === '.' || segment === '..') return false;

@@ -16,6 +16,8 @@ export const defaults = {
   redisOnFailure: 'local',
   /** The client's `Host` is kept, because many backends build links from it and need the API's public name. */
   upstreamHost: 'keep',
+  /** Many backends decode `%2F` before they look for the operation, and would then serve another operation. */
+  encodedSlashes: 'refuse',
   /**
    * A client that honours Retry-After never gets 100 refusals in a minute. A ban of one minute stops a client that repeats
    * requests in a loop. A ban of one day stops a persistent client.

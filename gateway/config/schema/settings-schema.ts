@@ -80,6 +80,11 @@ const upstream = fields('a mapping with url', {
     .describe(
       'The Host field that a target receives: the client’s Host (keep), or the host of url (target).',
     ),
+  encodedSlashes: word('refuse', 'forward')
+    .default(defaults.encodedSlashes)
+    .describe(
+      'What happens to a path with an escaped slash (%2F): 400 (refuse), or the target receives it (forward). The targets must read %2F as part of a segment.',
+    ),
   timeouts: fields('a mapping with connect, headers and total', {
     connect: timeout(configSizes.connectTimeoutMaxMs)
       .optional()

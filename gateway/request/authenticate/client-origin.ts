@@ -10,7 +10,8 @@ export interface ClientOrigin {
   /** Whether the peer is a trusted proxy. The gateway forwards the `Forwarded` field only from a trusted proxy. */
   readonly trustedPeer: boolean;
   readonly forwardedFor: string;
-  readonly forwardedHost: string;
+  /** The value of a trusted proxy; undefined if the client's own host is forwarded. */
+  readonly forwardedHost: string | undefined;
   readonly forwardedProto: string;
 }
 
@@ -19,7 +20,6 @@ export interface OriginFields {
   readonly peerAddress: string;
   /** The protocol between the peer and the gateway. */
   readonly proto: 'http' | 'https';
-  readonly host: string;
   readonly xForwardedFor: string | undefined;
   readonly xForwardedHost: string | undefined;
   readonly xForwardedProto: string | undefined;
@@ -37,7 +37,7 @@ export function clientOrigin(fields: OriginFields, trusted: AddressRanges | unde
       address: peer,
       trustedPeer: false,
       forwardedFor: peer,
-      forwardedHost: fields.host,
+      forwardedHost: undefined,
       forwardedProto: fields.proto,
     };
   }
@@ -46,7 +46,7 @@ export function clientOrigin(fields: OriginFields, trusted: AddressRanges | unde
     address: firstUntrusted(chain, trusted) ?? peer,
     trustedPeer: true,
     forwardedFor: fields.xForwardedFor ? `${fields.xForwardedFor}, ${peer}` : peer,
-    forwardedHost: fields.xForwardedHost ?? fields.host,
+    forwardedHost: fields.xForwardedHost,
     forwardedProto: fields.xForwardedProto ?? fields.proto,
   };
 }

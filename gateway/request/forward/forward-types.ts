@@ -25,6 +25,10 @@ export interface ForwardRequest {
   readonly upstream: string;
   readonly req: IncomingMessage;
   readonly res: ForwardedResponse;
+  /** The request target in origin form. */
+  readonly target: string;
+  /** The client's value of `Host`. */
+  readonly host: string;
   /** The id of the key. Connections, queue and memory are divided among keys. */
   readonly holder: string;
   /** The header fields that the gateway adds to the request, as a flat list. The client's fields with these names are dropped. */

@@ -17,8 +17,8 @@ interface RequestHeadOptions {
   /** The header fields that the gateway adds, as a flat list of names and values. */
   readonly requestFields: readonly string[];
   readonly keepForwarded: boolean;
-  /** The new value of `Host`; undefined to keep the client's value. */
-  readonly host: string | undefined;
+  /** The value of `Host`, which replaces the client's value. */
+  readonly host: string;
 }
 
 /**
@@ -32,7 +32,7 @@ export function requestHead({
   keepForwarded,
   host,
 }: RequestHeadOptions): RequestHead {
-  const fields: string[] = host === undefined ? [] : ['Host', host];
+  const fields: string[] = ['Host', host];
   const named = namedInConnection(rawHeaders);
   let contentLength = 0;
   let chunked = false;
@@ -43,8 +43,7 @@ export function requestHead({
     const lowerName = name.toLowerCase();
     switch (lowerName) {
       case 'host':
-        if (host !== undefined) continue;
-        break;
+        continue;
       case 'content-length':
         contentLength = Number(value);
         break;

@@ -108,21 +108,21 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     if (upstream === undefined) {
       this.fail('upstream_unavailable', 'a reload removed the upstream');
     } else if (upstream !== this.upstream) {
-      const { req, requestFields, keepForwarded } = this.request;
+      const { req, requestFields, keepForwarded, host } = this.request;
       const { rawHeaders } = req;
       this.upstream = upstream;
-      this.head = requestHead({ rawHeaders, requestFields, keepForwarded, host: upstream.host });
+      this.head = requestHead({ rawHeaders, requestFields, keepForwarded, host: upstream.host ?? host });
     }
     return upstream;
   }
 
   private targetRequestOf({ fields, chunked }: RequestHead, body: TargetRequest['body']): TargetRequest {
-    const { req, holder } = this.request;
+    const { req, target, holder } = this.request;
     const isWhole = Buffer.isBuffer(body);
     return {
       holder,
       method: req.method ?? 'GET',
-      path: req.url ?? '/',
+      path: target,
       // A chunked body that is fully buffered is sent with Content-Length, which every backend understands.
       fields: isWhole && chunked ? [...fields, 'Content-Length', String(body.length)] : fields,
       body,

@@ -3,6 +3,8 @@ import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 
 export interface ScreenedFields {
   readonly kind: 'accepted';
+  /** The host and port of the `Host` field. */
+  readonly host: string;
   /** The raw value of the `Authorization` field. */
   readonly authorization: string | undefined;
 }
@@ -38,13 +40,14 @@ export function screenFields(
     if (singular[lowerName] !== undefined) return duplicate(lowerName);
     singular[lowerName] = value;
   }
-  const { host, authorization, expect } = singular;
+  const { authorization, expect } = singular;
   const contentLength = singular['content-length'];
   const transferEncoding = singular['transfer-encoding'];
 
   // RFC 9112 §3.2 allows HTTP/1.0 requests without Host. The gateway requires Host, because today's HTTP/1.0 clients send it.
-  if (host === undefined) return refuseAsInvalid('The Host header field is missing.');
-  if (!hostForm.test(host)) return refuseAsInvalid('The Host header field is malformed.');
+  if (singular.host === undefined) return refuseAsInvalid('The Host header field is missing.');
+  const host = screenHost(singular.host);
+  if (host === undefined) return refuseAsInvalid('The Host header field is malformed.');
   if (contentLength !== undefined && !contentLengthForm.test(contentLength)) {
     return refuseAsInvalid('The Content-Length must be one decimal number.');
   }
@@ -62,7 +65,7 @@ export function screenFields(
     return unknownExpectation;
   }
 
-  return { kind: 'accepted', authorization };
+  return { kind: 'accepted', host, authorization };
 }
 
 /** Fields that must not be repeated. Each name has a different length, so a comparison of lengths excludes most other fields. */
@@ -88,8 +91,17 @@ function singularName(name: string): SingularName | undefined {
 /** Matches a token (RFC 9110 §5.6.2). */
 export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
+/**
+ * Returns a host with its port; undefined if the host is malformed. An empty port is valid, and a normalizer omits it with its colon
+ * (RFC 3986 §3.2.3).
+ */
+export function screenHost(host: string): string | undefined {
+  if (!hostForm.test(host)) return undefined;
+  return host.endsWith(':') ? host.slice(0, -1) : host;
+}
+
 /** Matches a name, an IPv4 or a bracketed IPv6 address, and an optional port. RFC 3986 §3.2.2 allows more forms of a host. */
-const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
+const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/;
 
 /** Matches at most 15 digits, because a JavaScript number represents 15 digits exactly. */
 const contentLengthForm = /^(?:0|[1-9][0-9]{0,14})$/;

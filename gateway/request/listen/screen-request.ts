@@ -3,42 +3,49 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { offeredProtocols, secretsOffered } from '../../shared/web-socket-protocols.ts';
 import { screenFields, token } from './screen-fields.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
-import { screenUri } from './screen-uri.ts';
+import { type ScreenedUri, screenUri } from './screen-uri.ts';
 
 /** The result for an accepted request, whose head can be forwarded unchanged. */
-export interface ScreenedRequest {
-  readonly kind: 'accepted';
-  /** The raw path without the query. Literal segments of the path can be compared without decoding. */
-  readonly path: string;
+export interface ScreenedRequest extends ScreenedUri {
+  /** The host and port that the client addresses: from an absolute form, or from `Host`. */
+  readonly host: string;
   /** The raw `Authorization` field. A secret in a WebSocket subprotocol is converted to this field. */
   readonly authorization: string | undefined;
+}
+
+interface ScreenOptions {
+  readonly bounds: Bounds;
+  /** Whether the request opens a WebSocket. */
+  readonly isHandshake: boolean;
+  /** Whether the client's connection uses TLS, here or at a trusted proxy. */
+  readonly isSecure: boolean;
 }
 
 /**
  * Checks the raw head of a request by allowlist, before any other step. An accepted head is unambiguous. The upstream gets the same octets,
  * so it serves the same operation that the gateway has found and charged. The checks do not rely on Node's parser.
- *
- * @param isHandshake whether the request opens a WebSocket
  */
 export function screenRequest(
   req: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersion'>,
-  bounds: Bounds,
-  isHandshake = false,
+  { bounds, isHandshake, isSecure }: ScreenOptions,
 ): ScreenedRequest | ScreenRefusal {
-  if (!knownMethods.has(req.method ?? '')) return unknownMethod;
-  if (req.httpVersion !== '1.1' && req.httpVersion !== '1.0') return unknownVersion;
-  const path = screenUri(req.url ?? '', bounds.targetBytesMax);
-  if (typeof path !== 'string') return path;
-  const fields = screenFields(req.rawHeaders, req.httpVersion, bounds.headersCountMax);
+  const { method = '', url = '', rawHeaders, httpVersion } = req;
+  if (!knownMethods.has(method)) return unknownMethod;
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return unknownVersion;
+  const uri = screenUri(url, method, bounds.targetBytesMax);
+  if (uri.kind === 'refused') return uri;
+  if (uri.needsTls && !isSecure) return lacksTls;
+  const fields = screenFields(rawHeaders, httpVersion, bounds.headersCountMax);
   if (fields.kind === 'refused') return fields;
   const { authorization } = fields;
-  const offered = isHandshake ? offeredProtocols(req.rawHeaders) : [];
+  const screened: ScreenedRequest = { ...uri, host: uri.host ?? fields.host, authorization };
+  const offered = isHandshake ? offeredProtocols(rawHeaders) : [];
   // A list in a header field may have empty elements (RFC 9110 §5.6.1.2).
   if (!offered.every((protocol) => protocol === '' || token.test(protocol))) return noTokens;
   const secrets = secretsOffered(offered);
-  if (secrets.length === 0) return { kind: 'accepted', path, authorization };
+  if (secrets.length === 0) return screened;
   if (secrets.length > 1 || authorization !== undefined) return secretsTwice;
-  return { kind: 'accepted', path, authorization: `Bearer ${secrets[0]}` };
+  return { ...screened, authorization: `Bearer ${secrets[0]}` };
 }
 
 /**
@@ -55,6 +62,11 @@ const secretsTwice = refuseAsInvalid(
 
 /** The refusal of malformed subprotocols (RFC 6455 §4.1). The text quotes no subprotocol, because it may contain a secret. */
 const noTokens = refuseAsInvalid('Sec-WebSocket-Protocol must be a list of tokens.');
+
+/** The refusal of an `https` target on a connection without TLS (RFC 9110 §7.4). */
+const lacksTls = refuseAsInvalid(
+  'The request target has the scheme https, but the connection does not use TLS.',
+);
 
 const unknownMethod: ScreenRefusal = {
   kind: 'refused',

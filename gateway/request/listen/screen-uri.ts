@@ -1,23 +1,63 @@
+import { screenHost } from './screen-fields.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 
-/**
- * Checks the URI of the request line. Only the origin form is accepted: a path with an optional query (RFC 9112 §3.2.1). The path
- * must have a spelling that all parsers read alike. The query may contain any printable ASCII except `#`.
- *
- * @returns the raw path without the query
- */
-export function screenUri(uri: string, bytesMax: number): string | ScreenRefusal {
-  const { length } = uri;
-  if (length > bytesMax) return tooLong(bytesMax);
-  if (uri.charCodeAt(0) !== slash)
-    return refuseAsInvalid('The request target must be a path that begins with "/".');
+/** The URI of an accepted request. */
+export interface ScreenedUri {
+  readonly kind: 'accepted';
+  /** The origin form (RFC 9112 §3.2.1): path and query as the client sent them. The upstream gets this target. */
+  readonly target: string;
+  /** The path of `target`. */
+  readonly path: string;
+  /**
+   * The path with its escaped letters, digits, `-`, `.`, `_` and `~` decoded. Both spellings are equivalent (RFC 3986 §6.2.2.2). Operations
+   * and pages are looked up by this path. All other escapes are kept, so `%2F` never separates segments.
+   */
+  readonly plainPath: string;
+  /** The host and port of an absolute form, which replace `Host` (RFC 9112 §3.2.2); undefined for an origin form. */
+  readonly host: string | undefined;
+  /** Whether the URI has the scheme `https`, and therefore needs a connection with TLS. */
+  readonly needsTls: boolean;
+}
 
+/**
+ * Checks the URI of the request line. The URI is an origin form, or an absolute form with the scheme `http` or `https`. The path must have
+ * a spelling that all parsers read alike. The query may contain any printable ASCII except `#`.
+ */
+export function screenUri(uri: string, method: string, bytesMax: number): ScreenedUri | ScreenRefusal {
+  if (uri.length > bytesMax) return tooLong(bytesMax);
+  return uri.charCodeAt(0) === slash ? screenOriginForm(uri) : screenAbsoluteForm(uri, method);
+}
+
+function screenAbsoluteForm(uri: string, method: string): ScreenedUri | ScreenRefusal {
+  const [, scheme = '', authority = '', rest = ''] = absoluteForm.exec(uri) ?? [];
+  if (scheme === '')
+    return refuseAsInvalid(
+      'The request target must be a path that begins with "/", or an http or https URL.',
+    );
+  // RFC 9110 §4.2.1 and §4.2.4. A user before the host is a common trick to hide the host.
+  if (authority === '') return refuseAsInvalid('The request target must have a host.');
+  if (authority.includes('@')) return refuseAsInvalid('The request target must not have a user.');
+  const host = screenHost(authority);
+  if (host === undefined) return refuseAsInvalid('The host of the request target is malformed.');
+  // A proxy would have to send this request as `OPTIONS *` (RFC 9112 §3.2.4), which the gateway does not forward.
+  if (rest === '' && method === 'OPTIONS')
+    return refuseAsInvalid('OPTIONS must have a request target with a path.');
+  const screened = screenOriginForm(rest.startsWith('/') ? rest : `/${rest}`);
+  if (screened.kind === 'refused') return screened;
+  return { ...screened, host, needsTls: scheme.toLowerCase() === 'https' };
+}
+
+/** Matches the scheme, the authority and the rest of an absolute form. */
+const absoluteForm = /^(https?):\/\/([^/?#]*)(.*)$/is;
+
+function screenOriginForm(target: string): ScreenedUri | ScreenRefusal {
+  const { length } = target;
   let pathLength = length;
   let previous = slash;
   let hasEscape = false;
   let hasDotSegment = false;
   for (let i = 1; i < length; i++) {
-    const byte = uri.charCodeAt(i);
+    const byte = target.charCodeAt(i);
     if (byte === question) {
       pathLength = i;
       break;
@@ -26,51 +66,65 @@ export function screenUri(uri: string, bytesMax: number): string | ScreenRefusal
     if (byte === slash && previous === slash)
       return refuseAsInvalid('The path must not have an empty segment ("//").');
     if (byte === percent) hasEscape = true;
-    if (byte === dot && previous === slash) hasDotSegment ||= isDotSegment(uri, i);
+    if (byte === dot && previous === slash) hasDotSegment ||= isDotSegment(target, i);
     previous = byte;
   }
   for (let i = pathLength + 1; i < length; i++) {
-    if (queryBytes[uri.charCodeAt(i)] !== 1) {
+    if (queryBytes[target.charCodeAt(i)] !== 1) {
       return refuseAsInvalid(
         'The query must be printable ASCII without "#"; escape other characters with "%".',
       );
     }
   }
-  if (hasDotSegment) return refuseAsInvalid('The path must not have the segments "." or "..".');
+  if (hasDotSegment) return dotSegment;
 
-  const path = pathLength === length ? uri : uri.slice(0, pathLength);
-  return (hasEscape ? escapeFault(path) : undefined) ?? path;
+  const path = pathLength === length ? target : target.slice(0, pathLength);
+  const plainPath = hasEscape ? screenEscapes(path) : path;
+  if (typeof plainPath !== 'string') return plainPath;
+  return { kind: 'accepted', target, path, plainPath, host: undefined, needsTls: false };
 }
 
-/** Whether the segment at `start` is `.` or `..`. `escapeFault` finds segments with escaped dots. */
-function isDotSegment(uri: string, start: number): boolean {
-  const end = uri.charCodeAt(start + 1) === dot ? start + 2 : start + 1;
-  return end === uri.length || uri.charCodeAt(end) === slash || uri.charCodeAt(end) === question;
+/** Whether the segment at `start` is `.` or `..`. `screenEscapes` finds segments with escaped dots. */
+function isDotSegment(target: string, start: number): boolean {
+  const end = target.charCodeAt(start + 1) === dot ? start + 2 : start + 1;
+  return end === target.length || target.charCodeAt(end) === slash || target.charCodeAt(end) === question;
 }
 
 /**
- * Finds a fault in the percent-escapes of a path. An escaped unreserved character is equivalent to the plain character (RFC 3986 §2.3). The
- * gateway would find no operation for `/%70ets`, but an upstream may decode this path to `/pets`. Escaped dots are also refused. A
- * separator that is escaped twice is refused, because it could bypass the path checks of an upstream that decodes twice.
+ * Checks the percent-escapes of a path, and decodes the unreserved characters. `%2F` is accepted here, because the operation's upstream
+ * decides about it (`route/escape-fault.ts`). Dot segments are refused even beside an escaped slash. A separator that is escaped twice is
+ * refused, because it could bypass the path checks of an upstream that decodes twice.
+ *
+ * @returns the path with decoded unreserved characters
  */
-function escapeFault(path: string): ScreenRefusal | undefined {
+function screenEscapes(path: string): string | ScreenRefusal {
+  let plain = '';
+  let copied = 0;
   for (let i = path.indexOf('%'); i !== -1; i = path.indexOf('%', i + 1)) {
     const byte = escapedByte(path, i);
     if (byte === undefined)
       return refuseAsInvalid('The path has a "%" that two hexadecimal digits do not follow.');
     if (byte < 0x20 || byte === 0x7f)
       return refuseAsInvalid('The path must not have escaped control characters.');
-    if (byte === slash || byte === backslash)
-      return refuseAsInvalid('The path must not have escaped slashes.');
+    if (byte === backslash) return refuseAsInvalid('The path must not have an escaped backslash.');
     if (unreservedBytes[byte] === 1) {
-      return refuseAsInvalid('The path must not escape letters, digits, "-", ".", "_" or "~".');
-    }
-    if (byte === percent && twiceEscaped.test(path.slice(i + 3, i + 5))) {
-      return refuseAsInvalid('The path must not have twice-escaped separators.');
+      plain += path.slice(copied, i) + String.fromCharCode(byte);
+      copied = i + 3;
     }
   }
-  return isUtf8(path) ? undefined : refuseAsInvalid('The escapes of the path must be valid UTF-8.');
+  plain += path.slice(copied);
+  if (dotSegments.test(plain)) return dotSegment;
+  if (twiceEscaped.test(plain)) return refuseAsInvalid('The path must not have twice-escaped separators.');
+  return isUtf8(path) ? plain : refuseAsInvalid('The escapes of the path must be valid UTF-8.');
 }
+
+const dotSegment = refuseAsInvalid('The path must not have the segments "." or "..".');
+
+/** Matches a segment `.` or `..` if an escaped slash also separates segments. */
+const dotSegments = /(?:\/|%2f)\.\.?(?:\/|%2f|$)/i;
+
+/** Matches an escape that a second decoding turns into a slash, a backslash, a dot, NUL or another escape. */
+const twiceEscaped = /%25(?:2f|5c|2e|00|25)/i;
 
 /** Decodes the escape at `index` to an octet. Returns undefined when two hexadecimal digits are missing. */
 function escapedByte(path: string, index: number): number | undefined {
@@ -122,12 +176,12 @@ const semicolon = 0x3b;
 const hash = 0x23;
 
 const unreservedBytes = byteTable(/[A-Za-z0-9\-._~]/);
-/** The characters of a path: `pchar` of RFC 3986 §3.3 without the semicolon, and the slash. */
-const pathBytes = byteTable(/[A-Za-z0-9\-._~%/!$&'()*+,=:@]/);
+/**
+ * The characters of a path: `pchar` of RFC 3986 §3.3 without the semicolon, and the slash. Browsers also send `[`, `]` and `|` without an
+ * escape, and no parser gives them another meaning.
+ */
+const pathBytes = byteTable(/[A-Za-z0-9\-._~%/!$&'()*+,=:@[\]|]/);
 const queryBytes = byteTable(/[!"$-~]/);
-
-/** Matches digits after `%25` that a second decoding turns into a slash, a backslash, a dot, NUL or another escape. */
-const twiceEscaped = /^(?:2f|5c|2e|00|25)$/i;
 
 /** Makes a lookup table of the 256 octets. The entry is 1 for each octet of the character class. */
 function byteTable(characterClass: RegExp): Uint8Array {

@@ -5,7 +5,7 @@ import { createHolderAssets, type HolderPath, holderPaths } from './holder-page.
 import type { ServedFile } from './served-file.ts';
 
 /**
- * The gateway's own pages on the public listener, by raw path. A configuration is invalid if one of its operations has the path of a page.
+ * The gateway's own pages on the public listener, by path. A configuration is invalid if one of its operations has the path of a page.
  */
 export type OwnPages = ReadonlyMap<string, OwnPage>;
 

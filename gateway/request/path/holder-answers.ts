@@ -18,10 +18,10 @@ const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('mi
 
 /** Reads the usage of a key. The rows have the form of the admin API's rows. */
 export async function usageOf(
-  { key, req, res }: Reading,
+  { key, target, res }: Reading,
   { ownUsage, bounds, nowMs }: Pick<Stations, 'ownUsage' | 'bounds' | 'nowMs'>,
 ): Promise<HolderData> {
-  const [, search = ''] = (req.url ?? '').split(/\?(.*)/s);
+  const [, search = ''] = target.split(/\?(.*)/s);
   const parsed = parseQuery(usageQuery, search);
   if (parsed.kind === 'invalid') return invalid(parsed);
   const { step } = parsed.query;
@@ -38,7 +38,7 @@ export async function usageOf(
 }
 
 /** The members of an exchange that are needed to read the usage record. */
-type Reading = Pick<Authenticated, 'key' | 'req' | 'snapshot'> & {
+type Reading = Pick<Authenticated, 'key' | 'target' | 'snapshot'> & {
   readonly res: Pick<Authenticated['res'], 'isAnswerable'>;
 };
 

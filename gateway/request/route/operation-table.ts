@@ -24,7 +24,7 @@ interface OfferedPath {
   allow: string;
 }
 
-/** All operations of the API document, organised for look-ups by raw path. */
+/** All operations of the API document, organised for look-ups by path. */
 export interface OperationTable {
   readonly literal: ReadonlyMap<string, OfferedPath>;
   readonly templated: TemplateBranch<OfferedPath>;
@@ -80,7 +80,7 @@ export function createOperationTable(
   return { literal, templated, any };
 }
 
-/** The operation for a method and a raw path, or the reason why there is no operation. */
+/** The operation for a method and a path, or the reason why there is no operation. */
 export type Route =
   | { readonly kind: 'operation'; readonly offered: OfferedOperation }
   | { readonly kind: 'not_found' }
@@ -89,8 +89,8 @@ export type Route =
 const notFound: Route = { kind: 'not_found' };
 
 /**
- * Looks up an operation by method and raw path. The path is neither decoded nor normalised, because the upstream gets the same
- * octets. Literal segments take precedence over template parameters, from left to right (OpenAPI 3.1 §4.8.8). A path with GET also
+ * Looks up an operation by method and path. The path has the form of `plainPath` in `screen-uri.ts`: only unreserved characters are decoded.
+ * Literal segments take precedence over template parameters, from left to right (OpenAPI 3.1 §4.8.8). A path with GET also
  * accepts HEAD.
  */
 export function routeRequest(table: OperationTable, method: string, path: string): Route {

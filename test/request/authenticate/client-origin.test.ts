@@ -10,7 +10,6 @@ function originOf(
     {
       peerAddress: '10.0.0.1',
       proto: 'http',
-      host: 'api.example.com',
       xForwardedFor: undefined,
       xForwardedHost: undefined,
       xForwardedProto: undefined,
@@ -27,7 +26,7 @@ describe('clientOrigin', () => {
       address: '10.0.0.1',
       trustedPeer: false,
       forwardedFor: '10.0.0.1',
-      forwardedHost: 'api.example.com',
+      forwardedHost: undefined,
       forwardedProto: 'http',
     });
   });

@@ -111,6 +111,7 @@ export async function startFront({
                 holder: holderOf(res.req),
                 req: res.req,
                 res,
+                ...addressOf(res.req),
                 socket,
                 head,
                 opener,
@@ -134,7 +135,9 @@ export async function startFront({
 
   function serve(req: IncomingMessage, res: ClientResponse): void {
     void before(res)
-      .then(() => forwarder.forward({ ...common, holder: holderOf(req), req, res, bodyBytesMax }))
+      .then(() =>
+        forwarder.forward({ ...common, holder: holderOf(req), req, res, ...addressOf(req), bodyBytesMax }),
+      )
       .then((outcome) => end(outcome, res))
       .catch(cut(res));
   }
@@ -171,11 +174,22 @@ export async function startFront({
   };
 }
 
+/** The target and the host of a request in origin form. */
+export function addressOf({ url = '', headers }: IncomingMessage) {
+  return { target: url, host: headers.host ?? '' };
+}
+
 /** An upstream with the same form as the loaded setting `upstream`. */
 export function upstreamAt(url: string, overrides: Partial<Upstream> = {}): Upstream {
   const client = url.startsWith('https:') ? backendTls()?.client : undefined;
-  const upstream = { name: 'default', url, health: '/healthz', host: 'keep', timeouts: {} } as const;
-  return { ...upstream, ...(client && { tls: client }), ...overrides };
+  const upstream = { name: 'default', url, health: '/healthz', host: 'keep' } as const;
+  return {
+    ...upstream,
+    encodedSlashes: 'refuse',
+    timeouts: {},
+    ...(client && { tls: client }),
+    ...overrides,
+  };
 }
 
 function errorResponse(code: ErrorCode) {

@@ -5,8 +5,11 @@ import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 
 const plain = { method: 'GET', url: '/v1/pets', httpVersion: '1.1', rawHeaders: ['Host', 'api.example.com'] };
 
-function screen(request: Parameters<typeof screenRequest>[0]) {
-  return screenRequest(request, defaultBounds);
+function screen(
+  request: Parameters<typeof screenRequest>[0],
+  { isHandshake = false, isSecure = false } = {},
+) {
+  return screenRequest(request, { bounds: defaultBounds, isHandshake, isSecure });
 }
 
 function withTarget(url: string) {
@@ -28,7 +31,11 @@ describe('request targets', () => {
     ['/v1/.hidden/..a/...', '/v1/.hidden/..a/...'],
     ['/v1/pets/caf%C3%A9%20%3A%3b', '/v1/pets/caf%C3%A9%20%3A%3b'],
     ['/v1/pets/50%25', '/v1/pets/50%25'],
-    ['/v1/pets/50%25%32', undefined],
+    ['/v1/pets/50%25%32', '/v1/pets/50%25%32'],
+    ['/v1/pets?tags[]=a|b', '/v1/pets'],
+    ['/v1/tags[0]/a|b', '/v1/tags[0]/a|b'],
+    ['/v1/projects/group%2Fname', '/v1/projects/group%2Fname'],
+    ['/v1/projects/%2Fetc%2f', '/v1/projects/%2Fetc%2f'],
     ['/v1/pets?next=http://a/../b', '/v1/pets'],
   ])('%s has the path %s', (target, path) => {
     const screened = withTarget(target);
@@ -36,9 +43,71 @@ describe('request targets', () => {
   });
 
   test.each([
+    ['/v1/%70ets', '/v1/pets'],
+    ['/%76%31/pets', '/v1/pets'],
+    ['/%7Eada/a%2Db%5Fc%2Ejson', '/~ada/a-b_c.json'],
+    ['/%7eada', '/~ada'],
+    ['/v1/pets/%2E%2E%2E', '/v1/pets/...'],
+    ['/v1/pets/%C3%A9%41', '/v1/pets/%C3%A9A'],
+    ['/v1/group%2Fn%61me', '/v1/group%2Fname'],
+    ['/v1/50%25%32?a=%41', '/v1/50%252'],
+  ])('%s is found as %s, and forwarded as it is', (target, plainPath) => {
+    expect(withTarget(target)).toMatchObject({ kind: 'accepted', target, plainPath });
+  });
+
+  test.each([
+    ['http://api.example.org/v1/pets?limit=5', 'api.example.org', '/v1/pets?limit=5', '/v1/pets'],
+    ['HTTP://a:80/v1/pets', 'a:80', '/v1/pets', '/v1/pets'],
+    ['http://a:/v1/pets', 'a', '/v1/pets', '/v1/pets'],
+    ['http://[::1]:8080/v1/%70ets', '[::1]:8080', '/v1/%70ets', '/v1/%70ets'],
+    ['http://a', 'a', '/', '/'],
+    ['http://a/', 'a', '/', '/'],
+    ['http://a?x=http://b/', 'a', '/?x=http://b/', '/'],
+  ])('the absolute form %s has the host %s and the origin form %s', (url, host, target, path) => {
+    expect(withTarget(url)).toMatchObject({ kind: 'accepted', host, target, path });
+  });
+
+  test('an absolute form with https needs a connection with TLS', () => {
+    const request = { ...plain, url: 'https://api.example.com/v1/pets' };
+    expect(screen(request, { isSecure: true })).toMatchObject({ kind: 'accepted', target: '/v1/pets' });
+    expect(screen(request)).toMatchObject({ kind: 'refused', code: 'invalid_request' });
+    expect(screen({ ...plain, url: 'http://a/v1/pets' }, { isSecure: true }).kind).toBe('accepted');
+  });
+
+  test('OPTIONS with an absolute form needs a path, because it would mean the whole server', () => {
+    expect(screen({ ...plain, method: 'OPTIONS', url: 'http://a' }).kind).toBe('refused');
+    expect(screen({ ...plain, method: 'OPTIONS', url: '*' }).kind).toBe('refused');
+    expect(screen({ ...plain, method: 'OPTIONS', url: 'http://a/' })).toMatchObject({ target: '/' });
+    expect(screen({ ...plain, method: 'OPTIONS', url: 'http://a?x' })).toMatchObject({ target: '/?x' });
+  });
+
+  test.each([[[]], [['Host', 'a', 'Host', 'a']], [['Host', 'a b']], [['Host', '']]])(
+    'an absolute form does not excuse the fields %j',
+    (rawHeaders) => {
+      expect(screen({ ...plain, url: 'http://a/v1/pets', rawHeaders }).kind).toBe('refused');
+    },
+  );
+
+  test.each([
     ['', 'an empty target'],
     ['*', 'the asterisk form'],
-    ['http://evil/v1/pets', 'the absolute form'],
+    ['ftp://a/v1/pets', 'another scheme'],
+    ['ws://a/v1/pets', 'the scheme of WebSockets'],
+    ['http:/v1/pets', 'an absolute form without an authority'],
+    ['http:///v1/pets', 'an absolute form without a host'],
+    ['http://:80/v1/pets', 'an absolute form with a port alone'],
+    ['http://ada@a/v1/pets', 'a user'],
+    ['http://ada:pass@a/v1/pets', 'a user with a password'],
+    ['http://a@/v1/pets', 'a user without a host'],
+    ['http://a\\b/v1/pets', 'a backslash in the host'],
+    ['http://a%2Fb/v1/pets', 'an escape in the host'],
+    ['http://a:123456/v1/pets', 'a long port'],
+    ['http://a:x/v1/pets', 'a port that is no number'],
+    ['http://a#top', 'a fragment behind the host'],
+    ['http://a/v1/pets#top', 'a fragment of an absolute form'],
+    ['http://a//v1/pets', 'an empty first segment of an absolute form'],
+    ['http://a/v1/../admin', 'a dot segment of an absolute form'],
+    ['http://a/http://b/', 'an absolute form in an absolute form'],
     ['evil:443', 'the authority form'],
     ['v1/pets', 'a relative path'],
     ['?limit=5', 'a bare query'],
@@ -54,8 +123,12 @@ describe('request targets', () => {
     ['/v1/.%2E/admin', 'half-escaped dots'],
     ['/v1/%2e/admin', 'an escaped dot'],
     ['/v1\\pets', 'a backslash'],
-    ['/v1/pets%2f1', 'an escaped slash'],
-    ['/v1/pets%2F..%2Fadmin', 'an escaped slash in upper case'],
+    ['/v1/pets%2F..%2Fadmin', 'dots between escaped slashes'],
+    ['/v1/pets/..%2fadmin', 'dots before an escaped slash'],
+    ['/v1/pets%2F.', 'a dot behind an escaped slash'],
+    ['/v1/pets%2f%2E%2e/admin', 'escaped dots behind an escaped slash'],
+    ['/v1/pets%25%32f1', 'a twice-escaped slash with an escaped digit'],
+    ['/v1/pets%25%32%66', 'a twice-escaped slash with two escaped digits'],
     ['/v1/pets%5c1', 'an escaped backslash'],
     ['/v1/pets%00', 'an escaped NUL'],
     ['/v1/pets%0d%0aX-Key-Id:1', 'an escaped line end'],
@@ -66,7 +139,6 @@ describe('request targets', () => {
     ['/v1/%c0%af', 'an overlong slash'],
     ['/v1/%c0%ae%c0%ae/admin', 'overlong dots'],
     ['/v1/%ff', 'broken UTF-8'],
-    ['/v1/%70ets', 'an escaped letter'],
     ['/v1/pets;a=1', 'a path parameter'],
     ['/v1/..;/admin', 'a path parameter behind dots'],
     ['/v1/pets#top', 'a fragment'],
@@ -127,15 +199,19 @@ describe('request targets', () => {
         const screened = withTarget(target);
         if (screened.kind === 'refused') return;
         accepted += 1;
+        expect(screened.target).toBe(target);
         expect(target.split('?', 1)).toEqual([screened.path]);
+        expect(decodeURIComponent(screened.plainPath)).toBe(decodeURIComponent(screened.path));
+        expect(screened.plainPath, 'no equivalent spelling is shorter').not.toMatch(
+          /%(?:[46][1-9a-f]|[57][0-9a]|3[0-9]|2[de]|5f|7e)/i,
+        );
         const url = new URL(target, 'http://gateway');
         expect(url.host).toBe('gateway');
         expect(url.pathname, 'no parser rewrites it').toBe(screened.path);
         const decoded = decodeURIComponent(screened.path);
-        expect(decoded.split('/').length, 'no escape hides a separator').toBe(
-          screened.path.split('/').length,
-        );
-        expect(decoded).not.toMatch(/[\\\0-\x1f\x7f]|\/\/|\/\.\.?(?:\/|$)/);
+        const separators = screened.path.split(/\/|%2f/i).length;
+        expect(decoded.split('/').length, 'only %2F hides a separator').toBe(separators);
+        expect(decoded).not.toMatch(/[\\\0-\x1f\x7f]|\/\.\.?(?:\/|$)/);
       }),
       { numRuns: 5_000 },
     );
@@ -178,6 +254,8 @@ describe('the Host field', () => {
     '[::1]',
     '[::1]:80',
     'my_backend:1',
+    'a:',
+    '[::1]:',
   ])('%s is accepted', (host) => {
     expect(screen({ ...plain, rawHeaders: ['hOST', host] }).kind).toBe('accepted');
   });
@@ -189,7 +267,9 @@ describe('the Host field', () => {
     'a/b',
     'a@b',
     'a,b',
-    'a:',
+    ':',
+    ':80',
+    'a::',
     'a:x',
     'a:123456',
     '[::1',
@@ -202,6 +282,12 @@ describe('the Host field', () => {
     expect(screen({ ...plain, rawHeaders: ['Host', host] })).toMatchObject({
       code: 'invalid_request',
     });
+  });
+
+  test('loses the colon of an empty port, and gives way to the host of an absolute form', () => {
+    const rawHeaders = ['Host', 'a:'];
+    expect(screen({ ...plain, rawHeaders })).toMatchObject({ host: 'a' });
+    expect(screen({ ...plain, rawHeaders, url: 'http://b:8080/v1/pets' })).toMatchObject({ host: 'b:8080' });
   });
 
   test('is required, in HTTP/1.0 too', () => {
@@ -320,7 +406,7 @@ describe('header fields', () => {
     'the secret in the subprotocols of a WebSocket is returned as Authorization: %s',
     (_what, fields, authorization) => {
       const handshake = { ...plain, rawHeaders: [...plain.rawHeaders, ...fields] };
-      expect(screenRequest(handshake, defaultBounds, true)).toMatchObject({
+      expect(screen(handshake, { isHandshake: true })).toMatchObject({
         kind: 'accepted',
         authorization,
       });
@@ -341,7 +427,7 @@ describe('header fields', () => {
     'a WebSocket that presents secrets in %s is refused, and its secret is not repeated',
     (_what, fields) => {
       const handshake = { ...plain, rawHeaders: [...plain.rawHeaders, ...fields] };
-      expect(screenRequest(handshake, defaultBounds, true)).toEqual({
+      expect(screen(handshake, { isHandshake: true })).toEqual({
         kind: 'refused',
         code: 'invalid_request',
         message: 'A WebSocket must present one secret: in Authorization or in one subprotocol.',
@@ -367,12 +453,12 @@ describe('header fields', () => {
         'Sec-WebSocket-Protocol',
         offer,
       ];
-      expect(screenRequest({ ...plain, rawHeaders }, defaultBounds, true)).toEqual({
+      expect(screen({ ...plain, rawHeaders }, { isHandshake: true })).toEqual({
         kind: 'refused',
         code: 'invalid_request',
         message: 'Sec-WebSocket-Protocol must be a list of tokens.',
       });
-      expect(screenRequest({ ...plain, rawHeaders }, defaultBounds, false).kind).toBe('accepted');
+      expect(screen({ ...plain, rawHeaders }, { isHandshake: false }).kind).toBe('accepted');
     },
   );
 
@@ -380,7 +466,7 @@ describe('header fields', () => {
     'a WebSocket that offers the subprotocols %j is accepted',
     (offer) => {
       const rawHeaders = [...plain.rawHeaders, 'Sec-WebSocket-Protocol', offer];
-      expect(screenRequest({ ...plain, rawHeaders }, defaultBounds, true).kind).toBe('accepted');
+      expect(screen({ ...plain, rawHeaders }, { isHandshake: true }).kind).toBe('accepted');
     },
   );
 

@@ -80,7 +80,7 @@ export function createUpgrades({
       ssl: chosen.target.tls && { ...chosen.target.tls },
       onHandshake: (made) => {
         handshake = made;
-        fillIn(made, request, chosen.upstream.host);
+        fillIn(made, request, chosen.upstream.host ?? request.host);
       },
     };
     const { timeout = 0 } = req.socket;
@@ -110,15 +110,15 @@ export function createUpgrades({
 /** Gives a handshake the header fields and the path of a forwarded request, and removes the fields that http-proxy-3 has set. */
 function fillIn(
   handshake: ClientRequest,
-  { req, requestFields, keepForwarded }: UpgradeRequest,
-  host: string | undefined,
+  { req, target, requestFields, keepForwarded }: UpgradeRequest,
+  host: string,
 ): void {
   const { fields } = requestHead({ rawHeaders: req.rawHeaders, requestFields, keepForwarded, host });
   for (const name of handshake.getHeaderNames()) handshake.removeHeader(name);
   for (let i = 0; i < fields.length; i += 2) handshake.appendHeader(fields[i] ?? '', fields[i + 1] ?? '');
   handshake.setHeader('Connection', 'Upgrade');
   handshake.setHeader('Upgrade', 'websocket');
-  handshake.path = req.url ?? '/';
+  handshake.path = target;
 }
 
 const draining = unavailable('the gateway drains');

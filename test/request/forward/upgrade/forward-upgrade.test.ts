@@ -14,7 +14,16 @@ import {
   startRecordingBackend,
 } from '../../../support/recording-backend.ts';
 import { stopTimers } from '../../../support/stopped-clock.ts';
-import { type Front, type FrontOptions, get, opener, sendRaw, startFront, statusOf } from '../start-front.ts';
+import {
+  addressOf,
+  type Front,
+  type FrontOptions,
+  get,
+  opener,
+  sendRaw,
+  startFront,
+  statusOf,
+} from '../start-front.ts';
 
 const started: { close(): Promise<void> }[] = [];
 
@@ -74,7 +83,7 @@ async function startBare({ forwarder, bugs }: Front): Promise<number> {
   server.on('upgrade', (req: IncomingMessage, socket: Socket, head: Buffer) => {
     const res = new ClientResponse(req);
     res.assignSocket(socket);
-    const fields = { requestFields: [], responseFields: [], keepForwarded: false };
+    const fields = { ...addressOf(req), requestFields: [], responseFields: [], keepForwarded: false };
     forwarder
       .forwardUpgrade({ req, res, socket, head, holder: 'acme', opener, upstream: 'default', ...fields })
       .catch((bug) => {

@@ -28,7 +28,7 @@ export function Upstreams() {
 
 /** @param {Upstream} upstream @param {{ isDefault: boolean, polled: Polled, events: readonly Event[] }} options */
 function upstreamSection(
-  { name, url, health, host, timeouts, lookupError, targets },
+  { name, url, health, host, encodedSlashes, timeouts, lookupError, targets },
   { isDefault, polled, events },
 ) {
   const healthy = targets.filter((target) => target.healthy).length;
@@ -36,7 +36,7 @@ function upstreamSection(
   const all = html`<span class=${tone}>${count(healthy)} of ${counted(targets.length, 'target')} healthy</span>`;
   return html`<${Section} key=${name} title=${isDefault && name !== 'default' ? `${name} (default)` : name} polled=${polled} tools=${all}>
     <p class="muted">
-      ${url} · ${health === undefined ? 'healthy when it accepts a connection' : `health ${health}`} · Host ${host === 'keep' ? 'of the client' : 'of the target'} · timeouts: connect
+      ${url} · ${health === undefined ? 'healthy when it accepts a connection' : `health ${health}`} · Host ${host === 'keep' ? 'of the client' : 'of the target'}${encodedSlashes === 'forward' ? ' · forwards %2F' : ''} · timeouts: connect
       ${` ${duration(timeouts.connectMs)}`}, headers ${duration(timeouts.headersMs)}, total ${duration(timeouts.totalMs)}
     </p>
     ${lookupError !== undefined && html`<p class="bad">The DNS lookup of the upstream's host name fails: ${lookupError}.</p>`}
