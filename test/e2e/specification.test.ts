@@ -58,6 +58,11 @@ describe('authentication', () => {
   it.each([
     ['/pets', { 'X-API-Key': roomy.secret }, '"X-API-Key: <API_KEY>"'],
     [`/pets?limit=1&API_KEY=${roomy.secret}`, {}, '"?api_key=<API_KEY>"'],
+    ['/pets', { 'x-api-token': roomy.secret }, '"X-Api-Token: <API_KEY>"'],
+    ['/pets', { 'Ocp-Apim-Subscription-Key': roomy.secret }, '"Ocp-Apim-Subscription-Key: <API_KEY>"'],
+    ['/pets', { 'X-Goog-Api-Key': roomy.secret }, '"X-Goog-Api-Key: <API_KEY>"'],
+    [`/pets?key=${roomy.secret}`, {}, '"?key=<API_KEY>"'],
+    [`/pets?monkey=1&Subscription-Key=${roomy.secret}`, {}, '"?subscription-key=<API_KEY>"'],
     ['/pets', { Authorization: roomy.secret }, 'Authorization without "Bearer"'],
   ])('a key in another place gets 401, which names that place: %#', async (path, headers, place) => {
     const response = await fetch(gateway.baseUrl + path, { headers: { ...headers } });

@@ -49,12 +49,27 @@ function unauthenticatedRefusal(code: RefusedCaller['code'], exchange: Exchange)
   return { code, message: `The API key may not be used from the address ${address}.` };
 }
 
-/** Header fields in which other gateways accept a key. */
-const foreignFields = ['X-API-Key', 'API-Key', 'ApiKey', 'X-Auth-Token'].map((name) => ({
-  name,
-  field: name.toLowerCase(),
-}));
-const foreignParameters = /[?&](api_key|apikey|api-key|access_token)=/i;
+/** Header fields in which other gateways and APIs accept a key. */
+const foreignFields = [
+  'X-API-Key',
+  'API-Key',
+  'ApiKey',
+  'X-ApiKey',
+  'X-Api-Token',
+  'Api-Token',
+  'X-Auth-Token',
+  'X-Auth-Key',
+  'X-Access-Token',
+  'Access-Token',
+  'X-Token',
+  // Azure, Google, RapidAPI and GitLab.
+  'Ocp-Apim-Subscription-Key',
+  'X-Goog-Api-Key',
+  'X-RapidAPI-Key',
+  'Private-Token',
+].map((name) => ({ name, field: name.toLowerCase() }));
+const foreignParameters =
+  /[?&](key|api[_-]?key|api[_-]?token|token|access[_-]?token|auth[_-]?token|subscription-key)=/i;
 
 /**
  * Makes the message for a client that sent its key in the wrong place. The message names the place. It contains only names of
