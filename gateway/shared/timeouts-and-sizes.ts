@@ -36,6 +36,11 @@ export const defaultBounds = Object.freeze({
   keepAliveAnnouncedSeconds: 60,
   /** How long a client may stop reading its response before it is disconnected. */
   writeTimeoutMs: 30_000,
+  /**
+   * How long a client that has closed its sending side waits for the next octet of its response. Then it counts as gone, because a client
+   * that has left looks the same until the gateway sends it an octet. Its request uses an upstream connection meanwhile.
+   */
+  halfClosedTimeoutMs: 10_000,
   /** The maximum number of client connections of this process. */
   connectionsMax: 10_000,
   /**

@@ -35,6 +35,7 @@ async function startFleet(size: number, backendUrl: string, overrides: Record<st
     ...overrides,
   });
   const bounds = tunedBounds({
+    halfClosedTimeoutMs: 100,
     ...patientGateway,
     ...patientForwarding,
     leaseMs: 1_000,

@@ -94,6 +94,8 @@ const answersNothing: React = () => {};
 
 interface Event {
   readonly sends: string;
+  /** Whether the client closes its sending side after its requests. */
+  readonly closesSending?: true;
   /** The backend's reaction to the request. */
   readonly react?: React;
   /** Closes the connection after the client has received its responses. If `ends` is absent, the client closes the connection. */
@@ -190,6 +192,11 @@ const events: Record<string, Event> = {
     leaves: 'when the backend has it',
     counted: ['499 admitted'],
   },
+  'a client that closes its sending side after its request': {
+    sends: request('GET /v1/pets', bearer),
+    closesSending: true,
+    counted: ['200 admitted'],
+  },
   'a client that goes away before the response': {
     sends: request('GET /v1/pets', bearer),
     react: answersNothing,
@@ -260,7 +267,7 @@ it.each(Object.entries(events))('the metrics count once: %s', async (_, event) =
 });
 
 async function play(event: Event, { port }: Running): Promise<void> {
-  const { sends, react = answersOk, leaves, ends, counted } = event;
+  const { sends, closesSending, react = answersOk, leaves, ends, counted } = event;
   const received = backend.requests.length;
   let backendSide: Socket | undefined;
   backend.react = (_request, socket) => {
@@ -269,9 +276,13 @@ async function play(event: Event, { port }: Running): Promise<void> {
   };
   const client = await openRawClient(port);
   client.send(sends);
+  if (closesSending) client.socket.end();
   if (leaves === undefined) {
     // The gateway itself closes the connection after it has cut off a request.
-    for (const _ of counted) await client.response().catch(() => {});
+    for (const counts of counted) {
+      const response = await client.response().catch(() => undefined);
+      if (closesSending) expect(`${response?.status} admitted`).toBe(counts);
+    }
     if (ends === undefined) client.socket.end();
     else if (backendSide !== undefined) ends(backendSide);
     await client.closed;

@@ -312,7 +312,7 @@ it('only requests that the gateway or the upstream failed are given back, one ch
     const sent = get({ ...options, headers: { authorization: `Bearer ${secret}` } });
     sent.on('error', () => {});
     await new Promise<void>((resolve) => sent.once('response', () => resolve()));
-    sent.destroy();
+    sent.socket?.resetAndDestroy();
   }
   const cut = () => gateway.lines.filter(({ status }) => status === 499);
   await until('the gateway has ended these requests', () => cut().length === 3);

@@ -41,6 +41,8 @@ export class ClientConnection {
   /** How many further requests are accepted: any number (`open`), one (`last`), or none. */
   private intake: 'open' | 'last' | 'none' = 'open';
   private closesWhenIdle = false;
+  /** Whether the client has closed its sending side, and still gets the responses to its requests. */
+  private isHalfClosed = false;
   /** Pipelined requests that wait for the current request. */
   private readonly waiting: ClientResponse[] = [];
   /** Whether reading is paused. Reading pauses while requests wait, and when a request is dropped. */
@@ -149,18 +151,34 @@ export class ClientConnection {
     return kind === 'new' || kind === 'idle' || kind === 'awaiting_body';
   }
 
+  /**
+   * Called when the client has closed its sending side. The client may have left, or may wait for its responses. After the last response the
+   * connection is closed.
+   */
+  onHalfClosed(): void {
+    const last = this.newest();
+    if (last === undefined) return;
+    this.isHalfClosed = true;
+    if (!last.hasBegun) this.endAfter(last);
+    this.inactiveMs = 0;
+    this.bytesMoved = this.socket.bytesRead + this.socket.bytesWritten;
+    this.socket.setTimeout(Math.min(this.bounds.halfClosedTimeoutMs, this.bounds.writeTimeoutMs));
+  }
+
   /** Called by the socket's timer when no octet was sent or received for some time. */
   onInactive(): void {
     const { bytesRead, bytesWritten, timeout: elapsedMs = 0, writableLength } = this.socket;
-    const { writeTimeoutMs, keepAliveTimeoutMs } = this.bounds;
+    const { writeTimeoutMs, keepAliveTimeoutMs, halfClosedTimeoutMs } = this.bounds;
     const isUnmoved = bytesRead + bytesWritten === this.bytesMoved;
     this.bytesMoved = bytesRead + bytesWritten;
     if (writableLength > 0 && this.isTakenOverTls()) this.inactiveMs = 0;
     else this.inactiveMs = isUnmoved ? this.inactiveMs + elapsedMs : elapsedMs;
     const isServing = this.state.kind === 'serving' || this.state.kind === 'handed_over';
-    const isWaiting = !isServing || writableLength > 0;
-    const leftMs = (isServing ? writeTimeoutMs : keepAliveTimeoutMs) - this.inactiveMs;
-    // Closes idle connections, and connections whose client does not read. Slow upstreams and slow bodies have separate timeouts.
+    const isWaiting = !isServing || writableLength > 0 || this.isHalfClosed;
+    const servingTimeoutMs = writableLength > 0 ? writeTimeoutMs : halfClosedTimeoutMs;
+    const leftMs = (isServing ? servingTimeoutMs : keepAliveTimeoutMs) - this.inactiveMs;
+    // Closes idle connections, connections whose client does not read, and connections whose client has probably left. Slow upstreams and
+    // slow bodies have separate timeouts.
     if (isWaiting && leftMs <= 0) this.socket.destroy();
     else this.socket.setTimeout(isWaiting ? Math.min(leftMs, writeTimeoutMs) : writeTimeoutMs);
   }

@@ -14,6 +14,7 @@ import { ClientResponse } from '../respond/client-response.ts';
 import { ClientConnection } from './client-connection.ts';
 import { type ListenAt, type ListeningSocket, listenOn } from './listen-on.ts';
 import {
+  answerHalfClosed,
   gatherPieces,
   hidePreface,
   isOtherProtocol,
@@ -92,6 +93,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   server.maxHeadersCount = 0;
   server.timeout = Math.min(bounds.writeTimeoutMs, bounds.keepAliveTimeoutMs);
   readBeforeTimeouts(server);
+  answerHalfClosed(server);
 
   const front =
     certificate &&
@@ -140,6 +142,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     const connection = new ClientConnection({ socket, serve, bounds });
     if (draining) connection.drain();
     connections.set(socket, connection);
+    socket.once('end', () => connection.onHalfClosed());
     socket.once('close', () => connections.delete(socket));
   }
 

@@ -13,6 +13,7 @@ import type { Socket } from 'node:net';
  * The changed `socket.push` parses a packet in several turns of the event loop.
  * The changed `socket.destroySoon` closes the connection gently.
  * The changed timer of the server lets Node read requests before Node checks their timeouts.
+ * The member `httpAllowHalfOpen` of the server lets a client close its sending side before it gets its response.
  *
  * The gateway also calls `parser.getCurrentBuffer`, but does not change it.
  */
@@ -223,6 +224,14 @@ export function timeoutsTimerOf(server: object): { _onTimeout: () => void } | un
     ({ description }) => description === 'http.server.connectionsCheckingInterval',
   );
   return name && (server as Record<symbol, { _onTimeout: () => void }>)[name];
+}
+
+/**
+ * Makes Node answer the requests of a client that closes its sending side after them. Node would otherwise end the connection without the
+ * responses. An incomplete body is still a parser error.
+ */
+export function answerHalfClosed(server: object): void {
+  Object.assign(server, { httpAllowHalfOpen: true });
 }
 
 /** The number of pieces that are passed on unchanged at the beginning of a body. Most bodies have fewer pieces. */

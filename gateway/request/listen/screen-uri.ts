@@ -9,7 +9,7 @@ export interface ScreenedUri {
   /** The path of `target`. */
   readonly path: string;
   /**
-   * The path with its escaped letters, digits, `-`, `.`, `_` and `~` decoded. Both spellings are equivalent (RFC 3986 §6.2.2.2). Operations
+   * The path with its escaped letters, digits, `-`, `.`, `_` and `~` decoded. Both spellings are equivalent (RFC 3986 §2.3). Operations
    * and pages are looked up by this path. All other escapes are kept, so `%2F` never separates segments.
    */
   readonly plainPath: string;

@@ -189,7 +189,12 @@ describe('a retry', () => {
   });
 });
 
-it('a client that goes away ends its request to the backend', async () => {
+it.each([
+  ['resets its connection', (client: Socket) => client.resetAndDestroy()],
+  ['closes its connection', (client: Socket) => client.destroy()],
+])('a client that %s ends its request to the backend', async (_how, leave) => {
+  await front.close();
+  front = await startFront({ url: backend.url, bounds: { halfClosedTimeoutMs: 50 } });
   let cut = () => {};
   const aborted = new Promise<void>((resolve) => {
     cut = resolve;
@@ -197,7 +202,7 @@ it('a client that goes away ends its request to the backend', async () => {
   backend.react = (_request, socket) => void socket.once('close', cut);
   const client = sendRawAndLeave();
   await backend.received(1);
-  client.destroy();
+  leave(client);
   await aborted;
   await front.ended(1);
   expect(front.outcomes).toMatchObject([{ kind: 'client_gone', attempts: 1 }]);
@@ -215,10 +220,10 @@ it('a client that goes away while its request waits for a connection leaves the 
   const waiting = sendRawAndLeave();
   const inFlight = () => front.targets()[0]?.inFlight;
   await until('it waits', () => inFlight() === 2);
-  waiting.destroy();
+  waiting.resetAndDestroy();
   await front.ended(1);
   expect(inFlight()).toBe(1);
-  served.destroy();
+  served.resetAndDestroy();
   await front.ended(2);
   expect(inFlight()).toBe(0);
   expect(backend.requests).toHaveLength(1);
@@ -236,7 +241,11 @@ it('a bug at the start of a response is reported to the caller and affects no ot
 
 it('a request whose client went away before it was forwarded never reaches the backend', async () => {
   await front.close();
-  front = await startFront({ url: backend.url, before: (res) => once(res, 'close') });
+  front = await startFront({
+    url: backend.url,
+    before: (res) => once(res, 'close'),
+    bounds: { halfClosedTimeoutMs: 50 },
+  });
   sendRawAndLeave().end();
   await front.ended(1);
   expect(front.outcomes).toMatchObject([{ kind: 'client_gone', attempts: 0 }]);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -7,6 +8,7 @@ import type { ClientResponse } from '../../../gateway/request/respond/client-res
 import { plainAddress } from '../../../gateway/shared/addresses/address-group.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { answer, expectRejection, refuse, startListener } from '../../support/listener-fixture.ts';
+import { makeCertificate } from '../../support/make-certificate.ts';
 import { exchangeRaw, openRawClient } from '../../support/raw-http.ts';
 import { requestDuringStop } from '../../support/request-during-stop.ts';
 
@@ -426,6 +428,97 @@ describe('pipelining', () => {
     client.send('zz\r\n');
     await client.closed;
     await expect(client.response()).rejects.toThrow();
+  });
+});
+
+describe('a client that closes its sending side', () => {
+  const certificate = makeCertificate();
+
+  test.each([
+    ['after one request', [get], false],
+    ['after one request over TLS', [get], true],
+    ['after three requests', [get, get, get], false],
+    ['after a request with a body', ['POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc'], false],
+  ])('gets the response %s, and the connection ends', async (_when, requests, isTls) => {
+    const { listener, port } = await startListener({
+      ...(isTls && { certificate }),
+      handlers: {
+        async onRequest(req, res) {
+          // The response begins after the listener has received the end of the input, if that is possible at all.
+          if (requests.length === 1) await once(req.socket, 'end');
+          await answer(req, res);
+        },
+      },
+    });
+    const client = await openRawClient(port, isTls ? { ca: certificate.cert, allowHalfOpen: true } : {});
+    client.socket.end(requests.join(''));
+    const responses = await client.responsesToEnd();
+    expect(responses.map(({ status }) => status)).toEqual(requests.map(() => 200));
+    if (requests.length === 1) expect(responses[0]?.headers.get('connection')).toBe('close');
+    await expect.poll(() => listener.connections()).toBe(0);
+  });
+
+  test('gets the rest of a response that has begun', async () => {
+    const { listener, port } = await startListener({
+      handlers: {
+        onRequest(req, res) {
+          res.write('half ');
+          req.socket.once('end', () => setImmediate(() => res.end('whole')));
+        },
+      },
+    });
+    const client = await openRawClient(port);
+    client.send(get);
+    await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(0);
+    client.socket.end();
+    expect((await client.responsesToEnd()).map(({ body }) => body)).toEqual(['half whole']);
+    await expect.poll(() => listener.connections()).toBe(0);
+  });
+
+  test('counts as gone when it has received nothing for some time, whoever else is served', async () => {
+    const gone = Promise.withResolvers<void>();
+    const { listener, port } = await startListener({
+      bounds: { halfClosedTimeoutMs: 50, writeTimeoutMs: 600_000, keepAliveTimeoutMs: 600_000 },
+      handlers: { onRequest: (_req, res) => void res.once('close', gone.resolve) },
+    });
+    const [client, open] = [await openRawClient(port), await openRawClient(port)];
+    open.send(get);
+    client.socket.end(get);
+    await gone.promise;
+    await client.closed;
+    await expect.poll(() => listener.connections()).toBe(1);
+    open.destroy();
+  });
+
+  test('is noticed at once when it resets the connection', async () => {
+    const gone = Promise.withResolvers<void>();
+    const { port } = await startListener({
+      bounds: { halfClosedTimeoutMs: 600_000 },
+      handlers: { onRequest: (_req, res) => void res.once('close', gone.resolve) },
+    });
+    const client = await openRawClient(port);
+    client.socket.on('error', () => {});
+    client.socket.write(get, () => client.socket.resetAndDestroy());
+    await gone.promise;
+  });
+
+  test('gets its response during a drain', async () => {
+    const begun = Promise.withResolvers<() => void>();
+    const { listener, port } = await startListener({
+      handlers: {
+        async onRequest(req, res) {
+          await once(req.socket, 'end');
+          begun.resolve(() => void answer(req, res));
+        },
+      },
+    });
+    const client = await openRawClient(port);
+    client.socket.end(get);
+    const respond = await begun.promise;
+    const drained = listener.drain({ deadlineMs: 600_000 });
+    respond();
+    expect((await client.response()).status).toBe(200);
+    await drained;
   });
 });
 

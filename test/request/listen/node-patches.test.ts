@@ -34,6 +34,7 @@ it('Node has every undocumented member that the gateway replaces', async () => {
     timeoutsTimerOf(server)?._onTimeout,
   ];
   expect(members.map((member) => typeof member)).toEqual(members.map(() => 'function'));
+  expect(server).toHaveProperty('httpAllowHalfOpen', false);
 });
 
 it('a packet is parsed in as many turns as it has slices, and a body reaches its reader in order', async () => {
