@@ -3,6 +3,7 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Terminal } from '../shared/terminal/terminal.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import { logSerializers } from './logged-error.ts';
 import { createTerminalLog } from './terminal-log.ts';
 
 export interface Log {
@@ -26,7 +27,7 @@ export interface LogOptions {
 
 /**
  * Creates the log of the process on standard output, as JSON lines or as readable lines for a person. The log needs
- * no redaction, because it never receives secrets or header fields.
+ * no redaction, because it never receives secrets or header fields. Errors are logged without most of their members (`logSerializers`).
  */
 export function createLog({ terminal, sharedBy, bounds }: LogOptions): Log {
   const { stream, access, close } =
@@ -38,6 +39,7 @@ export function createLog({ terminal, sharedBy, bounds }: LogOptions): Log {
       {
         base: sharedBy?.worker === undefined ? null : { worker: sharedBy.worker },
         timestamp: pino.stdTimeFunctions.isoTime,
+        serializers: logSerializers,
       },
       stream,
     ),

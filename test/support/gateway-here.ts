@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { pino } from 'pino';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import { logSerializers } from '../../gateway/observe/logged-error.ts';
 import { followSettings } from '../../gateway/server/follow-settings.ts';
 import { createGateway } from './create-gateway.ts';
 import { createLineLog, type GatewayStart, type RunningGateway, writeConfig } from './gateway-process.ts';
@@ -26,7 +27,10 @@ export async function startGatewayHere(
   if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));
   const { lines, line, add, end } = createLineLog();
   const write = (text: string) => add(JSON.parse(text));
-  const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
+  const logger = pino(
+    { base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: logSerializers },
+    { write },
+  );
   for (const warning of loaded.warnings) logger.warn(warning);
   const gateway = createGateway({
     settings: loaded.settings,
