@@ -41,9 +41,8 @@ export function readAdminAddress({
   if (data === undefined) return { kind: 'unreadable', problems: shapeProblems(error, main) };
   const { host, port, tls } = data.admin;
   if (tls === undefined) return { kind: 'read', host, port };
-  const mentionedAt = main.placeOf(['admin', 'tls', 'cert']);
   const certFile = besideFile(file, tls.cert);
-  const pem = reader.readText({ file: certFile, mentionedAt });
+  const pem = reader.readText({ file: certFile, main, path: ['admin', 'tls', 'cert'] });
   if (pem === undefined) return { kind: 'unreadable', problems: reader.problems().slice(-1) };
   const certificates = parseCertificates(pem);
   if (typeof certificates === 'string') {

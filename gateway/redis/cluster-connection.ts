@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import keySlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
-import { bareHostname } from '../shared/addresses/address-group.ts';
+import { redisServerOf } from '../shared/addresses/redis-url.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createCork } from './cork.ts';
 import { ignoreLostAsking, leaveGently, onContactError } from './ioredis-patches.ts';
@@ -182,8 +182,8 @@ export function connectToCluster({
 }
 
 function addressOf(url: string): { host: string; port: number } {
-  const { hostname, port } = new URL(url);
-  return { host: bareHostname({ hostname }), port: port === '' ? 6379 : Number(port) };
+  const { host, port } = redisServerOf(url);
+  return { host, port };
 }
 
 function nameOf({ options }: Redis): string {

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { bareHostname } from '../shared/addresses/address-group.ts';
+import { redisServerOf } from '../shared/addresses/redis-url.ts';
 import type { RedisSettings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { connectToCluster } from './cluster-connection.ts';
@@ -27,7 +27,15 @@ export function openRedis(settings: Servers, bounds: Bounds): RedisConnection {
     const unknownBecause = watchSentinels(client, sentinel.name);
     return toConnection(client, prefix, { unknownBecause, retryAfterMs: bounds.storeReconnectMaxMs });
   }
-  const client = new Redis(url ?? '', { ...options, ...ofOneServer(bounds) });
+  const { isTls, host, port, db, family, ...credentials } = redisServerOf(url ?? '');
+  const client = new Redis({
+    ...options,
+    ...ofOneServer(bounds),
+    ...{ host, port, db, family },
+    username: options.username ?? credentials.username,
+    password: options.password ?? credentials.password,
+    tls: options.tls ?? (isTls ? {} : undefined),
+  });
   return toConnection(client, prefix, { retryAfterMs: bounds.storeReconnectMaxMs });
 }
 
@@ -80,8 +88,8 @@ function connectToSentinel(
     ...ofOneServer(bounds),
     name,
     sentinels: hosts.map((text) => {
-      const url = new URL(`redis://${text}`);
-      return { host: bareHostname(url), port: Number(url.port) };
+      const { host, port } = redisServerOf(`redis://${text}`);
+      return { host, port };
     }),
     sentinelUsername: username,
     sentinelPassword: password,

@@ -115,7 +115,7 @@ describe('a certificate with its key', () => {
     [
       'that is not there',
       { main: withTls.replace('cert.pem', 'nowhere.pem') },
-      'tollgate.yaml:9:36: this file does not exist\n' +
+      'tollgate.yaml:9:36: `listen.tls.cert`: this file does not exist\n' +
         '  9 | listen: { port: 8443, tls: { cert: nowhere.pem, key: key.pem } }\n' +
         '    |                                    ^',
     ],

@@ -3,31 +3,13 @@ import { stringify } from 'yaml';
 import { settingsText } from '../../gateway/admin/settings/settings-view.ts';
 import { operationSchema } from '../../gateway/config/api/operation-schema.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { settingsJsonSchema } from '../../gateway/config/schema/settings-json-schema.ts';
 import { limitFieldNames } from '../../gateway/keys/limit-fields.ts';
 import { apiDocument, configFolder, digestOf } from '../support/config-folder.ts';
 import { makeReporter } from '../support/leak-report.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
+import { settingPaths } from '../support/setting-paths.ts';
 
 type Members = Readonly<Record<string, unknown>>;
-interface JsonSchema {
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly additionalProperties?: JsonSchema | boolean;
-  readonly items?: JsonSchema;
-  readonly anyOf?: readonly JsonSchema[];
-}
-
-/** The path of each setting. In a path, `*` stands for a name that operators choose, and `[]` stands for an entry of a list. */
-function settingsIn({ properties, additionalProperties, items, anyOf = [] }: JsonSchema): readonly string[] {
-  const below = (schema: JsonSchema, step: string) => settingsIn(schema).map((path) => `${step}.${path}`);
-  const members = Object.entries(properties ?? {}).flatMap(([name, member]) => {
-    const inside = below(member, name);
-    return inside.length > 0 ? inside : [name];
-  });
-  const named = typeof additionalProperties === 'object' ? below(additionalProperties, '*') : [];
-  return [...members, ...named, ...(items ? below(items, '[]') : []), ...anyOf.flatMap(settingsIn)];
-}
-
 const [one, other] = [makeCertificate(), makeCertificate()];
 const [github, otherGithub] = [makeReporter(), makeReporter()];
 const files = {
@@ -179,9 +161,8 @@ const notShown: Readonly<Record<string, string>> = {
   'redis.sentinel.tls': 'the URL of the master shows it',
 };
 
-const schema = JSON.parse(settingsJsonSchema()) as JsonSchema;
 /** `upstreams` has the same members as `upstream`. `/test/keys/every-member.test.ts` tests the members of a key. */
-const paths = [...new Set(settingsIn(schema))].filter((path) => !/^(upstreams|keys\.\[\])\./.test(path));
+const paths = settingPaths().filter((path) => !/^(upstreams|keys\.\[\])\./.test(path));
 
 it('every row of the tables is a setting of the schema', () => {
   const rows = Object.keys({ ...differing, ...notShown });

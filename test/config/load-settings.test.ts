@@ -193,7 +193,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'an unknown field that resembles none',
     main('listen: { socket: /tmp/x }'),
-    'tollgate.yaml:9:11: this field is unknown; known here: host, port, tls\n  9 | listen: { socket: /tmp/x }\n    |           ^',
+    'tollgate.yaml:9:11: this field is unknown; known here: host, port, tls\n  9 | listen: { ******* ****** }\n    |           ^',
   ],
   [
     'a missing field',
@@ -253,7 +253,17 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'a brace in the Redis prefix',
     main('redis: { url: "", prefix: "a{b" }'),
-    'tollgate.yaml:9:27: `redis.prefix` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : -\n  9 | redis: { url: "", prefix: "a{b" }\n    |                           ^',
+    'tollgate.yaml:9:27: `redis.prefix` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : -\n  9 | redis: { url: "", prefix: ***** }\n    |                           ^',
+  ],
+  [
+    'a trusted proxy that only some programs read as an address',
+    main('trustedProxies: ["::012.1.1.1"]'),
+    'tollgate.yaml:9:18: `trustedProxies[0]` must be an address or a range such as 10.0.0.0/8\n  9 | trustedProxies: ["::012.1.1.1"]\n    |                  ^',
+  ],
+  [
+    'a host with a port',
+    main('listen: { host: "0.0.0.0:80" }'),
+    'tollgate.yaml:9:17: `listen.host` must be an address such as 127.0.0.1 or ::1, or a host name\n  9 | listen: { host: ************ }\n    |                 ^',
   ],
   [
     'a trusted proxy that is no address',
@@ -273,7 +283,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'an unquoted variable in braces, once',
     main('redis: { url: $' + '{REDIS_URL:-}, prefix: x }\nbans: {}'),
-    'tollgate.yaml:9:15: inside `{ }` and `[ ]` a text with a variable needs quotes, `"${NAME}"`, and a number a line of its own, `port: ${NAME}`\n  9 | redis: { url: ${REDIS_URL:-}, prefix: x }\n    |               ^',
+    'tollgate.yaml:9:15: inside `{ }` and `[ ]` a text with a variable needs quotes, `"${NAME}"`, and a number a line of its own, `port: ${NAME}`\n  9 | redis: { url: ${REDIS_URL:-}, prefix: * }\n    |               ^',
   ],
   [
     'an unquoted variable in brackets',

@@ -80,7 +80,12 @@ test.each<[what: string, upstream: string, overrides: Readonly<Record<string, st
     {},
     'tollgate.yaml:3:41: `key` needs `cert` beside it',
   ],
-  ['a file that is not there', tls('ca: no.pem'), {}, 'tollgate.yaml:3:40: this file does not exist'],
+  [
+    'a file that is not there',
+    tls('ca: no.pem'),
+    {},
+    'tollgate.yaml:3:40: `upstream.tls.ca`: this file does not exist',
+  ],
   [
     'authorities that are none',
     tls('ca: ca.pem'),

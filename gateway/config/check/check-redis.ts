@@ -1,3 +1,4 @@
+import { parseRedisUrl } from '../../shared/addresses/redis-url.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
@@ -30,14 +31,14 @@ export function checkRedis({ redis, workers }: RawSettings, source: YamlSource):
   }
   const found: Problem[] = [];
   const { url, cluster, sentinel, username, passwordFile } = redis;
-  const ofUrl = URL.parse(url ?? '');
+  const ofUrl = parseRedisUrl(url ?? '').server;
   if (ofUrl?.password && passwordFile !== undefined) {
     found.push(problem(['passwordFile'], '`redis.passwordFile` contradicts the password in `redis.url`'));
   }
   if (ofUrl?.username && username !== undefined) {
     found.push(problem(['username'], '`redis.username` contradicts the user in `redis.url`'));
   }
-  const hasPassword = ofUrl?.password || ofUrl?.searchParams.has('password') || passwordFile !== undefined;
+  const hasPassword = ofUrl?.password || passwordFile !== undefined;
   if (username !== undefined && !hasPassword) {
     found.push(problem(['username'], '`redis.username` needs `passwordFile` beside it'));
   }

@@ -1,8 +1,8 @@
 import { closestName } from '../../shared/schema/closest-name.ts';
 
 /**
- * Masks a line about keys. The result shows only harmless parts: structure, field names, and the values of fields without
- * secrets. Every other character becomes an asterisk, so that a caret below the line still points to the right place.
+ * Masks a line of a setting that may have secrets, such as `keys` or `redis`. The result shows only harmless parts: structure, field
+ * names, and the values of fields without secrets. Every other character becomes an asterisk, so that a caret below the line still points to the right place.
  *
  * The function works on text, because invalid YAML cannot be parsed. The function uses an allowlist, because a secret without
  * the prefix `tg_` cannot be recognised.
@@ -23,10 +23,16 @@ const harmlessFields = [
   field('disabled|directory', 'true|false'),
   field('expires|created', String.raw`[\dTZ:.+-]+`),
   field('keys|file', String.raw`[\w./-]+\.ya?ml`),
+  field('port', String.raw`\d{1,5}`),
+  field('ca|cert|key', String.raw`[\w./-]+\.(?:pem|crt|key)`),
+  field('may', 'read|write'),
+  field('onFailure', 'local|refuse'),
+  // The origin of a webhook's URL. The rest of the URL often contains a token. With an `@`, the origin may be a user and a password.
+  String.raw`\burl["']?\s*:\s*["']?https?:\/\/[\w.-]+(?::\d+)?\/(?!.*@)`,
 ];
 
-/** Patterns of harmless text: brackets, the YAML indicators `-`, `?` and `#`, and `${NAME}` variables. */
-const structure = [String.raw`[\s[\]{},]+`, String.raw`[-?#](?=\s|$)`, String.raw`\$\{\w+\}`];
+/** Patterns of harmless text: brackets, the YAML indicators `-`, `?` and `#`, empty quotes, and the names of variables. */
+const structure = [String.raw`[\s[\]{},]+`, String.raw`[-?#](?=\s|$)`, `""|''`, String.raw`\$\{\w+(?::-)?`];
 
 /** Matches the next piece of a line: harmless text, a field name, quoted text, or any other word. */
 const piece = new RegExp(

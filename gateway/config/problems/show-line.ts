@@ -1,5 +1,5 @@
 import { keyFieldNames } from '../../keys/key-schema.ts';
-import { settingNames } from '../schema/settings-schema.ts';
+import { memberNames, type RawSettings, settingNames } from '../schema/settings-schema.ts';
 import { maskKeyLine } from './mask-key-line.ts';
 
 /** The kind of a file: the main file, which may contain the list of keys; the keys file; or the OpenAPI document. */
@@ -23,16 +23,42 @@ export function createShowLine({ kind, text }: { readonly kind: FileKind; readon
         return maskSecrets(line);
       case 'settings': {
         const setting = otherSettingAt(start);
-        if (setting === undefined) return maskKeyLine(line, shownNames);
-        return maskSecrets(setting === 'notify' ? maskPaths(line) : line);
+        if (setting === undefined) return maskKeyLine(line, keyLineNames);
+        return withoutSecrets.has(setting) ? maskSecrets(line) : maskKeyLine(line, memberNames());
       }
       case 'keys':
-        return maskKeyLine(line, shownNames);
+        return maskKeyLine(line, keyLineNames);
     }
   };
 }
 
-const shownNames = [...settingNames, ...keyFieldNames];
+const keyLineNames = [...settingNames, ...keyFieldNames];
+
+/**
+ * The settings that have no secret and name no file with a secret. Their lines are shown, except for text that looks like a secret. In the
+ * lines of all other settings, only names and harmless values are shown, because text in a wrong place may be a piece of a secret.
+ */
+const withoutSecrets: ReadonlySet<string> = new Set<keyof RawSettings>([
+  'environment',
+  'baseUrl',
+  'workers',
+  'upstream',
+  'upstreams',
+  'plans',
+  'api',
+  'limitsPath',
+  'leaksPath',
+  'selfService',
+  'docsPath',
+  'bans',
+  'addressBucket',
+  'bodyBytesMax',
+  'usage',
+  'cors',
+  'hsts',
+  'trustedProxies',
+]);
+
 const otherSettings: ReadonlySet<string> = new Set(settingNames.filter((name) => name !== 'keys'));
 
 /**
@@ -92,24 +118,10 @@ const secretShapes = [
   /(?<=\b(?:sha256|secrets?|password|tokens?)["']?\s*:\s*)\S.*/gi,
 ];
 
-/**
- * Masks what follows the host of a webhook's URL, because the path often contains a token. A value of `url` that does not begin like a URL is
- * masked as a whole. A mistyped URL may contain blanks.
- */
-function maskPaths(line: string): string {
-  return line
-    .replace(/(?<=\burl["']?\s*:\s*)(?:"[^"]*|'[^']*|[^\s"',}][^,}]*)/g, (value) => {
-      const shown = /^["']?(?:https?:\/\/[^/?#]+\/?)?/i.exec(value)?.[0].length ?? 0;
-      return value.slice(0, shown) + stars(value.slice(shown));
-    })
-    .replace(/(?<=:\/\/[^\s/?#]+[/?#])[^\s"',}]+/g, stars);
-}
-
 /** Replaces each character of a secret by an asterisk, so that a caret below the line still points to the right place. */
 function maskSecrets(line: string): string {
-  return secretShapes.reduce((masked, shape) => masked.replace(shape, stars), line);
-}
-
-function stars(secret: string): string {
-  return '*'.repeat(secret.length);
+  return secretShapes.reduce(
+    (masked, shape) => masked.replace(shape, (secret) => '*'.repeat(secret.length)),
+    line,
+  );
 }

@@ -1,8 +1,10 @@
+import { isIP } from 'node:net';
 import * as z from 'zod';
 import { keyListSchema, limit } from '../../keys/key-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
 import { notifySchema } from '../../notify/notify-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';
+import { parseRedisUrl } from '../../shared/addresses/redis-url.ts';
 import { isSecureUrl } from '../../shared/addresses/secure-url.ts';
 import {
   agePattern,
@@ -112,10 +114,8 @@ export const adminTokenSchema = fields('a token: a mapping with name, sha256 and
   may: word('read', 'write').describe('Whether the token may only read, or also change keys.'),
 });
 
-const hostName = text(
-  'a host name such as gateway.internal, without a port',
-  /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/,
-);
+const hostNamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/;
+const hostName = text('a host name such as gateway.internal, without a port', hostNamePattern);
 
 const redisUser = text('a user name without blanks', /^\S{1,256}$/);
 
@@ -187,11 +187,21 @@ export const settingsSchema = fields('a mapping of settings', {
       'The listener of the admin API and the operators’ pages. A change of host, port or tls needs a restart.',
     ),
   redis: fields('a mapping with url, cluster or sentinel', {
-    url: text('a URL such as redis://redis:6379, or empty for the memory store', /^(rediss?:\/\/\S+)?$/)
+    url: readAsRedisUrl(
+      text(
+        'a URL such as redis://redis:6379, with %20 for a blank, or empty for the memory store',
+        /^(rediss?:\/\/\S*)?$/,
+      ),
+    )
       .optional()
       .describe('The URL of a single Redis server. rediss:// uses TLS.'),
     cluster: list(
-      text('a URL such as redis://redis-1:6379, without user and database', /^rediss?:\/\/[^\s@/?#]+\/?$/),
+      readAsRedisUrl(
+        text(
+          'a URL such as redis://redis-1:6379, without user, password and database; write `username` and `passwordFile` beside `cluster`',
+          /^rediss?:\/\/[^\s@/?#]+\/?$/,
+        ),
+      ),
       'a list of URLs such as redis://redis-1:6379',
     )
       .min(1, expects('a list with at least one URL'))
@@ -202,7 +212,13 @@ export const settingsSchema = fields('a mapping of settings', {
     sentinel: fields('a mapping with name and hosts', {
       name: text('the name of the master in the configuration of the Sentinels', /^[A-Za-z0-9._-]{1,100}$/),
       hosts: list(
-        text('host and port such as sentinel-1:26379', /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@[\]]+):\d{1,5}$/),
+        text(
+          'host and port such as sentinel-1:26379',
+          /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:/?#@[\]]+):\d{1,5}$/,
+        ).refine(
+          (host) => parseRedisUrl(`redis://${host}`).fault === undefined,
+          expects('host and port such as sentinel-1:26379, with a port from 1 to 65535'),
+        ),
         'a list of hosts with ports such as sentinel-1:26379',
       )
         .min(1, expects('a list with at least one host'))
@@ -379,6 +395,22 @@ export const settingsSchema = fields('a mapping of settings', {
 /** The names of all settings. */
 export const settingNames = [settingsSchema, keySources].flatMap(({ shape }) => Object.keys(shape));
 
+/** The names of the members of all settings, at any depth. Computed at the first call, which takes some milliseconds. */
+export function memberNames(): readonly string[] {
+  names ??= [...new Set(namesIn(z.toJSONSchema(settingsSchema, { io: 'input' })))];
+  return names;
+}
+let names: readonly string[] | undefined;
+
+/** The name of each member of every mapping in a JSON Schema. */
+function namesIn(schema: unknown): readonly string[] {
+  const { properties, ...rest } = Object(schema);
+  const inside = [...Object.values(properties ?? {}), ...Object.values(rest)].filter(
+    (part) => typeof part === 'object',
+  );
+  return [...Object.keys(properties ?? {}), ...inside.flatMap(namesIn)];
+}
+
 export type RawSettings = z.output<typeof settingsSchema>;
 export type RawUpstream = z.output<typeof upstream>;
 
@@ -407,7 +439,9 @@ function timeout(maxMs: number) {
 
 function address(fallback: { readonly host: string; readonly port: number }) {
   return {
-    host: text('an address or host name', /^\S+$/).default(fallback.host),
+    host: text('an address such as 127.0.0.1 or ::1, or a host name', /^\S+$/)
+      .refine(isHost, expects('an address such as 127.0.0.1 or ::1, or a host name'))
+      .default(fallback.host),
     port: wholeNumber(0, portMax).default(fallback.port),
     tls: fields('a mapping with cert and key', {
       cert: text('the path of a PEM file').describe(
@@ -437,9 +471,28 @@ function isPlainPath(path: string): boolean {
   return path === '/' || /^(\/[A-Za-z0-9._~!$&'()*+,=:@-]+)+\/?$/.test(path);
 }
 
+/** A URL of a Redis server, read by the same parser as for the connection. */
+function readAsRedisUrl(url: ReturnType<typeof text>) {
+  return url.superRefine((value, { addIssue }) => {
+    const { fault } = value === '' ? {} : parseRedisUrl(value);
+    if (fault !== undefined) addIssue(fault);
+  });
+}
+
+/** Whether a listener can be opened on the text. The system's resolver reads host names. */
+function isHost(value: string): boolean {
+  return isIP(value) !== 0 || hostNamePattern.test(value);
+}
+
 function isOriginUrl(value: string): boolean {
   const url = URL.parse(value);
-  return url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/' && !/[?#@]/.test(value);
+  return (
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.pathname === '/' &&
+    url.port !== '0' &&
+    !/[?#@]/.test(value)
+  );
 }
 
 /** Whether the gateway may fetch public keys from a URL. Without TLS, another host could replace the keys. */

@@ -11,7 +11,7 @@ export function readGithubKeys(
 ): readonly GithubKey[] | undefined {
   if (github?.keysFile === undefined) return undefined;
   const file = fileOf(github.keysFile);
-  const text = reader.readText({ file, mentionedAt: main.placeOf(['leaks', 'github', 'keysFile']) });
+  const text = reader.readText({ file, main, path: ['leaks', 'github', 'keysFile'] });
   if (text === undefined) return undefined;
   const keys = parsePublicKeys(text, 'refused');
   if (typeof keys !== 'string') return keys;

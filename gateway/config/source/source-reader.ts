@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { dirname, isAbsolute, join, relative } from 'node:path';
+import { nameOf } from '../../shared/schema/schema-faults.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Place, Problem } from '../problems/problem.ts';
 import type { FileKind } from '../problems/show-line.ts';
@@ -20,6 +21,14 @@ interface FileToRead {
   readonly file: string;
   readonly kind: FileKind;
   readonly mentionedAt: Place;
+}
+
+/** A file that a setting of the main file names. */
+interface NamedFile {
+  readonly file: string;
+  readonly main: YamlSource;
+  /** The path of the setting. */
+  readonly path: readonly PropertyKey[];
 }
 
 interface TextToParse {
@@ -90,10 +99,11 @@ export function createSourceReader(options: {
   }
 
   /** Reads one file as text, for files that are not YAML. */
-  function readText({ file, mentionedAt }: Omit<FileToRead, 'kind'>): string | undefined {
+  function readText({ file, main, path }: NamedFile): string | undefined {
     const result = readNamed(file);
     if (result.kind === 'read') return textOf(result.bytes);
-    problems.push({ ...mentionedAt, message: `this file ${result.reason}`, files: [file] });
+    const message = `${nameOf(path)}: this file ${result.reason}`;
+    problems.push({ ...main.placeOf(path), message, files: [file] });
     return undefined;
   }
 

@@ -24,9 +24,8 @@ export function hasAddress(ranges: AddressRanges, address: string): boolean {
 
 export function isAddressOrRange(value: string): boolean {
   const [host = '', prefix] = value.split('/');
-  // The library also accepts forms such as 010.1, which other programs read as a different address.
-  const isAddress = ipaddr.IPv4.isValidFourPartDecimal(host) || ipaddr.IPv6.isValid(host);
-  return isAddress && (prefix === undefined || ipaddr.isValidCIDR(value));
+  // `compileRanges` needs addresses that Node accepts. `ipaddr.js` alone also accepts 010.1 and ::012.1.1.1.
+  return isIP(host) !== 0 && (prefix === undefined || ipaddr.isValidCIDR(value));
 }
 
 /**

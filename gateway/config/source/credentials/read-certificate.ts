@@ -21,7 +21,7 @@ export function readCertificate(
   if (tls === undefined) return undefined;
   const read = (name: 'cert' | 'key') => {
     const file = fileOf(tls[name]);
-    return { file, text: reader.readText({ file, mentionedAt: main.placeOf([listener, 'tls', name]) }) };
+    return { file, text: reader.readText({ file, main, path: [listener, 'tls', name] }) };
   };
   const [cert, key] = [read('cert'), read('key')];
   if (cert.text === undefined || key.text === undefined) return undefined;

@@ -48,7 +48,7 @@ export function readClientTls(
     const named = tls[field];
     if (named === undefined) return undefined;
     const file = fileOf(named);
-    const text = reader.readText({ file, mentionedAt: main.placeOf([...path, field]) });
+    const text = reader.readText({ file, main, path: [...path, field] });
     return text === undefined ? undefined : { file, text };
   };
   const [ca, cert, key] = [read('ca'), read('cert'), read('key')];

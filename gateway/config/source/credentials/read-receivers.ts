@@ -16,7 +16,7 @@ export function readReceivers(
 ): readonly Receiver[] {
   return notify.map((stated, index) => {
     const file = fileOf(stated.secretFile);
-    const text = reader.readText({ file, mentionedAt: main.placeOf(['notify', index, 'secretFile']) });
+    const text = reader.readText({ file, main, path: ['notify', index, 'secretFile'] });
     if (text === undefined) return compileReceiver(stated, []);
     const read = readSecrets(text, file);
     problems.push(...read.problems);

@@ -18,7 +18,7 @@ export function readRedis(
   const readPassword = (named: string | undefined, path: readonly string[]): string | undefined => {
     if (named === undefined) return undefined;
     const file = fileOf(named);
-    const text = reader.readText({ file, mentionedAt: main.placeOf(['redis', ...path]) });
+    const text = reader.readText({ file, main, path: ['redis', ...path] });
     const password = text?.replace(/\r?\n$/, '');
     if (password === '') problems.push({ ...wholeFile(file), message: 'this file has no password' });
     return password;
@@ -26,10 +26,9 @@ export function readRedis(
   const password = readPassword(redis.passwordFile, ['passwordFile']);
   const sentinelPassword = readPassword(sentinel?.passwordFile, ['sentinel', 'passwordFile']);
   const tls = readClientTls({ ca, cert, key }, ['redis'], context);
-  const { url, username = redis.username } = password === undefined ? redis : splitUser(redis.url);
 
   return {
-    url,
+    url: redis.url,
     cluster,
     sentinel: sentinel && {
       name: sentinel.name,
@@ -37,22 +36,10 @@ export function readRedis(
       username: sentinel.username,
       password: sentinelPassword,
     },
-    username,
+    username: redis.username,
     password,
     tls: isTls(redis) ? tls : undefined,
     prefix: redis.prefix ?? `tollgate-${environment}`,
     onFailure: redis.onFailure,
   };
-}
-
-/**
- * Separates the user name from a URL whose password is in a file. A URL with a user name but no password would mean an empty
- * password.
- */
-function splitUser(text: string | undefined): { readonly url?: string; readonly username?: string } {
-  const url = URL.parse(text ?? '');
-  if (url === null) return {};
-  const username = decodeURIComponent(url.username);
-  url.username = '';
-  return { url: url.href, ...(username !== '' && { username }) };
 }
