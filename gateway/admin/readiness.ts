@@ -1,6 +1,7 @@
 import { reasonText, revertedLimitsText } from '../fleet/guard/revert-text.ts';
 import { counted } from '../fleet/wording.ts';
 import type { LimitsByField } from '../keys/limit-fields.ts';
+import type { UnreadForwardedFor } from '../observe/forwarded-for-watch.ts';
 
 /** A process is ready only while it is `serving`. */
 export type Phase = 'starting' | 'serving' | 'draining';
@@ -21,6 +22,8 @@ export interface GatewayState {
   readonly revertedPlans: readonly RevertedPlan[];
   /** Certificates of the TLS listeners, by the name of the listener's setting. */
   readonly certificates: Readonly<Record<string, CertificateReadiness>>;
+  /** A trusted proxy whose entries in `X-Forwarded-For` are no addresses; absent without such entries in the last minute. */
+  readonly unreadForwardedFor?: UnreadForwardedFor | undefined;
   /** The usage record; absent when it is switched off. */
   readonly usage?: UsageReadiness | undefined;
   /**
@@ -169,6 +172,7 @@ export function judgeReadiness(state: GatewayState): Readiness {
       `plan ${plan} is guarded: its limits from before the edit apply since ${since} (${revertedLimitsText(reverted)}), because ${reasonText(reverted)}`,
     );
   }
+  if (state.unreadForwardedFor !== undefined) reasons.push(unreadForwardedForText(state.unreadForwardedFor));
   if (state.usage?.pausedBecause !== undefined) {
     reasons.push(`the usage record pauses: ${state.usage.pausedBecause}`);
   }
@@ -178,6 +182,11 @@ export function judgeReadiness(state: GatewayState): Readiness {
     httpStatus: status === 'unavailable' ? 503 : 200,
     body: { status, reasons: [...fatal, ...reasons], ...state },
   };
+}
+
+/** One sentence without its final dot. */
+export function unreadForwardedForText({ proxy, form }: UnreadForwardedFor): string {
+  return `the trusted proxy ${proxy} writes entries of X-Forwarded-For that are no addresses (of the form ${form}), so its clients share one address`;
 }
 
 function configReasons({ lastError, kept = [], waitsForRestart = [] }: NotInForce): string[] {

@@ -245,12 +245,18 @@ export function createAdminSide({
       leakedSecrets: leakedInConfiguration(),
       revertedPlans: revertedPlans(),
       certificates: certificates.state(),
+      unreadForwardedFor: served.processes().find((one) => one.unreadForwardedFor)?.unreadForwardedFor,
       usage: usage && { ...usage.state(), lostRequests: served.counted().lostRequests },
       upstreams: joinUpstreams(served.processes().map(({ upstreams }) => upstreams)),
     };
   }
 
-  function describeProcess({ upstreams, heldKeys: _, ...process }: ServingProcess): ProcessState {
+  function describeProcess({
+    upstreams,
+    heldKeys: _,
+    unreadForwardedFor: __,
+    ...process
+  }: ServingProcess): ProcessState {
     return {
       ...process,
       host: hostname(),

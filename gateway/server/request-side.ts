@@ -4,6 +4,7 @@ import type { KeyChange } from '../fleet/changes.ts';
 import { accessLine } from '../observe/access-line.ts';
 import { createBasePathWatch } from '../observe/base-path-watch.ts';
 import type { Log } from '../observe/create-log.ts';
+import { createForwardedForWatch } from '../observe/forwarded-for-watch.ts';
 import { createRecentFigures } from '../observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
 import { Exchange, failureOf, ownMsOf, upstreamMsOf } from '../request/exchange.ts';
@@ -88,6 +89,7 @@ export function createRequestSide({
 
   const metrics = createRequestMetrics();
   const basePathWatch = createBasePathWatch(logger, bounds);
+  const forwardedForWatch = createForwardedForWatch(logger, { nowMs, bounds });
   const recentFigures = createRecentFigures(metrics, { nowMs, bounds });
   const atTurnEnd = createEventLoopBatch();
   const fleetHealth = records && createFleetHealth({ records, processId, bounds });
@@ -116,6 +118,7 @@ export function createRequestSide({
       (exchange) => access(accessLine(exchange)),
       metrics.end,
       basePathWatch.ended,
+      forwardedForWatch.ended,
       (exchange) =>
         usage?.recorder.ended(endedExchange(exchange, { storeNowMs: limiter.storeNowMs, cutsConnections })),
     ],
@@ -194,6 +197,7 @@ export function createRequestSide({
         upstreams: forwarder.state(),
         flushed: flushed(),
         heldKeys: directory?.counts().heldKeys ?? 0,
+        unreadForwardedFor: forwardedForWatch.state(),
       };
     },
     counted(): Counted {

@@ -1,5 +1,6 @@
 import type { ProcessState, TargetSeen } from '../fleet/process-state.ts';
 import type { LookUpOutcome } from '../keys/directory/look-ups.ts';
+import type { UnreadForwardedFor } from '../observe/forwarded-for-watch.ts';
 import type { ProcessMetrics } from '../observe/metrics/process-metrics.ts';
 import type { RequestCounts } from '../observe/metrics/request-metrics.ts';
 import type { UpstreamState } from '../request/forward/upstream/upstreams.ts';
@@ -37,6 +38,7 @@ export interface ServingProcess extends Omit<ProcessState, 'host' | 'phase' | 'u
   readonly upstreams: Readonly<Record<string, UpstreamState>>;
   /** Number of cached keys of the directory. */
   readonly heldKeys: number;
+  readonly unreadForwardedFor?: UnreadForwardedFor | undefined;
 }
 
 /** Counters that never decrease while the process runs. */

@@ -1061,6 +1061,11 @@ export const defaultBounds = Object.freeze({
    */
   basePathHintMs: 60_000,
   basePathHintPathsMax: 16,
+  /**
+   * The interval at which entries of `X-Forwarded-For` that are no addresses are logged, and how long `/readyz` reports them after the last
+   * one.
+   */
+  forwardedForIntervalMs: 60_000,
   /** The time within which two Ctrl-C count as one, because a Ctrl-C under npm arrives twice: from the terminal and from npm. */
   signalEchoMs: 500,
   /** The interval at which a process under `npx` checks whether its parent still exists. */

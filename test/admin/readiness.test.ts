@@ -49,6 +49,11 @@ describe('judgeReadiness', () => {
       /the usage record pauses: Redis is almost full/,
     ],
     [
+      'a trusted proxy writes entries of X-Forwarded-For that are no addresses',
+      { unreadForwardedFor: { proxy: '10.0.0.1', form: 'unknown', sinceAt: '2026-11-24T06:00:00.000Z' } },
+      /^the trusted proxy 10\.0\.0\.1 writes entries of X-Forwarded-For that are no addresses \(of the form unknown\)/,
+    ],
+    [
       'a guard has reverted a plan',
       {
         revertedPlans: [

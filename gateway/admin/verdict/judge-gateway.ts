@@ -3,7 +3,7 @@ import type { Fault } from '../../fleet/process-state.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import type { NotifyState } from '../../notify/notify.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import type { GatewayState } from '../readiness.ts';
+import { type GatewayState, unreadForwardedForText } from '../readiness.ts';
 
 /** A fault whose start time may be unknown. */
 export type FoundFault = Omit<Fault, 'sinceAt'> & { readonly sinceAt?: string | undefined };
@@ -27,6 +27,7 @@ export function judgeGateway(state: JudgedState): FoundFault[] {
     store,
     leakedSecrets,
     certificates,
+    unreadForwardedFor,
     usage,
     upstreams,
     notify,
@@ -83,8 +84,16 @@ export function judgeGateway(state: JudgedState): FoundFault[] {
   for (const [listener, { notice, noticeSinceAt, isExpired }] of Object.entries(certificates)) {
     if (notice === undefined) continue;
     const severity = isExpired && listener === 'listen' ? 'bad' : 'warning';
-    const text = `${notice.charAt(0).toUpperCase()}${notice.slice(1)}.`;
-    find(severity, isExpired ? 'certificate_expired' : 'certificate_expires', text, noticeSinceAt);
+    find(
+      severity,
+      isExpired ? 'certificate_expired' : 'certificate_expires',
+      asSentence(notice),
+      noticeSinceAt,
+    );
+  }
+  if (unreadForwardedFor !== undefined) {
+    const text = asSentence(unreadForwardedForText(unreadForwardedFor));
+    find('warning', 'forwarded_for_unread', text, unreadForwardedFor.sinceAt);
   }
   if (usage?.pausedBecause !== undefined) {
     find('warning', 'recording_paused', `The usage record pauses: ${usage.pausedBecause}.`);
@@ -98,4 +107,8 @@ export function judgeGateway(state: JudgedState): FoundFault[] {
     find('warning', 'webhooks_dropped', text, isoOf(notify.droppedSinceMs));
   }
   return faults;
+}
+
+function asSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

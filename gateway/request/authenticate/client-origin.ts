@@ -13,6 +13,14 @@ export interface ClientOrigin {
   /** The value of a trusted proxy; undefined if the client's own host is forwarded. */
   readonly forwardedHost: string | undefined;
   readonly forwardedProto: string;
+  /** The entry of `X-Forwarded-For` that should have been the client's address, but is no address. */
+  readonly unreadEntry?: UnreadEntry | undefined;
+}
+
+export interface UnreadEntry {
+  readonly entry: string;
+  /** The trusted proxy that wrote the entry. */
+  readonly proxy: string;
 }
 
 /** The request data that determines the client's address and the `X-Forwarded-*` fields. */
@@ -41,9 +49,8 @@ export function clientOrigin(fields: OriginFields, trusted: AddressRanges | unde
       forwardedProto: fields.proto,
     };
   }
-  const chain = (fields.xForwardedFor ?? '').split(',').map((hop) => withoutOptionalWhitespace(hop));
   return {
-    address: firstUntrusted(chain, trusted) ?? peer,
+    ...firstUntrusted(peer, fields.xForwardedFor ?? '', trusted),
     trustedPeer: true,
     forwardedFor: fields.xForwardedFor ? `${fields.xForwardedFor}, ${peer}` : peer,
     forwardedHost: fields.xForwardedHost,
@@ -52,16 +59,33 @@ export function clientOrigin(fields: OriginFields, trusted: AddressRanges | unde
 }
 
 /**
- * Returns the first untrusted address of `X-Forwarded-For`, read from the right. A malformed address ends the search, because the client
- * may have forged the addresses to its left.
+ * Returns the first untrusted address of `X-Forwarded-For`, read from the right. A malformed entry ends the search, because the client
+ * may have forged the addresses to its left. Empty entries are ignored (RFC 9110 §5.6.1).
  */
-function firstUntrusted(chain: readonly string[], trusted: AddressRanges): string | undefined {
-  let nearest: string | undefined;
-  for (const hop of chain.toReversed()) {
-    const address = plainAddress(hop);
-    if (isIP(address) === 0) return nearest;
+function firstUntrusted(
+  peer: string,
+  forwardedFor: string,
+  trusted: AddressRanges,
+): Pick<ClientOrigin, 'address' | 'unreadEntry'> {
+  let nearest = peer;
+  for (const written of forwardedFor.split(',').toReversed()) {
+    const entry = withoutOptionalWhitespace(written);
+    if (entry === '') continue;
+    const address = addressIn(entry);
+    if (address === undefined) return { address: nearest, unreadEntry: { entry, proxy: nearest } };
     nearest = address;
-    if (!hasAddress(trusted, address)) return address;
+    if (!hasAddress(trusted, address)) return { address };
   }
-  return nearest;
+  return { address: nearest };
 }
+
+/** Reads an entry of `X-Forwarded-For`. Some proxies write `203.0.113.7:51234`, `[2001:db8::1]` or `[2001:db8::1]:4711`. */
+function addressIn(entry: string): string | undefined {
+  const plain = plainAddress(entry);
+  if (isIP(plain) !== 0) return plain;
+  const [, inBrackets, beforePort] = addressForm.exec(entry) ?? [];
+  const address = plainAddress(inBrackets ?? beforePort ?? '');
+  return isIP(address) === 0 ? undefined : address;
+}
+
+const addressForm = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/;

@@ -48,10 +48,35 @@ describe('clientOrigin', () => {
     [' 203.0.113.9\t,\t10.9.9.9 ', '203.0.113.9'],
     ['203.0.113.9\u00a0', '10.0.0.1'],
     ['nonsense', '10.0.0.1'],
+    ['203.0.113.7:51234', '203.0.113.7'],
+    ['[2001:db9::1]:4711', '2001:db9::1'],
+    ['[2001:db9::1]', '2001:db9::1'],
+    ['[::ffff:203.0.113.7]:80', '203.0.113.7'],
+    ['1.2.3.4, 203.0.113.9:1 ,\t10.9.9.9:65535', '203.0.113.9'],
+    ['203.0.113.9, , 10.9.9.9,', '203.0.113.9'],
+    ['203.0.113.7:', '10.0.0.1'],
+    ['203.0.113.7:1:2', '10.0.0.1'],
+    ['203.0.113.7:651234', '10.0.0.1'],
+    ['[2001:db9::1', '10.0.0.1'],
+    ['client.example:80', '10.0.0.1'],
     [undefined, '10.0.0.1'],
   ])('reads %j from the right, across trusted proxies, as %s', (xForwardedFor, address) => {
     expect(originOf({ xForwardedFor }).address).toBe(address);
   });
+
+  it.each([
+    ['nonsense', { entry: 'nonsense', proxy: '10.0.0.1' }],
+    ['1.2.3.4, unknown ,10.2.2.2:1', { entry: 'unknown', proxy: '10.2.2.2' }],
+    ['nonsense, 203.0.113.9', undefined],
+    ['', undefined],
+    [undefined, undefined],
+  ])(
+    'names the entry of %j that should have been the address of the client',
+    (xForwardedFor, unreadEntry) => {
+      expect(originOf({ xForwardedFor }).unreadEntry).toEqual(unreadEntry);
+      expect(originOf({ xForwardedFor, peerAddress: '198.51.100.1' }).unreadEntry).toBeUndefined();
+    },
+  );
 
   it('extends the chain of a trusted proxy and keeps its host and scheme', () => {
     expect(
