@@ -200,6 +200,12 @@ export const defaultBounds = Object.freeze({
    * the number up to this maximum.
    */
   storeProbesMax: 32,
+  /**
+   * While a store is away, each new reason is logged. A reason that was logged before is logged again after this time. The maximum is the
+   * number of reasons that are remembered.
+   */
+  storeReasonRepeatMs: 60_000,
+  storeReasonsMax: 16,
   /** The longest pause between two attempts to connect to Redis. */
   storeReconnectMaxMs: 250,
   /**

@@ -310,3 +310,38 @@ it('closing a limiter does not wait for a frozen Redis', async () => {
     server.thaw();
   }
 });
+
+it('a new password of Redis is the reason in the log, and each change of the reason is logged', async () => {
+  const owned = await startRedis();
+  const admin = inspect(owned.url);
+  onTestFinished(async () => {
+    admin.disconnect();
+    await owned.stop();
+  });
+  const setPassword = (password: string) =>
+    admin.acl('SETUSER', 'gateway', 'on', 'resetpass', `>${password}`, '~*', '&*', '+@all');
+  await setPassword('first');
+  const limiter = openLimiter({ tuning, url: owned.url.replace('redis://', 'redis://gateway:first@') });
+  const reasons = () =>
+    limiter.logged.flatMap(({ reason }) => (reason === undefined ? [] : [String(reason)]));
+  await decideInTurn(limiter, keyOf(10, 100), 1);
+
+  await setPassword('second');
+  await admin.call('CLIENT', 'KILL', 'USER', 'gateway');
+  await untilAway(limiter);
+  await until('the log has the reason', () => reasons().some((reason) => reason.startsWith('WRONGPASS')));
+  expect(limiter.state()).toMatchObject({ reason: expect.stringMatching(/^WRONGPASS/) });
+
+  await owned.kill();
+  await until('the log has the next reason', () =>
+    reasons().some((reason) => reason.includes('ECONNREFUSED')),
+  );
+  // A reason is repeated after a minute at the earliest.
+  expect(new Set(reasons()).size).toBe(reasons().length);
+  expect(reasons().join()).not.toMatch(/first|second/);
+
+  await owned.restart();
+  await setPassword('first');
+  await untilBack(limiter);
+  expectOneOutage([limiter]);
+});

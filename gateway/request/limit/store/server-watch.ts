@@ -27,6 +27,11 @@ export function watchServer(deps: {
   phase: 'starting' | 'available';
   nowMs: () => number;
   onAway: (reason: string) => void;
+  /**
+   * Called when the reason changes while the server is away. For example, a server with a new password first closes the connection, and
+   * refuses the old password later. If several reasons alternate, each is reported again after `bounds.storeReasonRepeatMs`.
+   */
+  onReason: (reason: string) => void;
   /** Called when the server is back, and when it is reached for the first time. */
   onReturn: (outage: { readonly awayMs: number } | undefined) => void;
   /**
@@ -48,6 +53,8 @@ export function watchServer(deps: {
   /** The last error of an attempt to connect. A connection that closes normally has no error. */
   let connectionError: string | undefined;
   let isShakingHands = false;
+  /** The reasons that were reported in this outage, oldest first, with the time of the report. */
+  const reported = new Map<string, number>();
   let probing = false;
 
   const startTimer =
@@ -72,7 +79,7 @@ export function watchServer(deps: {
     },
     failed,
     /** The state of the server. `sinceMs` is the time of the last change, epoch ms. */
-    state: () => ({ phase, sinceMs, reason: phase === 'away' ? (unfoundBecause() ?? reason) : reason }),
+    state: () => ({ phase, sinceMs, reason: phase === 'away' ? reasonNow() : reason }),
     close() {
       clearTimeout(startTimer);
       clearTimeout(probeTimer);
@@ -83,9 +90,24 @@ export function watchServer(deps: {
     },
   };
 
-  /** The newest reason why the servers of a Cluster cannot be found. A server that was found has its own reason. */
-  function unfoundBecause(): string | undefined {
-    return client === undefined ? node.unknownBecause() : undefined;
+  /** The newest reason why the server or its address is unknown, or why the server does not work. */
+  function reasonNow(): string | undefined {
+    return node.unknownBecause() ?? reason;
+  }
+
+  function reportReason(): void {
+    const why = reasonNow();
+    if (phase !== 'away' || why === undefined || why === [...reported.keys()].at(-1)) return;
+    if (nowMs() - (reported.get(why) ?? Number.NEGATIVE_INFINITY) < bounds.storeReasonRepeatMs) return;
+    noteReported(why);
+    deps.onReason(why);
+  }
+
+  function noteReported(why: string): void {
+    reported.delete(why);
+    reported.set(why, nowMs());
+    const [oldest = ''] = reported.keys();
+    if (reported.size > bounds.storeReasonsMax) reported.delete(oldest);
   }
 
   function noteError(error: Error): void {
@@ -117,11 +139,14 @@ export function watchServer(deps: {
     probesPassed = 0;
     if (phase === 'away') {
       reason = why;
+      reportReason();
       return;
     }
     const isRelapse = nowMs() - returnedMs < bounds.storeRelapseMs;
     probesNeeded = isRelapse ? Math.min(2 * probesNeeded, bounds.storeProbesMax) : 1;
     enter('away', why);
+    reported.clear();
+    noteReported(why);
     deps.onAway(why);
   }
 
@@ -152,6 +177,7 @@ export function watchServer(deps: {
   function probe(): void {
     probeLater();
     if (phase === 'away') deps.refresh();
+    reportReason();
     if (probing || client?.status !== 'ready') return;
     probing = true;
     void withinDeadline(write(client), bounds.storeDeadlineMs, () => 'no reply within the deadline').then(

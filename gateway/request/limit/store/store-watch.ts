@@ -96,6 +96,9 @@ export function watchStore(deps: {
         log.warn({ reason }, `${titleOf(watch)} is away`);
         deps.onAway(reason, changeOf(watch));
       },
+      onReason(reason) {
+        log.warn({ reason }, `${titleOf(watch)} is still away, now for another reason`);
+      },
       onReturn(outage) {
         update();
         back(watch, outage);
