@@ -34,8 +34,8 @@ CMD ["node", "backend/main.ts"]
 FROM runtime AS gateway
 COPY --from=gateway-dependencies /app/node_modules ./node_modules
 COPY --from=sources /app/gateway ./gateway
-# A configuration of `tollgate init` reads HOST and ADMIN_HOST. The host of a container decides which ports it publishes.
-ENV TOLLGATE_CONFIG=/etc/tollgate/tollgate.yaml HOST=0.0.0.0 ADMIN_HOST=0.0.0.0
+# A configuration of `tollgate init` reads TOLLGATE_HOST and TOLLGATE_ADMIN_HOST. The host of a container decides which ports it publishes.
+ENV TOLLGATE_CONFIG=/etc/tollgate/tollgate.yaml TOLLGATE_HOST=0.0.0.0 TOLLGATE_ADMIN_HOST=0.0.0.0
 EXPOSE 8080 9090
 HEALTHCHECK --interval=5s --timeout=3s --start-period=10s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ADMIN_PORT || 9090}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "gateway/main.ts"]

@@ -1,6 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { freePort } from './free-port.ts';
@@ -21,7 +23,7 @@ export async function usePackage(
 ) {
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
   const [port, adminPort] = [await freePort(), await freePort()];
-  const options = { cwd, env: { ...bareEnvironment, PORT: String(port), ADMIN_PORT: String(adminPort) } };
+  const options = { cwd, env: bareEnvironment };
   const { stdout } = await promisify(execFile)(
     program,
     [...first, 'init', '--upstream', backend.url],
@@ -29,6 +31,9 @@ export async function usePackage(
   );
   const [secret = ''] = /tg_\w+/.exec(stdout) ?? [];
   const [token = ''] = /tga_\w+/.exec(stdout) ?? [];
+  const file = join(cwd, 'tollgate.yaml');
+  const written = await readFile(file, 'utf8');
+  await writeFile(file, written.replaceAll('8080', `${port}`).replaceAll('9090', `${adminPort}`));
 
   // npx starts a shell, and the shell starts the gateway. npx, the shell and the gateway form one process group.
   const gateway = spawn(program, [...first, 'start'], {

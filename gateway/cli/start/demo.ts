@@ -36,12 +36,12 @@ const secrets = {
 };
 
 // The gateway gets only the digest of the token. `spawnNode` removes the token from the environment.
-const adminToken = process.env.ADMIN_TOKEN || issueAdminToken();
-const shownAuthorization = process.env.ADMIN_TOKEN
-  ? '"Authorization: Bearer $ADMIN_TOKEN"'
+const adminToken = process.env.TOLLGATE_ADMIN_TOKEN || issueAdminToken();
+const shownAuthorization = process.env.TOLLGATE_ADMIN_TOKEN
+  ? '"Authorization: Bearer $TOLLGATE_ADMIN_TOKEN"'
   : `'Authorization: Bearer ${adminToken}'`;
 // A token that the operator has set is not printed.
-const shownToken = process.env.ADMIN_TOKEN ? 'the token in ADMIN_TOKEN' : adminToken;
+const shownToken = process.env.TOLLGATE_ADMIN_TOKEN ? 'the token in TOLLGATE_ADMIN_TOKEN' : adminToken;
 
 const store = spawnNode('backend/main.ts', [], { PORT: backendPort, HOST: '127.0.0.1', STORE_SEED: 'demo' });
 const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.yaml')], {
@@ -83,7 +83,7 @@ function pathOf(file: string): string {
 }
 
 function spawnNode(script: string, args: readonly string[], env: Record<string, string>): ChildProcess {
-  const { ADMIN_TOKEN: _, ...inherited } = process.env;
+  const { TOLLGATE_ADMIN_TOKEN: _, ...inherited } = process.env;
   return spawn(process.execPath, [pathOf(script), ...args], {
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
@@ -195,7 +195,7 @@ Open the operators' pages, which show these requests, and enter this token:
   ${shownToken}
 
 Watch the same figures in a terminal (q ends it), or read them from the admin API:
-  TOLLGATE_ADMIN=http://127.0.0.1:${adminPort} TOLLGATE_ADMIN_TOKEN=${process.env.ADMIN_TOKEN ? '"$ADMIN_TOKEN"' : adminToken} npm run --silent tollgate -- top
+  TOLLGATE_ADMIN=http://127.0.0.1:${adminPort} TOLLGATE_ADMIN_TOKEN=${process.env.TOLLGATE_ADMIN_TOKEN ? '"$TOLLGATE_ADMIN_TOKEN"' : adminToken} npm run --silent tollgate -- top
   curl -H ${shownAuthorization} http://127.0.0.1:${adminPort}/api/v1/state
 
 Keys of this run:

@@ -10,7 +10,7 @@ import { digestSecret, issueAdminToken, issueSecret } from '../../shared/secrets
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { configName, fromHere } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
-import { configText, type NewConfig } from './new-config.ts';
+import { adminPort, configText, listenPort, type NewConfig } from './new-config.ts';
 
 const firstKey = 'first';
 
@@ -56,10 +56,10 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
     `  npx tollgate start${resolve(dir) === process.cwd() ? '' : ` --config ${fromHere(file)}`}`,
     '',
     'In a second terminal, send a request with the secret of the key, which is shown only now:',
-    `  curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:${process.env.PORT || '8080'}${basePath}/`,
+    `  curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:${listenPort}${basePath}/`,
     '',
     "Open the operators' pages and enter this token, which is shown only now:",
-    `  http://127.0.0.1:${process.env.ADMIN_PORT || '9090'}/`,
+    `  http://127.0.0.1:${adminPort}/`,
     `  ${token}`,
   ];
 }

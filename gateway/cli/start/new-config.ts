@@ -14,6 +14,12 @@ export interface NewConfig {
   readonly key: { readonly id: string; readonly sha256: string };
 }
 
+/**
+ * The ports of a new configuration. The file reads only variables that begin with `TOLLGATE_`, because other programs export variables such
+ * as `HOST` and `PORT`. The image sets the variables of the hosts.
+ */
+export const [listenPort, adminPort] = [8080, 9090];
+
 /** Makes the text of the configuration that `tollgate init` writes. */
 export function configText(config: NewConfig): string {
   const { upstream, api, basePath, hasOwnPaths, adminTokenSha256, key } = config;
@@ -22,14 +28,14 @@ export function configText(config: NewConfig): string {
   return `# The gateway reloads this file when you save it. \`tollgate check\` finds mistakes before you save.
 environment: local
 # The URL that clients call. The gateway forwards paths unchanged.
-baseUrl: http://127.0.0.1:\${PORT:-8080}${basePath}
+baseUrl: http://127.0.0.1:${listenPort}${basePath}
 
 listen:
-  host: \${HOST:-127.0.0.1}
-  port: \${PORT:-8080}
+  host: \${TOLLGATE_HOST:-127.0.0.1}
+  port: ${listenPort}
 admin:
-  host: \${ADMIN_HOST:-127.0.0.1}
-  port: \${ADMIN_PORT:-9090}
+  host: \${TOLLGATE_ADMIN_HOST:-127.0.0.1}
+  port: ${adminPort}
   tokens: # tokens for the operators' pages and commands
     - { name: first, may: write, sha256: ${adminTokenSha256} }
 

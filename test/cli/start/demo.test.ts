@@ -66,7 +66,7 @@ test('npm start prints first a request that gets a 200, then the loop to the 429
   expect([new Set(statuses.slice(0, -1)), statuses.at(-1)]).toEqual([new Set(['200']), '429']);
 });
 
-test('npm start prints a line that reads the admin API, with a token of this run or that of ADMIN_TOKEN', {
+test('npm start prints a line that reads the admin API, with a token of this run or that of TOLLGATE_ADMIN_TOKEN', {
   tags: 'full',
 }, async () => {
   const drawn = await startDemo({});
@@ -77,8 +77,8 @@ test('npm start prints a line that reads the admin API, with a token of this run
   // The user types the token into the page, because a token in an address would stay in the browser's history.
   expect(drawn).toContain(`  ${new URL(url).origin}/\n  ${token}\n`);
 
-  const given = await startDemo({ ADMIN_TOKEN: 'a-token-of-their-own' });
-  const [, otherUrl = ''] = /curl -H "Authorization: Bearer \$ADMIN_TOKEN" (\S+)/.exec(given) ?? [];
+  const given = await startDemo({ TOLLGATE_ADMIN_TOKEN: 'a-token-of-their-own' });
+  const [, otherUrl = ''] = /curl -H "Authorization: Bearer \$TOLLGATE_ADMIN_TOKEN" (\S+)/.exec(given) ?? [];
   expect(await statusWith(otherUrl, 'a-token-of-their-own')).toBe(200);
   expect(await statusWith(otherUrl, token)).toBe(401);
   expect(given).not.toContain('a-token-of-their-own');

@@ -21,14 +21,19 @@ test('init and start put a gateway in front of a service, whose key gets 429 beh
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
   onTestFinished(() => backend.close());
   const [port, adminPort] = [await freePort(), await freePort()];
-  const env = { PORT: String(port), ADMIN_PORT: String(adminPort) };
+  // Other programs export such variables. They do not change where the gateway listens.
+  const env = { HOST: '0.0.0.0', PORT: 'tcp://10.0.0.1:80', ADMIN_HOST: '0.0.0.0', ADMIN_PORT: '1' };
 
   const init = await runTollgate(['init', '--upstream', backend.url, '--dir', dir], env);
   expect([init.stderr, init.exitCode]).toEqual(['', 0]);
   const [secret = ''] = /tg_\w+/.exec(init.stdout) ?? [];
-  expect(init.stdout).toContain(`curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:${port}/`);
+  expect(init.stdout).toContain(`curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:8080/`);
   expect(init.stdout).toContain(`npx tollgate start --config ${join(dir, 'tollgate.yaml')}`);
   const written = readFileSync(join(dir, 'tollgate.yaml'), 'utf8');
+  writeFileSync(
+    join(dir, 'tollgate.yaml'),
+    written.replaceAll('8080', String(port)).replaceAll('9090', String(adminPort)),
+  );
   for (const [, shown] of init.stdout.matchAll(/(tga?_\w+)/g)) expect(written).not.toContain(shown);
 
   const gateway = spawn(
@@ -40,7 +45,14 @@ test('init and start put a gateway in front of a service, whose key gets 429 beh
     gateway.kill('SIGKILL');
     if (gateway.exitCode === null) await once(gateway, 'exit');
   });
-  for await (const line of createInterface(gateway.stdout)) if (line.includes('the gateway listens')) break;
+  for await (const line of createInterface(gateway.stdout)) {
+    if (!line.includes('the gateway listens')) continue;
+    expect(JSON.parse(line)).toMatchObject({
+      listen: { address: '127.0.0.1', port },
+      admin: { address: '127.0.0.1', port: adminPort },
+    });
+    break;
+  }
 
   const statuses = new Set<number>();
   const headers = { authorization: `Bearer ${secret}` };
