@@ -2,7 +2,8 @@ import { closestName } from '../../shared/schema/closest-name.ts';
 
 /**
  * Masks a line of a setting that may have secrets, such as `keys` or `redis`. The result shows only harmless parts: structure, field
- * names, and the values of fields without secrets. Every other character becomes an asterisk, so that a caret below the line still points to the right place.
+ * names, and the values of fields without secrets. Every other character becomes an asterisk, so that a caret below the line still points
+ * to the right place.
  *
  * The function works on text, because invalid YAML cannot be parsed. The function uses an allowlist, because a secret without
  * the prefix `tg_` cannot be recognised.
