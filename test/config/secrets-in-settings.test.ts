@@ -31,8 +31,8 @@ const brokenTexts: Readonly<Record<string, string>> = {
   'with a brace': `{${secret}`,
 };
 
-/** A configuration with each setting that a setting needs beside it. */
 const tls = { cert: 'cert.pem', key: 'key.pem' };
+/** A valid configuration. Some settings need other settings beside them. */
 const sound: Members = {
   environment: 'test',
   baseUrl: 'https://api.example.com/v1',

@@ -121,6 +121,17 @@ describe('no part of a secret leaves the gateway', () => {
     }
   });
 
+  it('when the password of Redis is written into a URL that cannot be read', async () => {
+    await fleet.editConfig({ redis: { url: `redis://:${redisPassword}/x@127.0.0.1` } });
+    for (const gateway of fleet.gateways) {
+      await gateway.line(({ msg }) => String(msg).includes('`redis.url` must be'));
+      const { body, text } = await readiness(gateway);
+      expect(body.config.lastError).toContain('`redis.url` must be');
+      expectNoSecretIn('/readyz', text);
+      expectNoSecretIn('the admin API', await askEverything(Number(new URL(gateway.adminUrl).port)));
+    }
+  });
+
   it('when Redis goes away, and never into Redis', async () => {
     const dump: unknown[] = [];
     for (const key of await fleet.inspector.keys('*')) {

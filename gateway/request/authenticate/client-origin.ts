@@ -60,7 +60,7 @@ export function clientOrigin(fields: OriginFields, trusted: AddressRanges | unde
 
 /**
  * Returns the first untrusted address of `X-Forwarded-For`, read from the right. A malformed entry ends the search, because the client
- * may have forged the addresses to its left. Empty entries are ignored (RFC 9110 §5.6.1).
+ * may have forged the addresses to its left. Empty entries are ignored (RFC 9110 §5.6.1.2).
  */
 function firstUntrusted(
   peer: string,

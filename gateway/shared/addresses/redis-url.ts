@@ -1,6 +1,6 @@
 import { bareHostname } from './address-group.ts';
 
-/** What the URL of a Redis server states. */
+/** The members of the URL of a Redis server. */
 export interface RedisServer {
   readonly isTls: boolean;
   readonly host: string;
