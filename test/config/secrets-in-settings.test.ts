@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { settingsText } from '../../gateway/admin/settings/settings-view.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
-import { configFolder } from '../support/config-folder.ts';
+import { type ConfigFolder, configFolder } from '../support/config-folder.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { settingPaths } from '../support/setting-paths.ts';
 
@@ -31,14 +31,11 @@ const brokenTexts: Readonly<Record<string, string>> = {
   'with a brace': `{${secret}`,
 };
 
-const tls = { cert: 'cert.pem', key: 'key.pem' };
 /** A valid configuration. Some settings need other settings beside them. */
 const sound: Members = {
   environment: 'test',
   baseUrl: 'https://api.example.com/v1',
-  upstream: { url: 'https://backend:3000', tls },
-  listen: { tls },
-  admin: { tls },
+  upstream: { url: 'https://backend:3000' },
   plans: { free: { perMinute: 60 } },
   keys: [],
   notify: [{ url: 'https://hooks.example.com/', secretFile: 'hook', events: ['key.banned'] }],
@@ -46,7 +43,7 @@ const sound: Members = {
 const redis: Readonly<Record<string, Members>> = {
   cluster: { cluster: ['redis://r'] },
   sentinel: { sentinel: { name: 'main', hosts: ['s:1'] } },
-  other: { url: 'rediss://r', ...tls },
+  other: { url: 'rediss://r' },
 };
 const certificate = makeCertificate();
 const files = { 'cert.pem': certificate.cert, 'key.pem': certificate.key, hook: `whsec_${'a'.repeat(40)}` };
@@ -57,7 +54,13 @@ function configWith(path: string, value: unknown): Members {
   const steps = path.split('.');
   const [first = '', second = ''] = steps;
   const base = first === 'redis' ? { ...sound, redis: redis[second] ?? redis.other } : sound;
-  return withValue(base, steps, value) as Members;
+  const parent = steps.slice(0, -1);
+  const beside = /\.(?:cert|key)$/.test(path) ? Object.entries({ cert: 'cert.pem', key: 'key.pem' }) : [];
+  const whole = beside.reduce<unknown>(
+    (config, [name, file]) => withValue(config, [...parent, name], file),
+    base,
+  );
+  return withValue(whole, steps, value) as Members;
 }
 
 function withValue(config: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
@@ -68,8 +71,11 @@ function withValue(config: unknown, [name, ...rest]: readonly string[], value: u
 }
 
 /** All texts that the gateway makes from a configuration: the report, the problems for the log and `/readyz`, or the settings. */
-async function outputOf(main: string): Promise<{ readonly isValid: boolean; readonly text: string }> {
-  const { file } = configFolder({ ...files, 'tollgate.yaml': main });
+async function outputOf(
+  { file, write }: ConfigFolder,
+  main: string,
+): Promise<{ readonly isValid: boolean; readonly text: string }> {
+  write('tollgate.yaml', main);
   const loaded = loadSettings({ file, env: {} });
   return loaded.kind === 'valid'
     ? { isValid: true, text: (await settingsText(loaded.settings)) + loaded.warnings.join('\n') }
@@ -86,8 +92,9 @@ function expectNothingOf(secret: string, text: string, where: string): void {
 const paths = settingPaths().filter((path) => !/^(upstreams|plans\.\*\.(changes|guard|trial))\./.test(path));
 
 test.each(paths)('no output has a secret of a broken URL in %s', async (path) => {
+  const folder = configFolder(files);
   for (const [how, url] of Object.entries(brokenUrls)) {
-    const { text } = await outputOf(stringify(configWith(path, url)));
+    const { text } = await outputOf(folder, stringify(configWith(path, url)));
     expectNothingOf(secret, text, how);
   }
 });
@@ -95,6 +102,7 @@ test.each(paths)('no output has a secret of a broken URL in %s', async (path) =>
 test.each(paths.filter((path) => !withoutSecrets.test(path)))(
   'no output has a secret that stands in %s, and a report names the setting',
   async (path) => {
+    const folder = configFolder(files);
     const name = path.split('.').findLast((step) => /\w/.test(step)) ?? '';
     for (const [how, broken] of Object.entries(brokenTexts)) {
       const flow = { collectionStyle: 'flow', lineWidth: 0 } as const;
@@ -103,7 +111,7 @@ test.each(paths.filter((path) => !withoutSecrets.test(path)))(
         stringify(configWith(path, [broken])),
         stringify(configWith(path, { [broken]: 1 }), flow),
       ]) {
-        const { isValid, text } = await outputOf(main);
+        const { isValid, text } = await outputOf(folder, main);
         expectNothingOf(secret, text, how);
         if (!isValid) expect(text, how).toContain(name);
       }
