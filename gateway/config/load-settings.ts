@@ -201,7 +201,17 @@ export function loadSettings(options: LoadOptions): Loaded {
   });
   const { file: keysFile, entries } = keyList;
   const contents = reader.contents();
-  return { kind: 'valid', settings, warnings, upstreamUrls, keysFile, entries, digests, contents, version };
+  return {
+    kind: 'valid',
+    settings,
+    warnings: warnings.map(shorten),
+    upstreamUrls,
+    keysFile,
+    entries,
+    digests,
+    contents,
+    version,
+  };
 }
 
 /** The parts of a configuration other than the main file and the keys. */
@@ -491,7 +501,7 @@ function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[
   const files = [...new Set(all.map(({ file }) => file))];
   const sorted = all
     .sort((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column)
-    .map(shortenMessage);
+    .map((problem) => ({ ...problem, message: shorten(problem.message) }));
   const next = sorted[configSizes.problemsMax];
   if (next === undefined) return sorted;
   return [
@@ -501,10 +511,9 @@ function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[
 }
 
 /** Cuts a long message, because messages repeat names from the file, and a name may be as long as the file. */
-function shortenMessage(problem: Problem): Problem {
-  const { message } = problem;
-  if (message.length <= configSizes.messageCharsMax) return problem;
-  return { ...problem, message: `${message.slice(0, configSizes.messageCharsMax)}…` };
+function shorten(message: string): string {
+  const { messageCharsMax } = configSizes;
+  return message.length <= messageCharsMax ? message : `${message.slice(0, messageCharsMax)}…`;
 }
 
 function withoutFiles({ files: _, ...problem }: Problem): Problem {

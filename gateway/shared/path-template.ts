@@ -4,14 +4,24 @@
  */
 export type TemplateSegment = string | readonly string[];
 
-export function segmentsOf(template: string): readonly TemplateSegment[] {
-  return template.split('/').map((segment) => {
+export interface PathTemplate {
+  readonly segments: readonly TemplateSegment[];
+  /** Whether the template ends in `{name+}` or `{+name}`. Its last segment then also matches all further segments of a path. */
+  readonly hasRest: boolean;
+}
+
+export function parseTemplate(template: string): PathTemplate {
+  const segments = template.split('/').map((segment) => {
     const texts = segment.split(parameter);
     return texts.length === 1 ? segment : texts;
   });
+  return { segments, hasRest: rest.test(template) };
 }
 
 export const parameter = /\{[^{}/]+\}/g;
+
+/** A parameter that matches the rest of the path. `{proxy+}` is the form of AWS, and `{+name}` the form of RFC 6570. */
+export const rest = /\{(?:\+[^{}/]+|[^{}/]+\+)\}$/;
 
 /** Whether the whole segment is one parameter. */
 export function isParameter(texts: readonly string[]): boolean {
@@ -20,6 +30,11 @@ export function isParameter(texts: readonly string[]): boolean {
 
 export function isSameSegment(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((text, i) => text === other[i]);
+}
+
+/** Whether a segment of a request path matches a template segment. */
+export function matchesSegment(template: TemplateSegment, segment: string): boolean {
+  return typeof template === 'string' ? template === segment : matchesTexts(template, segment);
 }
 
 /** Whether a segment of a request path matches a template segment with parameters. Each parameter stands for at least one character. */
@@ -50,6 +65,8 @@ export function fixedChars(texts: readonly string[]): number {
 export interface TemplateBranch<Value> {
   /** The value of the template that ends at this branch. */
   value: Value | undefined;
+  /** The value of the template that ends at this branch and also matches all further segments. */
+  rest: Value | undefined;
   readonly literal: Map<string, TemplateBranch<Value>>;
   /** The branches for segments that combine text and parameters, in order of precedence. */
   readonly mixed: { readonly texts: readonly string[]; readonly branch: TemplateBranch<Value> }[];
@@ -59,17 +76,20 @@ export interface TemplateBranch<Value> {
 
 /** An empty tree of templates. */
 export function emptyBranch<Value>(): TemplateBranch<Value> {
-  return { value: undefined, literal: new Map(), mixed: [], parameter: undefined };
+  return { value: undefined, rest: undefined, literal: new Map(), mixed: [], parameter: undefined };
 }
 
-/** Finds the branch at which a template ends, and creates missing branches. */
-export function branchAt<Value>(
+/** Returns the value of a template in the tree. A template without a value gets the value that `create` makes. */
+export function valueAt<Value>(
   root: TemplateBranch<Value>,
-  segments: readonly TemplateSegment[],
-): TemplateBranch<Value> {
+  { segments, hasRest }: PathTemplate,
+  create: () => Value,
+): Value {
   let branch = root;
   for (const segment of segments) branch = nextBranch(branch, segment);
-  return branch;
+  const end = hasRest ? 'rest' : 'value';
+  branch[end] ??= create();
+  return branch[end];
 }
 
 function nextBranch<Value>(from: TemplateBranch<Value>, segment: TemplateSegment): TemplateBranch<Value> {
@@ -91,8 +111,8 @@ function nextBranch<Value>(from: TemplateBranch<Value>, segment: TemplateSegment
 }
 
 /**
- * Finds the value of the template that matches a path. Concrete segments take precedence over templated segments, from left to right. The
- * search visits each branch at most once.
+ * Finds the value of the template that matches a path. Concrete segments take precedence over templated segments, from left to right. A
+ * template that matches the rest of the path comes last. The search visits each branch at most once.
  */
 export function findByPath<Value>(
   branch: TemplateBranch<Value>,
@@ -100,13 +120,15 @@ export function findByPath<Value>(
   index = 0,
 ): Value | undefined {
   const segment = segments[index];
-  if (segment === undefined) return branch.value;
+  if (segment === undefined) return branch.value ?? branch.rest;
   const literal = branch.literal.get(segment);
   let found = literal && findByPath(literal, segments, index + 1);
   for (let i = 0; found === undefined && i < branch.mixed.length; i++) {
     const mixed = branch.mixed[i];
     if (mixed && matchesTexts(mixed.texts, segment)) found = findByPath(mixed.branch, segments, index + 1);
   }
-  if (found !== undefined || segment === '' || branch.parameter === undefined) return found;
-  return findByPath(branch.parameter, segments, index + 1);
+  if (found === undefined && segment !== '' && branch.parameter !== undefined) {
+    found = findByPath(branch.parameter, segments, index + 1);
+  }
+  return found ?? branch.rest;
 }

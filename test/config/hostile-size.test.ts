@@ -67,7 +67,6 @@ const hostile = (scale: number): readonly [what: string, files: Files][] => {
     ['variables that are not set', { 'keys.yaml': lines((i) => `- \${UNSET${i}}`) }],
     ['anchors and aliases', { 'keys.yaml': lines((i) => `- &a${i} x\n- *a${i}`) }],
     ['unknown methods', api(`  /a:\n${lines((i) => `    unknown${i}: x`)}`)],
-    ['templates that never match', api(lines((i) => `  unknown${i}: {}`, of(configSizes.pathsMax)))],
     ['paths without operations', api(lines((i) => `  /a${i}: x`, of(configSizes.pathsMax)))],
     ['operations of one id', api(lines((i) => `  /a${i}: ${operation('operationId: a')}`, of(10_000)))],
     [
@@ -110,7 +109,7 @@ test('a problem in each file is reported even if another file has ten thousand',
   const messages = problemsOf({
     ...main(`${mainDocument}bodyBytesMax: x\n`),
     'keys.yaml': '- 1\n',
-    'openapi.yaml': apiDocument + linesOf((i) => `  unknown${i}: {}`, 5_000),
+    'openapi.yaml': apiDocument + linesOf((i) => `  /a${i}: x`, 5_000),
   }).map(({ file, line }) => `${file.split('/').at(-1)}:${line}`);
   expect(messages.slice(0, 3)).toEqual(['tollgate.yaml:9', 'keys.yaml:1', 'openapi.yaml:14']);
 });
@@ -118,6 +117,14 @@ test('a problem in each file is reported even if another file has ten thousand',
 test('ten thousand valid templates are read', { tags: 'full' }, () => {
   const text = linesOf((i) => `  /a${i}/{b}: ${operation(`operationId: a${i}`)}`, configSizes.pathsMax);
   expect(expectNoHang(() => problemsOf(api(text)))).toEqual([]);
+});
+
+test('thousands of paths that no request can have give one warning', () => {
+  const text = `${linesOf((i) => `  /#a${i}: {}`, 5_000)}  /a: { get: { operationId: a } }\n`;
+  const loaded = expectNoHang(() => loadSettings({ file: configFolder(api(text)).file, env: {} }));
+  expect(loaded.kind === 'valid' && loaded.warnings).toEqual([
+    expect.stringContaining('openapi.yaml:2:3: `/#a0`, like 4999 others, is not served'),
+  ]);
 });
 
 test('a thousand templates of one shape give a hundred warnings', () => {
@@ -188,10 +195,13 @@ test('an alias refers to the last anchor of its name before it', () => {
   expect(parsed).toMatchObject({ source: { value: [1, 1, { b: [2] }, { b: [2] }, [2], 3] } });
 });
 
-test('a message with a very long name is shortened', () => {
+test('a problem and a warning with a very long name are shortened', () => {
   const name = 'a'.repeat(100_000);
-  const [first] = problemsOf(api(`  ? ${name}\n  : {}\n`));
+  const [first] = problemsOf(api(`  ? /${name}\n  : x\n`));
   expect(first?.message).toHaveLength(configSizes.messageCharsMax + 1);
+  const text = `  ? ${name}\n  : {}\n  /a: { get: { operationId: a } }\n`;
+  const loaded = loadSettings({ file: configFolder(api(text)).file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.warnings[0]).toHaveLength(configSizes.messageCharsMax + 1);
 });
 
 test('only the first of many failed substitutions are reported', () => {

@@ -1,33 +1,51 @@
 import {
-  branchAt,
   emptyBranch,
   fixedChars,
   isParameter,
   isSameSegment,
   matchesTexts,
+  type PathTemplate,
   parameter,
-  segmentsOf,
+  parseTemplate,
+  rest,
   type TemplateBranch,
   type TemplateSegment,
+  valueAt,
 } from '../../shared/path-template.ts';
 
 /** Returns the reason why no accepted request can match a template, or undefined if a request can match the template. */
 export function templateFault(template: string): string | undefined {
-  if (!template.startsWith('/')) return `\`${template}\` could never match; a path begins with \`/\``;
-  const names = template.match(parameter) ?? [];
-  if (new Set(names).size < names.length) return `\`${template}\` names a parameter twice`;
+  if (!template.startsWith('/')) return 'a path begins with `/`';
   const segments = template.slice(1).split('/');
   // A template that ends in a slash has an empty last segment.
   const wrong = segments.find((segment, i) =>
     segment === '' ? i < segments.length - 1 : !isMatchable(segment),
   );
   if (wrong === undefined) return undefined;
-  if (wrong === '') return `\`${template}\` could never match; remove the empty segment`;
-  if (/[{}]/.test(wrong.replaceAll(parameter, ''))) {
-    return `\`${template}\` could never match; write a parameter as \`{petId}\``;
-  }
-  return `\`${template}\` could never match; the segment \`${wrong}\` is refused in requests, or has another spelling`;
+  if (wrong === '') return 'remove the empty segment';
+  if (/[{}]/.test(wrong.replaceAll(parameter, ''))) return 'write a parameter as `{petId}`';
+  if (/[?#]/.test(wrong)) return 'a path ends before `?` and `#`';
+  return `the segment \`${wrong}\` is refused in requests, or has another spelling`;
 }
+
+/** Returns what the author of a template may not expect from its parameters. */
+export function parameterFault(template: string): string | undefined {
+  const names = (template.match(parameter) ?? []).map((one) => one.replaceAll(/[{}+]/g, ''));
+  const repeated = names.find((name, i) => names.indexOf(name) < i);
+  if (repeated !== undefined) return `the parameter \`${repeated}\` occurs twice`;
+  const ignored = template
+    .replace(rest, '')
+    .match(parameter)
+    ?.find((one) => operator.test(one));
+  if (ignored === undefined) return undefined;
+  const matched = `\`${ignored}\` matches one or more characters of a segment, like \`{name}\``;
+  return /^\{[?&]/.test(ignored)
+    ? `${matched}; remove it, because a path matches with every query`
+    : `${matched}; only \`{name+}\` at the end of a path matches more segments`;
+}
+
+/** An operator or a modifier of RFC 6570. Some programs mark the rest of a path with `*`. */
+const operator = /^\{(?:[+#./;?&=,!@|*].*|.*(?:[*+]|:\d+))\}$/;
 
 /** The characters of an accepted path without `%`, because paths are compared byte by byte. */
 const literal = /^[A-Za-z0-9._~!$&'()*+,=:@[\]|-]*$/;
@@ -56,14 +74,14 @@ export interface Overlap {
 export function* overlaps(templates: readonly string[]): Generator<Overlap, void> {
   const root: Branch = emptyBranch();
   for (const template of templates) {
-    const segments = segmentsOf(template);
-    const atRoot = { segments, index: 0, first: 0, isNarrower: false, isWider: false };
+    const parsed = parseTemplate(template);
+    const atRoot = { template: parsed, index: 0, first: 0, isNarrower: false, isWider: false };
     for (const { other, first, isSameShape } of overlapsIn(root, atRoot)) {
       yield first > 0
         ? { winner: template, other, isSameShape }
         : { winner: other, other: template, isSameShape };
     }
-    branchAt(root, segments).value ??= template;
+    valueAt(root, parsed, () => template);
   }
 }
 
@@ -71,7 +89,7 @@ type Branch = TemplateBranch<string>;
 
 /** The state of a comparison between a new template and earlier templates, at one segment. */
 interface Search {
-  readonly segments: readonly TemplateSegment[];
+  readonly template: PathTemplate;
   readonly index: number;
   /**
    * The result of the comparison at the first segment in which the templates differ. The result is positive if the new template takes
@@ -90,22 +108,46 @@ interface FoundOverlap {
 }
 
 function* overlapsIn(branch: Branch, search: Search): Generator<FoundOverlap, void> {
-  const { segments, index, first, isNarrower, isWider } = search;
-  const segment = segments[index];
-  if (segment === undefined) {
-    if (branch.value !== undefined && isNarrower === isWider) {
-      yield { other: branch.value, first, isSameShape: !isNarrower };
-    }
+  const { segments, hasRest } = search.template;
+  const segment = segments[search.index];
+  const isEnd = segment === undefined;
+  if (branch.rest !== undefined) yield* compared(branch.rest, after(search, isEnd && hasRest ? 0 : 1));
+  if (isEnd) {
+    const atEnd = after(search, hasRest ? -1 : 0);
+    if (branch.value !== undefined) yield* compared(branch.value, atEnd);
+    if (hasRest && search.isNarrower) for (const other of below(branch)) yield* compared(other, atEnd);
     return;
   }
-  for (const { next, order, isCrossed = false } of continuations(branch, segment)) {
-    yield* overlapsIn(next, {
-      segments,
-      index: index + 1,
-      first: first || order,
-      isNarrower: isNarrower || isCrossed || order > 0,
-      isWider: isWider || isCrossed || order < 0,
-    });
+  for (const { next, order, isCrossed } of continuations(branch, segment)) {
+    yield* overlapsIn(next, after(search, order, isCrossed));
+  }
+}
+
+/** Returns the state of a comparison after one more segment. */
+function after(search: Search, order: number, isCrossed = false): Search {
+  const { template, index, first, isNarrower, isWider } = search;
+  return {
+    template,
+    index: index + 1,
+    first: first || order,
+    isNarrower: isNarrower || isCrossed || order > 0,
+    isWider: isWider || isCrossed || order < 0,
+  };
+}
+
+/** Yields the other template if neither of the compared templates is more specific. */
+function* compared(other: string, { first, isNarrower, isWider }: Search): Generator<FoundOverlap, void> {
+  if (isNarrower === isWider) yield { other, first, isSameShape: !isNarrower };
+}
+
+/** Yields the templates that are longer than the path to a branch. */
+function* below(branch: Branch): Generator<string, void> {
+  const mixed = branch.mixed.map((one) => one.branch);
+  for (const next of [...branch.literal.values(), ...mixed, branch.parameter]) {
+    if (next === undefined) continue;
+    if (next.value !== undefined) yield next.value;
+    if (next.rest !== undefined) yield next.rest;
+    yield* below(next);
   }
 }
 

@@ -9,7 +9,7 @@ import { createProblemList, type ProblemList } from '../problems/problem-list.ts
 import { faultMessage } from '../schema/shape-problems.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import { isMapping } from '../source/yaml-to-plain.ts';
-import { overlaps, templateFault } from './check-path-templates.ts';
+import { overlaps, parameterFault, templateFault } from './check-path-templates.ts';
 import { type ApiFile, type ApiPart, createReferences, type References } from './follow-references.ts';
 import {
   compileOperation,
@@ -86,11 +86,18 @@ export function readOperations(
     list.add(() => ({ ...atName(excess), message }));
     return result([]);
   }
-  const sound = templates.filter((template) => {
-    const message = templateFault(template);
-    if (message !== undefined) list.add(() => ({ ...atName(template), message }));
-    return message === undefined;
-  });
+  /** Adds a single warning for all templates with the same fault. */
+  const warnOf = (faultOf: (template: string) => string | undefined, consequence = '') => {
+    for (const [fault, withFault] of Map.groupBy(templates, faultOf)) {
+      const [first = ''] = withFault;
+      const others = likeOthers(withFault);
+      const message = `\`${first}\`${others}${others && consequence && ','}${consequence}: ${fault}`;
+      if (fault !== undefined) warned.add(() => ({ ...atName(first), message }));
+    }
+  };
+  warnOf(templateFault, ' is not served, because no request can have this path');
+  warnOf(parameterFault);
+  const sound = templates.filter((template) => templateFault(template) === undefined);
   for (const { winner, other, isSameShape } of overlaps(sound)) {
     if (warned.isFull()) break;
     const requests = isSameShape ? 'a method that both have' : 'every request for such a path';
@@ -98,13 +105,14 @@ export function readOperations(
     warned.add(() => ({ ...atName(other), message }));
   }
   const found: FoundOperation[] = [];
-  for (const template of templates) {
+  for (const template of sound) {
     if (list.isFull()) return result([]);
     const item = { in: root, path: ['paths', template], value: paths[template] };
     found.push(...readPathItem(template, item, context));
   }
   if (found.length === 0 && problems.length === 0 && !isUnread) {
-    const message = '`paths` has no operation; the gateway would answer 404 to everything';
+    const what = sound.length === templates.length ? 'no operation' : 'no operation that a request can match';
+    const message = `\`paths\` has ${what}; the gateway would answer 404 to everything`;
     list.add(() => ({ ...source.placeOf(['paths'], 'name'), message }));
   }
   return result(compileAll(found, context));
@@ -444,8 +452,11 @@ function warnOfNames(
 ): void {
   const [first] = renamed;
   if (first === undefined) return;
-  const further = renamed.length - 1;
-  const others = further === 0 ? '' : `, like ${further} other${further === 1 ? '' : 's'}`;
-  const message = `this operation has ${why}${others}; in plans, keys and metrics it is called \`${names.get(first)}\``;
+  const message = `this operation has ${why}${likeOthers(renamed)}; in plans, keys and metrics it is called \`${names.get(first)}\``;
   report(warned, first.part, message, 'name');
+}
+
+/** ", like 2 others", for a single warning about the first of several parts. */
+function likeOthers({ length }: readonly unknown[]): string {
+  return length === 1 ? '' : `, like ${length - 1} other${length === 2 ? '' : 's'}`;
 }

@@ -1,4 +1,5 @@
 import { apiDocumentPath, limitsParts, type Operation } from '../../shared/model.ts';
+import { matchesSegment, parseTemplate } from '../../shared/path-template.ts';
 import { basePathOf } from '../build-settings.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';
@@ -98,10 +99,10 @@ function ownPaths({ limitsPath, leaksPath, docsPath }: RawSettings): OwnPath[] {
   return paths;
 }
 
-/** Whether a path template matches the gateway's own path. A parameter matches any single segment. */
+/** Whether a path template matches the gateway's own path, or a path below it. */
 function isMatch(template: string, { path, below }: Pick<OwnPath, 'path' | 'below'>): boolean {
-  const wanted = template.split('/');
-  const segments = path.split('/');
-  const isLongEnough = below ? wanted.length >= segments.length : wanted.length === segments.length;
-  return isLongEnough && segments.every((segment, i) => wanted[i]?.startsWith('{') || wanted[i] === segment);
+  const { segments, hasRest } = parseTemplate(template);
+  const own = path.split('/');
+  if (segments.length > own.length ? !below : segments.length < own.length && !hasRest) return false;
+  return segments.slice(0, own.length).every((segment, i) => matchesSegment(segment, own[i] ?? ''));
 }

@@ -1,10 +1,10 @@
 import { anyMethod, type Key, type Operation } from '../../shared/model.ts';
 import {
-  branchAt,
   emptyBranch,
   findByPath,
-  segmentsOf,
+  parseTemplate,
   type TemplateBranch,
+  valueAt,
 } from '../../shared/path-template.ts';
 import { operationFields } from './operation-fields.ts';
 
@@ -62,9 +62,7 @@ export function createOperationTable(
     const path = basePath + operation.template;
     let place: OfferedPath | undefined;
     if (path.includes('{')) {
-      const branch = branchAt(templated, segmentsOf(path));
-      branch.value ??= newPath();
-      place = branch.value;
+      place = valueAt(templated, parseTemplate(path), newPath);
     } else {
       place = literal.get(path) ?? newPath();
       literal.set(path, place);
@@ -90,8 +88,8 @@ const notFound: Route = { kind: 'not_found' };
 
 /**
  * Looks up an operation by method and path. The path has the form of `plainPath` in `screen-uri.ts`: only unreserved characters are decoded.
- * Literal segments take precedence over template parameters, from left to right (OpenAPI 3.1 §4.8.8). A path with GET also
- * accepts HEAD.
+ * Literal segments take precedence over template parameters, from left to right (OpenAPI 3.1 §4.8.8). A parameter that matches the rest of
+ * the path comes last. A path with GET also accepts HEAD.
  */
 export function routeRequest(table: OperationTable, method: string, path: string): Route {
   const { any } = table;

@@ -186,17 +186,9 @@ test.each<[rule: string, text: string, messages: string[]]>([
   ],
   ['templates of which one is the more specific', paths('/a/{x}', '/a/b', '/{x}/{y}', '/{x}'), []],
   [
-    'templates that could never match',
-    paths('a', '/a//b', '/a/../b', '/a%2fb', '/a?b', '/{x.json', '/{x}/{x}'),
-    [
-      '2:3: `a` could never match; a path begins with `/`',
-      '3:3: `/a//b` could never match; remove the empty segment',
-      '4:3: `/a/../b` could never match; the segment `..` is refused in requests, or has another spelling',
-      '5:3: `/a%2fb` could never match; the segment `a%2fb` is refused in requests, or has another spelling',
-      '6:3: `/a?b` could never match; the segment `a?b` is refused in requests, or has another spelling',
-      '7:3: `/{x.json` could never match; write a parameter as `{petId}`',
-      '8:3: `/{x}/{x}` names a parameter twice',
-    ],
+    'a document without a path that a request can have',
+    paths('/#Action=List', '/#Action=Get'),
+    ['1:1: `paths` has no operation that a request can match; the gateway would answer 404 to everything'],
   ],
 ])('%s is reported with its place', (_, text, messages) => {
   const report = formatProblems(readText(text).problems);
@@ -248,10 +240,77 @@ test.each<[what: string, text: string, warnings: string[]]>([
     ],
   ],
   ['templates of which one is more specific', paths('/a/{x}', '/a/{x}.json', '/a/b', '/{x}/{y}', '/a/'), []],
+  [
+    'rests of paths of which one is more specific',
+    paths('/{a+}', '/a/{+b}', '/a/{b}', '/{x}/{y+}', '/a/{x}/c', '/a/b/', '/b/v{a}', '/b/v{a}/c', '/b/v{a+}'),
+    [],
+  ],
+  [
+    'a rest of a path and templates of which none is more specific',
+    paths('/{x}/b', '/a/{rest+}', '/{x}/{y}/c', '/a/v{b+}', '/a/b/{one+}', '/a/b/{+two}'),
+    [
+      '2:3: `/a/{rest+}` and `/{x}/b` match the same path; every request for such a path goes to `/a/{rest+}`',
+      '4:3: `/a/{rest+}` and `/{x}/{y}/c` match the same path; every request for such a path goes to `/a/{rest+}`',
+      '4:3: `/a/v{b+}` and `/{x}/{y}/c` match the same path; every request for such a path goes to `/a/v{b+}`',
+      '4:3: `/a/b/{one+}` and `/{x}/{y}/c` match the same path; every request for such a path goes to `/a/b/{one+}`',
+      '7:3: `/a/b/{one+}` and `/a/b/{+two}` match the same path; a method that both have goes to `/a/b/{one+}`',
+      '4:3: `/a/b/{+two}` and `/{x}/{y}/c` match the same path; every request for such a path goes to `/a/b/{+two}`',
+    ],
+  ],
+  [
+    'an operator of RFC 6570 that the gateway does not apply',
+    paths(
+      '/a{?q}',
+      '/b{?q}',
+      '/v1/{+name}:cancel',
+      '/{*path}',
+      '/c/{list*}',
+      '/d/{id}',
+      '/e/{a+}/{b+}',
+      '/f/{;x}',
+    ),
+    [
+      '2:3: `/a{?q}`, like 1 other: `{?q}` matches one or more characters of a segment, like `{name}`; remove it, because a path matches with every query',
+      '4:3: `/v1/{+name}:cancel`: `{+name}` matches one or more characters of a segment, like `{name}`; only `{name+}` at the end of a path matches more segments',
+      '5:3: `/{*path}`: `{*path}` matches one or more characters of a segment, like `{name}`; only `{name+}` at the end of a path matches more segments',
+      '6:3: `/c/{list*}`: `{list*}` matches one or more characters of a segment, like `{name}`; only `{name+}` at the end of a path matches more segments',
+      '8:3: `/e/{a+}/{b+}`: `{a+}` matches one or more characters of a segment, like `{name}`; only `{name+}` at the end of a path matches more segments',
+      '9:3: `/f/{;x}`: `{;x}` matches one or more characters of a segment, like `{name}`; only `{name+}` at the end of a path matches more segments',
+    ],
+  ],
+  ['a parameter that occurs twice', paths('/{x}/{x+}'), ['2:3: `/{x}/{x+}`: the parameter `x` occurs twice']],
 ])('%s is a warning with its place', (_, text, warnings) => {
   const read = readText(text);
   expect(formatProblems(read.problems)).toBe('');
   expect(read.warnings).toEqual(warnings.map((warning) => `openapi.yaml:${warning}`));
+});
+
+test('paths that no request can have are warnings, and the other operations of the document are served', () => {
+  const unmatched = [
+    'a',
+    '/a//b',
+    '/a/../b',
+    '/a%2fb',
+    '/#Action=A',
+    '/api?op=x',
+    '/{x.json',
+    '/<upload_url>',
+  ];
+  const { operations, problems, warnings } = readText(paths(...unmatched, '/pets'));
+  expect(formatProblems(problems)).toBe('');
+  expect(operations.map(({ template }) => template)).toEqual(['/pets']);
+  const what = 'is not served, because no request can have this path';
+  expect(warnings).toEqual(
+    [
+      `2:3: \`a\` ${what}: a path begins with \`/\``,
+      `3:3: \`/a//b\` ${what}: remove the empty segment`,
+      `4:3: \`/a/../b\` ${what}: the segment \`..\` is refused in requests, or has another spelling`,
+      `5:3: \`/a%2fb\` ${what}: the segment \`a%2fb\` is refused in requests, or has another spelling`,
+      `6:3: \`/#Action=A\`, like 1 other, ${what}: a path ends before \`?\` and \`#\``,
+      `8:3: \`/{x.json\` ${what}: write a parameter as \`{petId}\``,
+      `9:3: \`/<upload_url>\` ${what}: the segment \`<upload_url>\` is refused in requests, or has another spelling`,
+    ].map((warning) => `openapi.yaml:${warning}`),
+  );
 });
 
 test('operations without operationId get names that no other operation has', () => {

@@ -73,6 +73,9 @@ test.each([
     '/v1',
     '`docsPath` is also a path of the operation `getAny`; write another path',
   ],
+  ['/docs', '/{any+}', '', '`docsPath` is also a path of the operation `getAny`; write another path'],
+  ['/v1/docs', '/do{any+}', '/v1', '`docsPath` is also a path of the operation `getAny`; write another path'],
+  ['/docs', '/do{any}', '', '`docsPath` is also a path of the operation `getAny`; write another path'],
   [
     '/docs',
     '/openapi.json',
@@ -89,6 +92,14 @@ test.each([
   const paths = `  ${template}: { get: { operationId: getAny } }\n`;
   expect(load(`docsPath: ${docsPath}\n`, { basePath, paths }).report).toContain(message);
 });
+
+test.each(['/{any}.json', '/doc/{any+}', '/docs{any}', '/a{any+}'])(
+  'docsPath does not conflict with the path %s, which does not match it',
+  (template) => {
+    const paths = `  ${template}: { get: { operationId: getAny } }\n`;
+    expect(load('docsPath: /docs\n', { basePath: '/v1', paths }).report).toBe('');
+  },
+);
 
 test.each(['/docs', '/docs/limits', '/openapi.json'])(
   'the path %s of the limits conflicts with the API reference',

@@ -19,6 +19,11 @@ const described: readonly Omit<Operation, 'upstream'>[] = [
   { id: 'leftFirst', method: 'GET', template: '/x/{b}/{c}/d' },
   { id: 'rightFirst', method: 'GET', template: '/{a}/y/z/{d}' },
   { id: 'folder', method: 'GET', template: '/folder/' },
+  { id: 'getFile', method: 'GET', template: '/files/{path+}' },
+  { id: 'getVersion', method: 'GET', template: '/files/{fileId}/versions' },
+  { id: 'getReadme', method: 'GET', template: '/files/readme' },
+  { id: 'getDraft', method: 'GET', template: '/files/draft-{+path}' },
+  { id: 'postFile', method: 'POST', template: '/files/{id}' },
 ];
 const operations = described.map((operation) => ({ ...operation, upstream: 'store' }));
 const table = createOperationTable(operations, '/v1', () => '');
@@ -50,6 +55,17 @@ describe('routeRequest', () => {
     ['GET', '/v1/x/y/z/d', 'leftFirst'],
     ['GET', '/v1/w/y/z/d', 'rightFirst'],
     ['GET', '/v1/folder/', 'folder'],
+    ['GET', '/v1/files/a/b/c', 'getFile'],
+    ['GET', '/v1/files/a/', 'getFile'],
+    ['GET', '/v1/files/readme/x', 'getFile'],
+    ['GET', '/v1/files/a/versions', 'getVersion'],
+    ['GET', '/v1/files/a/versions/1', 'getFile'],
+    ['GET', '/v1/files/readme', 'getReadme'],
+    ['GET', '/v1/files/draft-1', 'getDraft'],
+    ['GET', '/v1/files/draft-1/2', 'getDraft'],
+    ['GET', '/v1/files/draft-', 'method_not_allowed'],
+    ['POST', '/v1/files/a', 'postFile'],
+    ['GET', '/v1/files/a', 'method_not_allowed'],
   ])('%s %s is %s', (method, path, id) => {
     expect(routed(method, path)).toBe(id);
   });
@@ -73,6 +89,8 @@ describe('routeRequest', () => {
     '/v1/reports/2026',
     '/v1/folder',
     '/v1/calls/',
+    '/v1/files',
+    '/v1/files/',
   ])('does not match %j, because paths are compared byte for byte', (path) => {
     expect(routed('GET', path)).toBe('not_found');
   });
