@@ -42,7 +42,10 @@ export function createProgram(): Command {
   const program = new Command('tollgate')
     .description('An API gateway and rate-limiting proxy.')
     .version(packageVersion(), '--version', 'print the version')
-    .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
+    .configureOutput({
+      writeErr: (text) => process.stderr.write(printable(text)),
+      outputError: (text, write) => write(withoutOpposites(text)),
+    })
     .showHelpAfterError('(--help lists the options, with examples)')
     // `deliveries` and its subcommands have options with the same names.
     .enablePositionalOptions()
@@ -65,6 +68,18 @@ export function createProgram(): Command {
   addCompletionCommand(program);
   completeCommands(program);
   return program;
+}
+
+/** Removes suggestions that do the opposite of the written command or option, such as `unban` for `ban`. */
+function withoutOpposites(error: string): string {
+  const [, written = ''] = /^error: unknown (?:command|option) '(.*)'/.exec(error) ?? [];
+  const affirmed = (name: string) => name.replace(/^(--)?(?:un|no-)/, '$1');
+  return error.replace(/\n\(Did you mean (?:one of )?(.*)\?\)/, (suggestion, names: string) => {
+    const isOpposite = names
+      .split(', ')
+      .some((name) => name !== written && (affirmed(name) === written || affirmed(written) === name));
+    return isOpposite ? '' : suggestion;
+  });
 }
 
 function addConfigurationCommands(program: Command): void {

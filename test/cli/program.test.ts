@@ -30,6 +30,24 @@ it('the help of a command that uses a gateway names the variables for its addres
   expect(namesIn(helpOf(createProgram()))).toEqual([...asking, 'COLUMNS', 'NO_COLOR']);
 });
 
+it.each([
+  ['keys ban acme', ''],
+  ['keys unrevoke acme', ''],
+  ['keys grant acme --until tomorrow --brownouts', ''],
+  ['keys unbn acme', 'unban'],
+  ['keys revok acme', 'revoke'],
+  ['chek', 'check'],
+])('%s suggests %j, and never the opposite', (line, suggested) => {
+  const parts: string[] = [];
+  const program = createProgram();
+  for (const command of [program, ...program.commands, ...leaves(program)]) {
+    command.configureOutput({ writeErr: (part) => void parts.push(part) });
+  }
+  expect(() => program.parse(line.split(' '), { from: 'user' })).toThrow();
+  expect(parts.join('')).toContain('error: unknown');
+  expect(/Did you mean (.*)\?/.exec(parts.join(''))?.[1] ?? '').toBe(suggested);
+});
+
 /** The commands that a user can run. A command with subcommands can be run if it has options of its own. */
 function leaves(command: Command = createProgram()): Command[] {
   const isLeaf = command.commands.length === 0 || (command.parent !== null && command.options.length > 0);

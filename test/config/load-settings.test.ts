@@ -196,6 +196,11 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
     'tollgate.yaml:9:11: this field is unknown; known here: host, port, tls\n  9 | listen: { ******* ****** }\n    |           ^',
   ],
   [
+    'a required field with a misspelt name, which is not also reported as missing',
+    main('plnas:', 'plans:'),
+    'tollgate.yaml:4:1: the field `plnas` is unknown; did you mean `plans`?\n  4 | plnas:\n    | ^',
+  ],
+  [
     'a missing field',
     main('', 'environment: test\n'),
     'tollgate.yaml:1:1: `environment` is missing; write a word of A-Z a-z 0-9 . _ -, such as production\n  1 | baseUrl: https://api.example.com/v1\n    | ^',
@@ -452,6 +457,12 @@ test('a file beyond the size limit is refused without being read', () => {
   expect(reportOn(huge)).toContain(`this file is larger than ${configSizes.fileBytesMax} bytes`);
 });
 
+test('a missing field is reported beside an unknown field that does not resemble it', () => {
+  const report = reportOn(main('owner: me\n', 'environment: test\n'));
+  expect(report).toContain('tollgate.yaml:1:1: `environment` is missing;');
+  expect(report).toContain('tollgate.yaml:1:1: this field is unknown; known here: environment, ');
+});
+
 test('all problems of all files are reported together, in the order of the files', () => {
   const report = reportOn({
     'tollgate.yaml': `environmnt: test
@@ -471,10 +482,9 @@ bans: {}
 - { id: a, plan: enterprise, secrets: [{ sha256: short }] }
 - { plan: free, secrets: [], limits: {} }
 `,
-    'openapi.yaml': 'paths: { /a: { gett: {} }, b: { get: { operationId: b } } }\n',
+    'openapi.yaml': 'paths: { /a: { gett: {} } }\n',
   });
   expect(report.match(/^\S+:\d+:\d+: .*$/gm)).toEqual([
-    'tollgate.yaml:1:1: `environment` is missing; write a word of A-Z a-z 0-9 . _ -, such as production',
     'tollgate.yaml:1:1: the field `environmnt` is unknown; did you mean `environment`?',
     'tollgate.yaml:2:10: `baseUrl` must be an http or https URL such as https://api.example.com/v1, without user, query or fragment',
     'tollgate.yaml:3:39: the field `helth` is unknown; did you mean `health`?',
@@ -493,7 +503,6 @@ bans: {}
     'keys.yaml:3:30: `[2].limits` is for custom plans only; remove it or choose a custom plan',
     'keys.yaml:3:38: `[2].limits` must be a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth',
     'openapi.yaml:1:16: `gett` is no method that the gateway supports; did you mean `get`?',
-    'openapi.yaml:1:28: `b` could never match; a path begins with `/`',
   ]);
 });
 

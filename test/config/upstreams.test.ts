@@ -90,6 +90,11 @@ describe('the upstreams of a configuration', () => {
       '',
       'tollgate.yaml:1:1: `upstream` is missing; write a mapping with url, or several by name as `upstreams`',
     ],
+    [
+      'a misspelt name of the setting',
+      'upstraem: { url: http://a }\n',
+      'tollgate.yaml:3:1: the field `upstraem` is unknown; did you mean `upstream`?',
+    ],
     ['none', 'upstreams: {}\n', 'tollgate.yaml:3:12: `upstreams` must name at least one upstream'],
     [
       'a list',

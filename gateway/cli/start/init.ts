@@ -6,6 +6,8 @@ import { formatProblems } from '../../config/problems/format-problems.ts';
 import { isMapping } from '../../config/source/yaml-to-plain.ts';
 import { checkConnection } from '../../request/forward/upstream/check-health.ts';
 import { targetOf } from '../../request/forward/upstream/resolve-targets.ts';
+import { isGone } from '../../request/route/operation-table.ts';
+import { anyMethod, type Operation } from '../../shared/model.ts';
 import { digestSecret, issueAdminToken, issueSecret } from '../../shared/secrets.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { configName, fromHere } from '../command.ts';
@@ -37,7 +39,7 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
   const secret = issueSecret();
   const token = issueAdminToken();
   const basePath = api === undefined ? '' : basePathOf(api);
-  const { text, warnings } = validText(file, {
+  const { text, warnings, operations } = validText(file, {
     upstream,
     api: api === undefined ? undefined : besideConfig(dir, api),
     basePath,
@@ -55,13 +57,37 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
     'Start the gateway:',
     `  npx tollgate start${resolve(dir) === process.cwd() ? '' : ` --config ${fromHere(file)}`}`,
     '',
-    'In a second terminal, send a request with the secret of the key, which is shown only now:',
-    `  curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:${listenPort}${basePath}/`,
+    ...firstRequest(operations, `http://127.0.0.1:${listenPort}${basePath}`, secret),
     '',
     "Open the operators' pages and enter this token, which is shown only now:",
     `  http://127.0.0.1:${adminPort}/`,
     `  ${token}`,
   ];
+}
+
+/**
+ * Makes the command for the first request. The request calls an operation, because another path would get 404 and would be charged. A GET
+ * without parameters is preferred, because the operator can send it unchanged.
+ *
+ * @param baseUrl the URL to which the paths of operations are relative
+ */
+function firstRequest(operations: readonly Operation[], baseUrl: string, secret: string): string[] {
+  const served = operations.filter((one) => !isGone(one, Date.now()));
+  const gets = served.filter(({ method }) => method === 'GET');
+  const first = gets.find(({ template }) => !template.includes('{')) ?? gets[0] ?? served[0];
+  const { method, template } =
+    first === undefined || first.method === anyMethod ? { method: 'GET', template: '/' } : first;
+  const replace = template.includes('{') ? '. Replace the parameters in braces' : '';
+  const words = [...(method === 'GET' ? [] : ['-X', method]), shellWord(baseUrl + template)].join(' ');
+  return [
+    `In a second terminal, send a request with the secret of the key, which is shown only now${replace}:`,
+    `  curl -i -H 'Authorization: Bearer ${secret}' ${words}`,
+  ];
+}
+
+/** Quotes a text for a shell if it has characters that a shell interprets. */
+function shellWord(text: string): string {
+  return /^[\w./:@%+=,~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** @throws a CommandError with the problems that the configuration would have */
@@ -72,7 +98,9 @@ function validText(file: string, config: Omit<NewConfig, 'hasOwnPaths'>) {
   for (const hasOwnPaths of [true, false]) {
     const text = configText({ ...config, hasOwnPaths });
     const loaded = loadSettings({ file, env: process.env, drafts: new Map([[file, text]]) });
-    if (loaded.kind === 'valid') return { text, warnings: loaded.warnings };
+    if (loaded.kind === 'valid') {
+      return { text, warnings: loaded.warnings, operations: loaded.settings.operations };
+    }
     report = formatProblems(loaded.problems);
   }
   throw new CommandError(`${report}\n\nNothing was written.`);

@@ -1,11 +1,12 @@
 import type { Settings } from '../../shared/model.ts';
+import { isMisspelt } from '../../shared/schema/closest-name.ts';
 import { formatDuration } from '../../shared/schema/dates-and-durations.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { shortFormName } from '../build-settings.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Problem } from '../problems/problem.ts';
-import type { RawSettings, RawUpstream } from '../schema/settings-schema.ts';
+import { type RawSettings, type RawUpstream, settingNames } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import { isMapping } from '../source/yaml-to-plain.ts';
 
@@ -21,7 +22,8 @@ interface ReadUpstreamNames {
  * the upstreams themselves.
  */
 export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
-  const { upstream, upstreams } = isMapping(source.value) ? source.value : {};
+  const document = isMapping(source.value) ? source.value : {};
+  const { upstream, upstreams } = document;
   const problem = (path: readonly string[], message: string, part?: 'name') => ({
     names: undefined,
     problems: [{ ...source.placeOf(path, part), message }],
@@ -35,6 +37,9 @@ export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
   }
   if (upstream !== undefined) return { names: [shortFormName], problems: [] };
   if (upstreams === undefined) {
+    const isWritten = (name: string) => isMisspelt(name, Object.keys(document), settingNames);
+    // The check of the schema reports the misspelt name.
+    if (['upstream', 'upstreams'].some(isWritten)) return { names: undefined, problems: [] };
     return problem(
       ['upstream'],
       '`upstream` is missing; write a mapping with url, or several by name as `upstreams`',

@@ -30,6 +30,12 @@ export function closestName(written: string, names: Iterable<string>): string | 
   return closest;
 }
 
+/** Whether one of the written names most resembles the missing name. The advice on the written name then names the missing name. */
+export function isMisspelt(missing: string, written: readonly string[], known: readonly string[]): boolean {
+  const closest = closestName(missing, written);
+  return closest !== undefined && closestName(closest, known) === missing;
+}
+
 /** Returns `; did you mean …?`, or an empty text when no name is close enough. */
 export function didYouMean(written: string, names: Iterable<string>): string {
   const closest = closestName(written, names);

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { isMisspelt } from './closest-name.ts';
 
 /** A fault that a schema found in a value, with the path of the faulty part. */
 export type ShapeFault =
@@ -18,15 +19,32 @@ export type ShapeFault =
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
-/** Yields the faults in a schema's issues one at a time, because a document may have a million faults. */
+/**
+ * Yields the faults in a schema's issues one at a time, because a document may have a million faults. If the name of a required field is
+ * misspelt, only the unknown field is a fault.
+ */
 export function* shapeFaults(issues: readonly Issue[], base: Path = []): Generator<ShapeFault> {
-  for (const issue of issues) yield* faultsOf(issue, [...base, ...issue.path]);
+  const unknown = new Map<string, z.core.$ZodIssueUnrecognizedKeys>();
+  for (const issue of issues) if (issue.code === 'unrecognized_keys') unknown.set(nameOf(issue.path), issue);
+  for (const issue of issues) {
+    const name = issue.path.at(-1);
+    const beside = unknown.get(nameOf(issue.path.slice(0, -1)));
+    const isMissing = issue.message.startsWith('is missing');
+    if (isMissing && typeof name === 'string' && beside && isMisspelt(name, beside.keys, knownFields(beside)))
+      continue;
+    yield* faultsOf(issue, [...base, ...issue.path]);
+  }
+}
+
+/** The known fields, which `fields` in `schema-parts.ts` writes into the message. */
+function knownFields({ message }: z.core.$ZodIssueUnrecognizedKeys): readonly string[] {
+  return message.split(' ');
 }
 
 function* faultsOf(issue: Issue, path: Path): Generator<ShapeFault> {
   switch (issue.code) {
     case 'unrecognized_keys': {
-      const known = issue.message.split(' ');
+      const known = knownFields(issue);
       for (const name of issue.keys) yield { kind: 'unknown', path: [...path, name], name, known };
       return;
     }

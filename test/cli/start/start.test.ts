@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -16,26 +17,17 @@ function newFolder(): string {
   return folder;
 }
 
-test('init and start put a gateway in front of a service, whose key gets 429 behind its 60th request', async () => {
-  const dir = newFolder();
-  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
-  onTestFinished(() => backend.close());
+/** Replaces the ports in the file that `init` has written. */
+async function useFreePorts(dir: string): Promise<{ port: number; adminPort: number }> {
   const [port, adminPort] = [await freePort(), await freePort()];
-  // Other programs export such variables. They do not change where the gateway listens.
-  const env = { HOST: '0.0.0.0', PORT: 'tcp://10.0.0.1:80', ADMIN_HOST: '0.0.0.0', ADMIN_PORT: '1' };
+  const file = join(dir, 'tollgate.yaml');
+  const written = readFileSync(file, 'utf8');
+  writeFileSync(file, written.replaceAll('8080', String(port)).replaceAll('9090', String(adminPort)));
+  return { port, adminPort };
+}
 
-  const init = await runTollgate(['init', '--upstream', backend.url, '--dir', dir], env);
-  expect([init.stderr, init.exitCode]).toEqual(['', 0]);
-  const [secret = ''] = /tg_\w+/.exec(init.stdout) ?? [];
-  expect(init.stdout).toContain(`curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:8080/`);
-  expect(init.stdout).toContain(`npx tollgate start --config ${join(dir, 'tollgate.yaml')}`);
-  const written = readFileSync(join(dir, 'tollgate.yaml'), 'utf8');
-  writeFileSync(
-    join(dir, 'tollgate.yaml'),
-    written.replaceAll('8080', String(port)).replaceAll('9090', String(adminPort)),
-  );
-  for (const [, shown] of init.stdout.matchAll(/(tga?_\w+)/g)) expect(written).not.toContain(shown);
-
+/** Starts a gateway with the configuration of `init`. The gateway ends with the test. @returns the log line about the listeners */
+async function start(dir: string, env: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const gateway = spawn(
     process.execPath,
     ['gateway/cli/tollgate.ts', 'start', '--config', join(dir, 'tollgate.yaml')],
@@ -46,14 +38,31 @@ test('init and start put a gateway in front of a service, whose key gets 429 beh
     if (gateway.exitCode === null) await once(gateway, 'exit');
   });
   for await (const line of createInterface(gateway.stdout)) {
-    if (!line.includes('the gateway listens')) continue;
-    expect(JSON.parse(line)).toMatchObject({
-      listen: { address: '127.0.0.1', port },
-      admin: { address: '127.0.0.1', port: adminPort },
-    });
-    break;
+    if (line.includes('the gateway listens')) return JSON.parse(line);
   }
+  return undefined;
+}
 
+test('init and start put a gateway in front of a service, whose key gets 429 behind its 60th request', async () => {
+  const dir = newFolder();
+  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
+  onTestFinished(() => backend.close());
+  // Other programs export such variables. They do not change where the gateway listens.
+  const env = { HOST: '0.0.0.0', PORT: 'tcp://10.0.0.1:80', ADMIN_HOST: '0.0.0.0', ADMIN_PORT: '1' };
+
+  const init = await runTollgate(['init', '--upstream', backend.url, '--dir', dir], env);
+  expect([init.stderr, init.exitCode]).toEqual(['', 0]);
+  const [secret = ''] = /tg_\w+/.exec(init.stdout) ?? [];
+  expect(init.stdout).toContain(`curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:8080/`);
+  expect(init.stdout).toContain(`npx tollgate start --config ${join(dir, 'tollgate.yaml')}`);
+  const written = readFileSync(join(dir, 'tollgate.yaml'), 'utf8');
+  const { port, adminPort } = await useFreePorts(dir);
+  for (const [, shown] of init.stdout.matchAll(/(tga?_\w+)/g)) expect(written).not.toContain(shown);
+
+  expect(await start(dir, env)).toMatchObject({
+    listen: { address: '127.0.0.1', port },
+    admin: { address: '127.0.0.1', port: adminPort },
+  });
   const statuses = new Set<number>();
   const headers = { authorization: `Bearer ${secret}` };
   let sent = 0;
@@ -97,6 +106,40 @@ test('init takes the operations and the base path of an API document', async () 
       limitsPath: '/limits',
     },
   });
+});
+
+test('init prints a request that calls an operation of the API document', async () => {
+  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
+  onTestFinished(() => backend.close());
+  const dir = newFolder();
+  const api = join(dir, 'api.yaml');
+  writeFileSync(
+    api,
+    'servers: [{ url: /v2 }]\npaths: { /pets: { post: {} }, "/pets/{id}": { get: {} }, "/it\'s": { get: {} } }\n',
+  );
+  const ran = await runTollgate(['init', '--upstream', backend.url, '--api', api, '--dir', dir]);
+  const [curl = ''] = /curl .*/.exec(ran.stdout) ?? [];
+  const { port } = await useFreePorts(dir);
+  await start(dir);
+  const { stdout } = await promisify(execFile)('sh', ['-c', curl.replace('8080', String(port))]);
+  expect(stdout).toMatch(/^HTTP\/1.1 200 /);
+  expect(backend.requests.map(({ target }) => target)).toEqual(["/v2/it's"]);
+});
+
+test.each([
+  ['/pets: { post: {} }, "/pets/{id}": { get: {} }', "'http://127.0.0.1:PORT/pets/{id}'"],
+  ['/pets: { post: {} }', '-X POST http://127.0.0.1:PORT/pets'],
+])('init prints the best request for the paths %s', async (paths, words) => {
+  const dir = newFolder();
+  const api = join(dir, 'api.yaml');
+  writeFileSync(api, `paths: { ${paths} }\n`);
+  const env = { PORT: '18080' };
+  const ran = await runTollgate(
+    ['init', '--upstream', 'http://127.0.0.1:1', '--api', api, '--dir', dir],
+    env,
+  );
+  expect(ran.stdout).toMatch(/only now(\. Replace the parameters in braces)?:\n {2}curl/);
+  expect(ran.stdout).toContain(` ${words.replace('PORT', '18080')}\n`);
 });
 
 test.each([
