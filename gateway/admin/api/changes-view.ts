@@ -119,7 +119,7 @@ export function changesView(
 ): ChangesShown {
   const shown = new Set<string>();
   const changes = page.changes.map((change) => {
-    const view = { ...change, text: textOf(change, nowMs) };
+    const view = { ...change, text: changeSentence(change, nowMs) };
     if (change.action !== 'reload' || change.after === undefined || shown.has(change.after)) return view;
     shown.add(change.after);
     const having = processes.filter(({ configVersion }) => configVersion === change.after).length;
@@ -128,7 +128,8 @@ export function changesView(
   return { ...page, changes };
 }
 
-function textOf(change: RecordedChange, nowMs: number): string {
+/** Describes a change in one sentence. Times are UTC. */
+export function changeSentence(change: RecordedChange, nowMs: number): string {
   switch (change.action) {
     case 'reload': {
       const { before, after = '', edits } = change;

@@ -1,8 +1,4 @@
 import * as z from 'zod';
-import type { Changes } from '../../fleet/changes.ts';
-import type { EventKind } from '../../fleet/event-text.ts';
-import type { Events } from '../../fleet/events.ts';
-import type { Presence } from '../../fleet/presence.ts';
 import { smallerWindows } from '../../keys/guards.ts';
 import { date, keyId, limit } from '../../keys/key-schema.ts';
 import { plansInForce } from '../../keys/key-table.ts';
@@ -11,13 +7,13 @@ import { type PlanWindow, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
 import { type Edits, edited, type LimitEdit, type Present, problemOf } from '../../usage/simulate/edits.ts';
-import { type Circumstance, explainDifference } from '../../usage/simulate/explain-difference.ts';
-import type { PlanTotals } from '../../usage/simulate/verdict.ts';
+import { explainDifference } from '../../usage/simulate/explain-difference.ts';
+import type { Difference, PlanTotals } from '../../usage/simulate/verdict.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
-import { type Page, readPages } from '../read-pages.ts';
+import { type CircumstanceSources, readCircumstances } from './circumstances.ts';
 import { proposeGuard } from './propose-guard.ts';
 import { createSimulations, type simulationShown } from './simulations.ts';
 
@@ -69,18 +65,12 @@ export const simulateBody = fields('an object with plans and keys, the limits to
     .describe('The last key of this part: the `next` of the same part in an earlier response.'),
 });
 
-export interface SimulateSources {
+export interface SimulateSources extends CircumstanceSources {
   readonly keys: Omit<KeySources, 'readStatus'>;
-  readonly events: Pick<Events, 'read'>;
-  readonly changes: Pick<Changes, 'read'>;
-  readonly presence: Pick<Presence, 'read'>;
 }
 
-/**
- * `POST /simulate` replays the recorded requests under other limits. The simulation changes nothing. The function is
- * long because it contains two functions that use the same sources: the route's handler and `circumstances`.
- */
-export function simulateRoute({ keys, events, changes, presence }: SimulateSources): Route {
+/** `POST /simulate` replays the recorded requests under other limits. The simulation changes nothing. */
+export function simulateRoute({ keys, ...circumstances }: SimulateSources): Route {
   const { bounds } = keys;
   const simulate = createSimulations(keys);
   return defineRoute({
@@ -109,22 +99,32 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
       const simulated = await simulate({ ...asked, period: { fromMs, toMs }, edits, keysListed: listed });
       if (simulated === undefined) return storeUnavailable();
       const { period, verdict, ...rest } = simulated;
-      const { differences } = verdict.reproduced;
-      const known = differences.length === 0 ? [] : await circumstances(period.fromMs);
+      const differences = await explained(verdict.reproduced.differences, period.fromMs);
+      if (differences === undefined) return storeUnavailable();
       return jsonResponse({
         from: isoOf(period.fromMs),
         to: isoOf(period.toMs),
         source: 'record',
         ...verdict,
         guards: guardsFor(edits, present, verdict.plans),
-        reproduced: {
-          ...verdict.reproduced,
-          differences: differences.map((one) => ({ ...one, why: explainDifference(one, known) })),
-        },
+        reproduced: { ...verdict.reproduced, differences },
         ...rest,
       } satisfies z.output<typeof simulationShown>);
     },
   });
+
+  /** Adds the reason to each difference between the replay and the record. The result is undefined when the store does not reply. */
+  async function explained(differences: readonly Difference[], fromMs: number) {
+    if (differences.length === 0) return [];
+    const found = await findKeys(keys, [...new Set(differences.flatMap(({ of }) => of))]);
+    if (found === undefined) return undefined;
+    const plans = new Map(found.map(({ key: { id, plan } }) => [id, plan]));
+    const known = await readCircumstances(circumstances, fromMs, bounds);
+    return differences.map((one) => {
+      const ofMinute = one.of.map((id) => ({ id, plan: plans.get(id) }));
+      return { ...one, why: explainDifference(one.at, ofMinute, known) };
+    });
+  }
 
   /** Proposes a guard for each plan that gets a smaller limit. */
   function guardsFor(
@@ -141,64 +141,6 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
     });
     return Object.fromEntries(guards);
   }
-
-  /**
-   * Lists events that may explain a difference between the replay and the record. The list includes all events since
-   * the start of the period's first day.
-   */
-  async function circumstances(fromMs: number): Promise<readonly Circumstance[]> {
-    const sinceMs = Math.floor(fromMs / dayMs) * dayMs;
-    const [happened, changed, { processes }] = await Promise.all([
-      allSince(sinceMs, async (after) => {
-        const { events: entries, next } = await events.read({ limit: bounds.eventsPerPageMax, after });
-        return { entries, next };
-      }),
-      allSince(sinceMs, async (after) => {
-        const { changes: entries, next } = await changes.read({ limit: bounds.changesPerPageMax, after });
-        return { entries, next };
-      }),
-      presence.read(),
-    ]);
-    const found: Circumstance[] = [];
-    for (const { kind, at, text: said } of happened) {
-      const toldAs = told[kind];
-      if (toldAs !== undefined) found.push({ kind: toldAs, atMs: Date.parse(at), text: said });
-    }
-    for (const change of changed) {
-      if (change.action !== 'grant') continue;
-      const untilMs = Date.parse(String(change.after?.untilAt));
-      const said = `given by ${change.by}, until ${isoOf(untilMs || 0)}.`;
-      const atMs = Date.parse(String(change.after?.fromAt ?? change.at));
-      found.push({ kind: 'grant', atMs, text: said, key: change.key, untilMs });
-    }
-    for (const { startedAt, host, pid, store } of processes) {
-      // Without Redis, the counts are in the memory of a process and are lost when the process restarts.
-      if (store.kind !== 'memory') continue;
-      const said = `process ${pid} on ${host} was started at ${startedAt}, and counts are in its memory.`;
-      found.push({ kind: 'start', atMs: Date.parse(startedAt), text: said });
-    }
-    return found.sort((a, b) => a.atMs - b.atMs);
-  }
-}
-
-/** The events that can explain a difference. A revert and its end change limits, as a reload does. */
-const told: Partial<Record<EventKind, Circumstance['kind']>> = {
-  store_away: 'store_away',
-  store_back: 'store_back',
-  recording_paused: 'recording_paused',
-  recording_resumed: 'recording_resumed',
-  reload: 'reload',
-  plan_reverted: 'reload',
-  plan_retried: 'reload',
-};
-
-async function allSince<Entry extends { readonly at: string }>(
-  sinceMs: number,
-  read: (after: string | undefined) => Promise<Page<Entry>>,
-): Promise<readonly Entry[]> {
-  const isOlder = ({ at }: Entry) => Date.parse(at) < sinceMs;
-  const all = await readPages(read, (page) => page.some(isOlder));
-  return all.filter((entry) => !isOlder(entry));
 }
 
 function editsOf(

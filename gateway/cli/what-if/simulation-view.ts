@@ -5,7 +5,7 @@ import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 import type { Simulation } from './ask-simulation.ts';
 
-const differencesShown = 10;
+const reasonsShown = 10;
 
 /**
  * Makes the lines about a simulation: how many recorded refusals it reproduced, what would change, and the keys with the largest changes.
@@ -87,26 +87,38 @@ function thenText({
   return `${figure(refusedThen)} (${figure(refusedThenMin)}–${figure(refusedThenMax)})`;
 }
 
-/** Makes the sentence "Reproduced 41,203 of 41,203 refusals", and lists the minutes in which the replay differs. */
+/** Makes the sentence "Reproduced 41,203 of 41,203 refusals", and lists the reasons for minutes in which the replay differs. */
 function proofLines({ reproduced }: Pick<Simulation, 'reproduced'>, screen: Screen): string[] {
   const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
   const agreed = recordedRefusals - missed(reproduced);
   const proof = `The replay of the usage record under the present limits reproduced ${figure(agreed)} of ${counted(recordedRefusals, 'refusal')}.`;
   if (minutesThatDiffer === 0) return [screen.paint('good', proof)];
-  const rest = differences.length - differencesShown;
+  const byReason = [...Map.groupBy(differences, ({ why }) => why ?? '')];
+  const listed = byReason.slice(0, reasonsShown);
+  const rest = minutesThatDiffer - listed.reduce((sum, [, minutes]) => sum + minutes.length, 0);
   return [
     screen.paint('warning', proof),
     ...wrapText(
       `In ${counted(minutesThatDiffer, 'minute')} the replay differs from the record (${figure(replayedRefusals)} refusals in all), and the figures below use the same rules:`,
       screen.columns,
     ),
-    ...differences.slice(0, differencesShown).flatMap((one) => {
-      const who = one.keys === 1 ? (one.of[0] ?? 'one key') : `${figure(one.keys)} keys`;
-      const text = `${instant(one.at).slice(0, 16)} ${who}: recorded ${figure(one.recordedRefusals)}, replayed ${figure(one.replayedRefusals)}. ${one.why ?? ''}`;
-      return wrapText(text, screen.columns - 2).map((line) => `  ${line}`);
-    }),
-    ...(rest > 0 ? [`  and ${figure(minutesThatDiffer - differencesShown)} minutes more`] : []),
+    ...listed.flatMap(([why, minutes]) =>
+      wrapText(`${differenceText(minutes)} ${why}`, screen.columns - 2).map((line) => `  ${line}`),
+    ),
+    ...(rest > 0 ? [`  and ${counted(rest, 'minute')} more`] : []),
   ];
+}
+
+/** Describes minutes that differ: "2026-11-22 10:31 to 10:45 (15 minutes) acme: recorded 3, replayed 4." */
+function differenceText(minutes: Simulation['reproduced']['differences']): string {
+  const [first, last] = [minutes[0], minutes.at(-1)].map((one) => instant(one?.at ?? '').slice(0, 16));
+  const when = first === last ? first : `${first} to ${last} (${counted(minutes.length, 'minute')})`;
+  const ids = [...new Set(minutes.flatMap(({ of }) => of))];
+  const who = ids.length === 1 ? ids[0] : 'several keys';
+  const [recorded, replayed] = (['recordedRefusals', 'replayedRefusals'] as const).map((name) =>
+    figure(minutes.reduce((sum, one) => sum + one[name], 0)),
+  );
+  return `${when} ${who}: recorded ${recorded}, replayed ${replayed}.`;
 }
 
 /** Counts recorded refusals that the replay did not reproduce. Only the listed minutes are counted. */

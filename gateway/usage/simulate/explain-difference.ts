@@ -1,4 +1,8 @@
-import type { Difference } from './verdict.ts';
+/** A key of a minute that differs. The plan is undefined if the key is gone. */
+export interface ReplayedKey {
+  readonly id: string;
+  readonly plan: string | undefined;
+}
 
 /**
  * An entry of the list of events or of the list of changes that can explain why a replay differs from the record.
@@ -9,14 +13,14 @@ export interface Circumstance {
     | 'store_back'
     | 'recording_paused'
     | 'recording_resumed'
-    | 'reload'
+    | 'edit'
     | 'grant'
     | 'start';
   readonly atMs: number;
   /** One sentence. */
   readonly text: string;
-  /** The key that the entry is about. */
-  readonly key?: string | undefined;
+  /** Whether the entry may have changed the decisions about a key. Without this member, the entry concerns every key. */
+  readonly concerns?: (key: ReplayedKey) => boolean;
   /** When a grant ends. */
   readonly untilMs?: number | undefined;
 }
@@ -27,22 +31,25 @@ const dayMs = 86_400_000;
 /**
  * Returns a sentence that explains why the replay of a minute differs from the record. `circumstances` is sorted by
  * time. An event during the minute has precedence. An earlier event of the same day can also explain the difference,
- * because the day window lasts until midnight.
+ * because the day window lasts until midnight. An edit or a grant that concerns none of the keys explains nothing.
  */
-export function explainDifference({ at, of }: Difference, circumstances: readonly Circumstance[]): string {
+export function explainDifference(
+  at: string,
+  keys: readonly ReplayedKey[],
+  circumstances: readonly Circumstance[],
+): string {
   const fromMs = Date.parse(at);
   const toMs = fromMs + minuteMs;
   const dayStartMs = Math.floor(fromMs / dayMs) * dayMs;
-  const before = circumstances.filter(({ atMs }) => atMs < toMs);
-  const grant = before.findLast(
-    ({ kind, key, untilMs = 0 }) => kind === 'grant' && untilMs > fromMs && of.includes(key ?? ''),
-  );
+  const ofKeys = circumstances.filter(({ concerns }) => concerns === undefined || keys.some(concerns));
+  const before = ofKeys.filter(({ atMs }) => atMs < toMs);
+  const grant = before.findLast(({ kind, untilMs = 0 }) => kind === 'grant' && untilMs > fromMs);
   if (grant !== undefined) return `A grant was in force: ${grant.text}`;
   const outage = lastSpan(before, 'store_away', 'store_back', fromMs);
   if (outage !== undefined) return `From ${timeOf(outage.atMs)} on: ${outage.text}`;
   const pause = lastSpan(before, 'recording_paused', 'recording_resumed', fromMs);
   if (pause !== undefined) return `From ${timeOf(pause.atMs)} on: ${pause.text}`;
-  const edit = circumstances.find(({ kind, atMs }) => kind === 'reload' && atMs >= fromMs);
+  const edit = ofKeys.find(({ kind, atMs }) => kind === 'edit' && atMs >= fromMs);
   if (edit !== undefined)
     return `An edit took effect at ${timeOf(edit.atMs)}, so other limits may have applied before: ${edit.text}`;
   const today = before.filter(({ atMs }) => atMs >= dayStartMs);

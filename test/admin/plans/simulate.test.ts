@@ -177,10 +177,32 @@ it('a simulation names the minutes that it cannot reproduce, and the edit that e
     differences: [{ at: at(0), keys: 1, of: ['acme'], recordedRefusals: 3, replayedRefusals: 4 }],
   });
   expect(reproduced.differences[0].why).toMatch(
-    /^An edit took effect at .* other limits may have applied before: .*free 5 → 4 a minute/,
+    /^An edit took effect at .* other limits may have applied before: Free 5 → 4 a minute/,
   );
   // The usage record still contains the figures.
   expect(totals).toMatchObject({ offered: 17, refusedNow: 7, refusedThen: 8 });
+});
+
+it('a simulation blames no edit that has nothing to do with the keys of the minute', async () => {
+  const [key, other] = [makeKey({ id: 'acme', plan: 'free' }), makeKey({ id: 'other', plan: 'pro' })];
+  const first = { free: { perMinute: 5 }, pro: { perMinute: 50 } };
+  const gateway = await start({ plans: first, keys: [key.entry, other.entry] });
+  await gateway.send(key.secret, 0, 8);
+  await gateway.send(key.secret, 5, 1);
+  await gateway.reload({ plans: { ...first, pro: { perMinute: 40 } } });
+  await gateway.send(key.secret, 10, 1);
+  const edited = { free: { perMinute: 4 }, pro: { perMinute: 40 } };
+  await gateway.reload({ plans: edited });
+  await gateway.send(key.secret, 11, 1);
+  const blamed = async () => (await gateway.simulate({})).reproduced.differences[0].why;
+  expect(await blamed()).toMatch(/^An edit took effect at .*: Free 5 → 4 a minute\.$/);
+  // An edit of bans concerns every key, and is the first edit after the minute 12.
+  await gateway.send(key.secret, 12, 9);
+  await gateway.reload({ plans: edited, bans: { after: 90 } });
+  await gateway.reload({ plans: { ...edited, free: { perMinute: 3 } } });
+  const { differences } = (await gateway.simulate({})).reproduced;
+  expect(differences.at(-1)).toMatchObject({ at: at(12) });
+  expect(differences.at(-1).why).toMatch(/: Bans\./);
 });
 
 it('a simulation in parts continues where a part has ended, and each key is in one part', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { changesOf, verdictText } from '../../../gateway/cli/what-if/diff-verdicts.ts';
-import { sentence } from '../../../gateway/cli/what-if/simulation-view.ts';
+import { sentence, simulationLines } from '../../../gateway/cli/what-if/simulation-view.ts';
 import { makeToken } from '../../support/admin-client.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
@@ -84,6 +84,40 @@ it('simulate shows that it reproduces the record, and lists the keys that a limi
     source: 'record',
     totals: { keys: 1, offered: 30, refusedNow: 0, refusedThen: 25 },
   });
+});
+
+it('simulate states each reason for a difference once, with the minutes that it explains', () => {
+  const at = (minute: number) => `2026-11-22T10:${minute}:00Z`;
+  const difference = { keys: 1, recordedRefusals: 3, replayedRefusals: 4 };
+  const edited = 'An edit took effect at 2026-11-22 11:00 UTC.';
+  const differences = [
+    ...Array.from({ length: 12 }, (_, i) => ({ ...difference, at: at(31 + i), of: ['acme'], why: edited })),
+    { ...difference, at: at(50), of: ['calm'], why: 'Redis was away.' },
+  ];
+  const reproduced = { recordedRefusals: 39, replayedRefusals: 52, minutesThatDiffer: 20, differences };
+  const totals = {
+    keys: 1,
+    offered: 90,
+    refusedNow: 39,
+    refusedThen: 39,
+    refusedThenMin: 39,
+    refusedThenMax: 39,
+  };
+  const changes = { keysRefusedMore: 0, keysRefusedLess: 0, newlyLimitedKeys: 0, freedKeys: 0 };
+  const all = { ...totals, ...changes };
+  const lines = simulationLines(
+    {
+      ...{ from: at(10), to: at(59), source: 'record', activeKeys: 1, examinedKeys: 1 },
+      ...{ reproduced, totals: all, plans: [{ name: 'free', ...all }], keys: [], moreKeys: 0 },
+    },
+    5,
+    { columns: 200, paint: (_, text) => text },
+  );
+  expect(lines.filter((line) => line.startsWith('  '))).toEqual([
+    `  2026-11-22 10:31 to 2026-11-22 10:42 (12 minutes) acme: recorded 36, replayed 48. ${edited}`,
+    '  2026-11-22 10:50 calm: recorded 3, replayed 4. Redis was away.',
+    '  and 7 minutes more',
+  ]);
 });
 
 it('simulate and diff state when bans leave open whether more or fewer requests are refused', () => {

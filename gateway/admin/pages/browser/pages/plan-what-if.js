@@ -15,7 +15,7 @@ import { changeQuery } from '../router.js';
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const keysListed = 50;
-const differencesShown = 5;
+const reasonsShown = 5;
 const againMs = 4_000;
 
 /** The choices for the replayed period. The default period is not in the URL. */
@@ -224,16 +224,28 @@ function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
     ${
       minutesThatDiffer > 0 &&
       html`<ul class="differences">
-        ${differences.slice(0, differencesShown).map(
-          ({ at, keys, of, recordedRefusals, replayedRefusals, why }) => html`<li key=${at}>
-            ${clock(Date.parse(at), nowMs())}, ${keys === 1 ? of[0] : counted(keys, 'key')}: recorded ${count(recordedRefusals)},
-            replayed ${count(replayedRefusals)}. ${why}
-          </li>`,
-        )}
+        ${[...Map.groupBy(differences, ({ why }) => why)]
+          .slice(0, reasonsShown)
+          .map(([why, minutes]) => html`<li key=${why}>${differenceText(minutes)} ${why}</li>`)}
       </ul>`
     }
     <p class="muted">Clients send fewer requests in a minute with refusals. The record does not show how many requests they would have sent.</p>
   </details>`;
+}
+
+/**
+ * Describes minutes that differ, for example "10:31:00 to 10:45:00, acme: recorded 3, replayed 4."
+ *
+ * @param {Simulation['reproduced']['differences']} minutes
+ */
+function differenceText(minutes) {
+  const [first, last] = [minutes[0], minutes.at(-1)].map((one) => clock(Date.parse(one?.at ?? ''), nowMs()));
+  const when = first === last ? first : `${first} to ${last}`;
+  const ids = [...new Set(minutes.flatMap(({ of }) => of))];
+  const who = ids.length === 1 ? ids[0] : 'several keys';
+  const sumOf = (/** @type {'recordedRefusals' | 'replayedRefusals'} */ name) =>
+    count(minutes.reduce((sum, one) => sum + one[name], 0));
+  return `${when}, ${who}: recorded ${sumOf('recordedRefusals')}, replayed ${sumOf('replayedRefusals')}.`;
 }
 
 /** @param {Simulation['totals']} totals @param {Limits} tried */
