@@ -52,7 +52,16 @@ const operationUse = z.object({
   upstream: z.string().optional(),
   stability: words('experimental', 'beta').optional(),
   cost: operationCost,
-  deprecation: z.object({ ...deprecationShape, daysToSunset: integer.optional() }).optional(),
+  deprecation: z
+    .object({
+      ...deprecationShape,
+      daysToSunset: integer
+        .optional()
+        .describe(
+          'The number of whole days until the sunset, rounded down as on the pages; negative after it.',
+        ),
+    })
+    .optional(),
   requests: count.optional().describe('Requests for the operation; absent without a usage record.'),
   statuses: byName(positive)
     .optional()
@@ -126,7 +135,7 @@ function describe(
     deprecation: deprecation && {
       ...deprecationShown(deprecation),
       daysToSunset:
-        deprecation.sunsetMs === undefined ? undefined : Math.ceil((deprecation.sunsetMs - nowMs) / dayMs),
+        deprecation.sunsetMs === undefined ? undefined : Math.floor((deprecation.sunsetMs - nowMs) / dayMs),
     },
   };
 }

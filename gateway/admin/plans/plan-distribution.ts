@@ -19,11 +19,11 @@ const spread = z
       ),
     buckets: list(
       z.object({
-        from: positive.describe('The smallest number of units of a key in this bucket.'),
+        from: positive.describe('The smallest number of units that a key of this bucket has requested.'),
         to: z.number().meta({
           type: 'integer',
           minimum: 2,
-          description: 'The upper bound of the bucket: every key in the bucket has fewer units.',
+          description: 'The upper bound of the bucket: every key in the bucket has requested fewer units.',
         }),
         keys: count,
       }),
@@ -32,7 +32,7 @@ const spread = z
     ),
   })
   .describe(
-    'The distribution of the keys by their busiest minute, or by all their requests of these hours, in units.',
+    'The distribution of the keys by their busiest minute, or by all their requests of these hours, in units. Refused requests are included.',
   );
 
 type Spread = z.output<typeof spread>;

@@ -465,7 +465,7 @@ function useSunsets() {
     const left = new AbortController();
     const asked = (body?.operations ?? []).map(async ({ operationId, deprecation, requests = 0 }) => {
       const { sunsetAt, daysToSunset = Number.MAX_VALUE } = deprecation ?? {};
-      if (sunsetAt === undefined || daysToSunset > sunsetWithinDays || requests === 0) return [];
+      if (sunsetAt === undefined || daysToSunset >= sunsetWithinDays || requests === 0) return [];
       const path = /** @type {const} */ (`/operations/${encodeURIComponent(operationId)}/callers?limit=1`);
       const { callers, more = 0 } = await ask(path, left.signal);
       return callers.length === 0 ? [] : [{ operationId, sunsetAt, callers: callers.length + more }];

@@ -119,7 +119,7 @@ function operationState({ stability, deprecation, requests = 0 }) {
     return stability === undefined ? '' : html`<span class="state">${stability}</span>`;
   const { daysToSunset = Number.MAX_VALUE, sunsetAt, afterSunset, successor, brownouts = [] } = deprecation;
   const prefix = afterSunset === 'gone' ? 'removed ' : 'sunset ';
-  return html`<span class=${`state ${requests > 0 && daysToSunset <= 30 ? 'bad' : 'near'}`}>deprecated</span>${
+  return html`<span class=${`state ${requests > 0 && daysToSunset < 30 ? 'bad' : 'near'}`}>deprecated</span>${
     sunsetAt !== undefined && html` <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${prefix} />`
   }${successor !== undefined && html`<span class="muted">, use ${successor}</span>`}${brownouts.map(
     (one) => html`<span class="muted">, brownout ${brownoutText(one)}</span>`,
@@ -199,10 +199,11 @@ const brownoutColumn = {
 
 /** Describes the time until the operation's sunset or removal. @param {Operation['deprecation']} deprecation */
 function timeLeft(deprecation) {
-  const { daysToSunset, sunsetAt, afterSunset } = deprecation ?? {};
-  if (daysToSunset === undefined || sunsetAt === undefined) return '';
+  const { sunsetAt, afterSunset } = deprecation ?? {};
+  if (sunsetAt === undefined) return '';
+  const atMs = Date.parse(sunsetAt);
   const isGone = afterSunset === 'gone';
-  return daysToSunset > 0
-    ? `, and ${isGone ? 'it is removed' : 'its sunset is'} ${relative(Date.parse(sunsetAt), nowMs())}`
+  return atMs > nowMs()
+    ? `, and ${isGone ? 'it is removed' : 'its sunset is'} ${relative(atMs, nowMs())}`
     : `, and ${isGone ? 'it was removed' : 'its sunset is over'}`;
 }

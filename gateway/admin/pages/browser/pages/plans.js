@@ -128,7 +128,7 @@ function Distribution({ name, tried }) {
   const part =
     refusedKeys === 0
       ? 'no request was refused'
-      : `${count(refusedKeys)} of them had refusals (${percent(refusedKeys / examinedKeys)})`;
+      : `${count(refusedKeys)} of them had refusals (${percent(refusedKeys / examinedKeys)}), which are included below`;
   const examined =
     examinedKeys < activeKeys
       ? ` Only the ${count(examinedKeys)} most recently active keys are counted.`
