@@ -5,6 +5,7 @@ COPY package.json package-lock.json .npmrc ./
 
 # npm skips the packages of a workspace whose folder is absent. `--workspaces=false` would leave some of them.
 FROM lock AS gateway-dependencies
+COPY config/package/reference/package.json ./config/package/reference/
 RUN npm ci --omit=dev --omit=optional
 
 FROM lock AS backend-dependencies

@@ -6,7 +6,7 @@
  * Usage: node config/package/build.ts [FOLDER]
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
+import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -33,5 +33,16 @@ for (const entry of readdirSync(join(root, 'gateway'), { recursive: true, withFi
     cpSync(join(root, file), to);
   }
 }
+/** The files of the API reference, with their licences. The package that contains them would add 12 MB and an install script. */
+const referenceFiles = [
+  'swagger-ui-bundle.js',
+  'swagger-ui-bundle.js.LICENSE.txt',
+  'swagger-ui.css',
+  'LICENSE',
+  'NOTICE',
+];
+const reference = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+for (const name of referenceFiles) cpSync(join(reference, name), join(target, 'swagger-ui', name));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-writeFileSync(join(target, 'package.json'), `${JSON.stringify({ type: 'module', version })}\n`);
+const imports = { '#swagger-ui/*': './swagger-ui/*' };
+writeFileSync(join(target, 'package.json'), `${JSON.stringify({ type: 'module', version, imports })}\n`);

@@ -10,7 +10,14 @@ import { usePackage } from '../support/use-package.ts';
 
 const run = promisify(execFile);
 const description = JSON.parse(readFileSync('package.json', 'utf8'));
-const everythingServed = { any: 200, pages: 200, document: 200, keys: 200, usedUp: 429 };
+const everythingServed = {
+  any: 200,
+  pages: 200,
+  document: 200,
+  keys: 200,
+  reference: [200, 200, 200],
+  usedUp: 429,
+};
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-package-'));
@@ -40,6 +47,24 @@ test('the gateway runs as JavaScript below node_modules, as in the npm package',
   }
   const command = [process.execPath, 'node_modules/tollgate/gateway/cli/bin.js'] as const;
   expect(await usePackage(command, { cwd: folder })).toMatchObject(everythingServed);
+});
+
+test('no package that the gateway needs runs a script when it is installed, and the page states their number', () => {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  const needed = new Map<string, { hasInstallScript?: boolean }>();
+  const need = (names: object | undefined, from: string): void => {
+    for (const name of Object.keys(names ?? {})) {
+      const path = [`${from}/node_modules/${name}`, `node_modules/${name}`].find((one) => one in packages);
+      if (path === undefined || needed.has(path)) continue;
+      needed.set(path, packages[path]);
+      need(packages[path].dependencies, path);
+      need(packages[path].optionalDependencies, path);
+    }
+  };
+  need(packages[''].dependencies, '');
+  expect([...needed].filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
+  const page = readFileSync('config/package/README.md', 'utf8').replaceAll('\n', ' ');
+  expect(page).toContain(`The installed package and its ${needed.size} dependencies have `);
 });
 
 test('the package that npm packs is installed in an empty folder, and then runs without a network on Node 22.22 and 24', {

@@ -24,9 +24,10 @@ export async function usePackage(
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
   const [port, adminPort] = [await freePort(), await freePort()];
   const options = { cwd, env: bareEnvironment };
+  await writeFile(join(cwd, 'api.yaml'), 'openapi: 3.1.0\npaths: { /any: { get: { operationId: any } } }\n');
   const { stdout } = await promisify(execFile)(
     program,
-    [...first, 'init', '--upstream', backend.url],
+    [...first, 'init', '--upstream', backend.url, '--api', 'api.yaml'],
     options,
   );
   const [secret = ''] = /tg_\w+/.exec(stdout) ?? [];
@@ -52,6 +53,7 @@ export async function usePackage(
       // This request needs the API document, which must be in the package. The next request needs the reading thread.
       document: await statusOf(`${admin}/api/v1/openapi.json`, token),
       keys: await statusOf(`${admin}/api/v1/keys`, token),
+      reference: await statusesOf(`http://127.0.0.1:${port}/docs`, ['', '/swagger-ui.js', '/swagger-ui.css']),
       usedUp: await statusAfterSuccess(any, secret),
       node: await nodeVersion(`${admin}/metrics`, token),
     };
@@ -62,6 +64,10 @@ export async function usePackage(
     }
     await backend.close();
   }
+}
+
+async function statusesOf(base: string, paths: readonly string[]): Promise<readonly number[]> {
+  return Promise.all(paths.map((path) => statusOf(base + path, '')));
 }
 
 async function statusOf(url: string, bearer: string): Promise<number> {

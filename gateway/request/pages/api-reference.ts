@@ -9,8 +9,8 @@ export type ReferenceAssets = ReadonlyMap<string, ServedFile>;
 
 export function createReferenceAssets(): ReferenceAssets {
   return new Map([
-    ['swagger-ui.js', programFile('script', 'swagger-ui-dist/swagger-ui-bundle.js')],
-    ['swagger-ui.css', programFile('style', 'swagger-ui-dist/swagger-ui.css')],
+    ['swagger-ui.js', programFile('script', '#swagger-ui/swagger-ui-bundle.js')],
+    ['swagger-ui.css', programFile('style', '#swagger-ui/swagger-ui.css')],
     ['page.js', programFile('script', './browser/page.js')],
     ['page.css', programFile('style', './browser/page.css')],
   ]);

@@ -41,9 +41,9 @@ const fileTypes = { script: 'text/javascript; charset=utf-8', style: 'text/css; 
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * Makes a served file from a file of the gateway or of an npm package.
+ * Makes a served file from a file of the gateway.
  *
- * @param specifier the path of a file in a package, or a path relative to this module
+ * @param specifier a path relative to this module, or a name that `imports` of `package.json` defines
  */
 export function programFile(
   type: keyof typeof fileTypes,
