@@ -1,5 +1,6 @@
 import { changesAfter, limitsAt } from '../../keys/plans.ts';
 import { type Limits, type Plan, type Plans, planWindows } from '../../shared/model.ts';
+import { rest } from '../../shared/path-template.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { configSizes } from '../config-sizes.ts';
 import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
@@ -113,7 +114,7 @@ function bundle(references: References): Mapping | undefined {
   }
 
   const value = asMapping(root.source.value);
-  const paths = mapMembers(value.paths, (item) => pathItemOf(item, root));
+  const paths = withPlainRests(asMapping(mapMembers(value.paths, (item) => pathItemOf(item, root))));
   const joined: Record<string, unknown> = { ...asMapping(rewrite({ ...value, paths: {} }, root)), paths };
   const files: Record<string, unknown> = {};
   let chars = 0;
@@ -125,6 +126,18 @@ function bundle(references: References): Mapping | undefined {
     files[number] = rewrite(withoutUpstreams(file.source.value), file);
   }
   return numbers.size === 1 ? joined : { ...joined, [filesMember]: files };
+}
+
+/**
+ * Writes the parameters `{name+}` and `{+name}` as `{name}`, because OpenAPI has no parameter that matches the rest of a path. Clients look
+ * for a parameter with exactly the name between the braces. A path keeps its name if the document also has the plain path.
+ */
+function withPlainRests(paths: Mapping): Mapping {
+  const entries = Object.entries(paths).map(([template, item]) => {
+    const plain = template.replace(rest, (parameter) => parameter.replace('+', ''));
+    return [Object.hasOwn(paths, plain) ? template : plain, item];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** Returns a copy without `x-upstream` at any depth. */

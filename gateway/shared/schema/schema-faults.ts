@@ -27,11 +27,10 @@ export function* shapeFaults(issues: readonly Issue[], base: Path = []): Generat
   const unknown = new Map<string, z.core.$ZodIssueUnrecognizedKeys>();
   for (const issue of issues) if (issue.code === 'unrecognized_keys') unknown.set(nameOf(issue.path), issue);
   for (const issue of issues) {
-    const name = issue.path.at(-1);
-    const beside = unknown.get(nameOf(issue.path.slice(0, -1)));
-    const isMissing = issue.message.startsWith('is missing');
-    if (isMissing && typeof name === 'string' && beside && isMisspelt(name, beside.keys, knownFields(beside)))
-      continue;
+    if (issue.message.startsWith('is missing')) {
+      const beside = unknown.get(nameOf(issue.path.slice(0, -1)));
+      if (beside && isMisspelt(String(issue.path.at(-1)), beside.keys, knownFields(beside))) continue;
+    }
     yield* faultsOf(issue, [...base, ...issue.path]);
   }
 }

@@ -29,6 +29,14 @@ test('the published document has the base URL as its server, whatever servers th
   ]);
 });
 
+test('the published document has a parameter for the rest of a path in the form of OpenAPI', () => {
+  const paths = ['/files/{path+}', '/v1/{+name}', '/a/{x+}', '/a/{x}', '/b/{+x}/c'];
+  const api = `paths:\n${paths.map((path, i) => `  ${path}: { get: { operationId: op${i} } }\n`).join('')}`;
+  const { paths: shown } = published({ api });
+  expect(Object.keys(shown)).toEqual(['/files/{path}', '/v1/{name}', '/a/{x+}', '/a/{x}', '/b/{+x}/c']);
+  expect(shown['/files/{path}']).toEqual({ get: { operationId: 'op0' } });
+});
+
 test('the description of the published document ends with the limits of each plan', () => {
   const main = `${mainDocument.replace('enterprise: custom', 'burst: { perSecond: 5, perMonth: 1000000, concurrent: 10, operations: [listPets] }\n  enterprise: custom')}limitsPath: /me\n`;
   const api = 'info: { description: A store. }\npaths: { /pets: { get: { operationId: listPets } } }\n';
