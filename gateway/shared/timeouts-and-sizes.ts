@@ -148,7 +148,7 @@ export const defaultBounds = Object.freeze({
   leakBodyMembersMax: 16_384,
   /**
    * The timeout and the maximum size of a list of GitHub's public keys. The list is fetched at most once in `leakKeysFetchedMs`. A list
-   * that is older than `leakKeysKeptMs` is fetched again.
+   * that is older than `leakKeysKeptMs` is fetched again. At most `leakIdentifiersMax` unknown identifiers wait for the next fetch.
    */
   leakKeysTimeoutMs: 5_000,
   leakKeysBytesMax: 262_144,
@@ -166,6 +166,7 @@ export const defaultBounds = Object.freeze({
   leaksStartTimeoutMs: 1_000,
   /** How long a key is marked after a leak of one of its secrets. Every process reads the leaks more often than this. */
   leakNotedMs: 3_600_000,
+  leakIdentifiersMax: 1_000,
   /**
    * The interval at which a gateway notes that its configuration still has a leaked secret, and the time after which the secret is no longer
    * blocked because no gateway's configuration has it.

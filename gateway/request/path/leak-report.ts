@@ -44,7 +44,9 @@ async function answerReport(
   const signed = signatureOf(req.headers);
   if (signed === undefined) return refused(exchange, { code: 'invalid_signature' });
   const key = await leaks.signingKeys.find(signed.identifier, settings.leaks);
-  if (key.kind === 'away') return refuseForNow(exchange, 'The public keys of GitHub cannot be read now.');
+  if (key.kind === 'away') {
+    return refuseForNow(exchange, 'The public keys of GitHub cannot be read now.', key.retryMs);
+  }
   if (key.kind === 'unknown') return refused(exchange, { code: 'invalid_signature' });
 
   const verification = createVerification(signed, key.key);
@@ -118,10 +120,10 @@ function refuseCrowded(exchange: Charged): Ending {
 }
 
 /** The reporter sends the report again, so no leak is lost. */
-function refuseForNow(exchange: Charged, what: string): Ending {
+function refuseForNow(exchange: Charged, what: string, retryMs = 0): Ending {
   return refused(exchange, {
     code: 'store_unavailable',
     message: `${what} Send the report again.`,
-    fields: ['Retry-After', '1'],
+    fields: ['Retry-After', String(Math.max(1, Math.ceil(retryMs / 1_000)))],
   });
 }

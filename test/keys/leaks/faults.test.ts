@@ -189,9 +189,30 @@ describe('the public keys of GitHub at a URL', () => {
     const keys = signingKeys();
     const names = [reporter.identifier, ...Array.from({ length: 20 }, (_, index) => `invented-${index}`)];
     const found = await Promise.all(names.map((name) => keys.find(name, settings(server.url))));
-    expect(found.map(({ kind }) => kind)).toEqual(['found', ...Array(20).fill('unknown')]);
-    expect((await keys.find('later', settings(server.url))).kind).toBe('unknown');
+    expect(found.map(({ kind }) => kind)).toEqual(['found', ...Array(20).fill('away')]);
+    expect((await keys.find('later', settings(server.url))).kind).toBe('away');
     expect(server.requests()).toBe(1);
+  });
+
+  it('are fetched once more before a report with a new identifier is refused, also after an invented one', async () => {
+    const next = makeReporter('next');
+    const server = await serve((index) => (index === 0 ? reporter.publicKeys : next.publicKeys));
+    let nowMs = 0;
+    const keys = createSigningKeys({
+      log: pino({ level: 'silent' }),
+      bounds: tunedBounds({ leakKeysTimeoutMs: 60_000 }),
+      nowMs: () => nowMs,
+    });
+    const kindOf = async (name: string) => (await keys.find(name, settings(server.url))).kind;
+    expect(await kindOf('invented')).toBe('unknown');
+    expect([await kindOf('next'), await kindOf('other')]).toEqual(['away', 'away']);
+    expect(await kindOf('invented')).toBe('unknown');
+    nowMs = 59_999;
+    expect(await keys.find('next', settings(server.url))).toEqual({ kind: 'away', retryMs: 1 });
+    nowMs = 60_000;
+    expect(await kindOf('next')).toBe('found');
+    expect(await kindOf('other')).toBe('unknown');
+    expect(server.requests()).toBe(2);
   });
 
   it('are fetched again for a new identifier when a minute has passed', async () => {
@@ -214,7 +235,7 @@ describe('the public keys of GitHub at a URL', () => {
     const server = await serve(() => JSON.stringify({ public_keys: list }));
     const keys = signingKeys();
     expect((await keys.find(reporter.identifier, settings(server.url))).kind).toBe('found');
-    expect((await keys.find('other-curve', settings(server.url))).kind).toBe('unknown');
+    expect((await keys.find('other-curve', settings(server.url))).kind).toBe('away');
   });
 
   it.each([

@@ -5,35 +5,60 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { fetchKeys } from './fetch-keys.ts';
 import { publicKeyOf } from './public-keys.ts';
 
-/** `unknown`: GitHub has no key with this identifier. `away`: the keys could not be fetched, so the reporter must retry. */
+/**
+ * `unknown`: GitHub has no key with this identifier. `away`: the keys could not be fetched since the identifier arrived, so the reporter must
+ * retry after `retryMs`.
+ */
 export type FoundKey =
   | { readonly kind: 'found'; readonly key: KeyObject }
   | { readonly kind: 'unknown' }
-  | { readonly kind: 'away' };
+  | { readonly kind: 'away'; readonly retryMs: number };
 
 export type SigningKeys = ReturnType<typeof createSigningKeys>;
 
 /**
  * The public keys of GitHub, from a file of the configuration or from a URL. This process fetches the URL for an identifier that it does not
  * know, at most once in `leakKeysFetchedMs`. A client that invents identifiers therefore causes no more requests than one report.
+ *
+ * An identifier is unknown only if a fetch that began after the identifier arrived did not find it. Without this rule, an invented
+ * identifier would use up the fetch, and the gateway would refuse a report with a new key of GitHub.
  */
-export function createSigningKeys({ log, bounds }: { readonly log: Logger; readonly bounds: Bounds }) {
+export function createSigningKeys({
+  log,
+  bounds,
+  nowMs = () => performance.now(),
+}: {
+  readonly log: Logger;
+  readonly bounds: Bounds;
+  /** A monotonic clock. */
+  readonly nowMs?: () => number;
+}) {
   let url: string | undefined;
   let fetched = new Map<string, KeyObject>();
   let fetchedAtMs = Number.NEGATIVE_INFINITY;
   let hasFailed = false;
   let underWay: Promise<void> | undefined;
+  /** The unknown identifiers that arrived before the last fetch began, and those that have arrived since then. */
+  let before = new Set<string>();
+  let since = new Set<string>();
 
   return {
     async find(identifier: string, { github }: LeakSettings): Promise<FoundKey> {
-      if (github?.keys !== undefined) return foundIn(keysByIdentifier(github.keys), identifier);
+      if (github?.keys !== undefined)
+        return foundIn(keysByIdentifier(github.keys), identifier) ?? { kind: 'unknown' };
       if (github?.keysUrl === undefined) return { kind: 'unknown' };
       if (github.keysUrl !== url) forget(github.keysUrl);
-      if (!fetched.has(identifier)) await (underWay ?? fetchAgain(github.keysUrl));
+      if (!fetched.has(identifier)) {
+        if (!before.has(identifier) || mayFetch()) note(identifier);
+        await (underWay ?? fetchAgain(github.keysUrl));
+      }
       // GitHub may have withdrawn a key.
-      else if (performance.now() - fetchedAtMs > bounds.leakKeysKeptMs) void fetchAgain(github.keysUrl);
+      else if (nowMs() - fetchedAtMs > bounds.leakKeysKeptMs) void fetchAgain(github.keysUrl);
       const found = foundIn(fetched, identifier);
-      return found.kind === 'unknown' && hasFailed ? { kind: 'away' } : found;
+      if (found !== undefined) return found;
+      return before.has(identifier) && !hasFailed
+        ? { kind: 'unknown' }
+        : { kind: 'away', retryMs: fetchedAtMs + bounds.leakKeysFetchedMs - nowMs() };
     },
   };
 
@@ -44,12 +69,26 @@ export function createSigningKeys({ log, bounds }: { readonly log: Logger; reado
     fetchedAtMs = Number.NEGATIVE_INFINITY;
     hasFailed = false;
     underWay = undefined;
+    before = new Set();
+    since = new Set();
+  }
+
+  /** If too many identifiers arrive, the process forgets the oldest one. Its next report then waits for another fetch. */
+  function note(identifier: string): void {
+    since.add(identifier);
+    const [oldest = ''] = since;
+    if (since.size > bounds.leakIdentifiersMax) since.delete(oldest);
+  }
+
+  function mayFetch(): boolean {
+    return nowMs() - fetchedAtMs >= bounds.leakKeysFetchedMs;
   }
 
   function fetchAgain(from: string): Promise<void> {
-    const nowMs = performance.now();
-    if (nowMs - fetchedAtMs < bounds.leakKeysFetchedMs) return Promise.resolve();
-    fetchedAtMs = nowMs;
+    if (!mayFetch()) return Promise.resolve();
+    fetchedAtMs = nowMs();
+    before = since;
+    since = new Set();
     const fetching = fetchKeys(from, bounds).then(
       (keys) => take(from, keysByIdentifier(keys)),
       (error: Error) => take(from, undefined, error),
@@ -72,9 +111,9 @@ function reasonOf(error: Error | undefined): string | undefined {
   return error?.cause instanceof Error ? error.cause.message : error?.message;
 }
 
-function foundIn(keys: ReadonlyMap<string, KeyObject>, identifier: string): FoundKey {
+function foundIn(keys: ReadonlyMap<string, KeyObject>, identifier: string): FoundKey | undefined {
   const key = keys.get(identifier);
-  return key === undefined ? { kind: 'unknown' } : { kind: 'found', key };
+  return key && { kind: 'found', key };
 }
 
 const parsed = new WeakMap<readonly GithubKey[], Map<string, KeyObject>>();
