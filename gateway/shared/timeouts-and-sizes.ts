@@ -133,6 +133,14 @@ export const defaultBounds = Object.freeze({
   leakEntryBytesMax: 2_097_152,
   /**
    * A report is processed in slices of `leakSliceMs`. After each slice the process serves requests for `leakRestFactor` times the duration
+  /**
+   * How long a body waits for room, and the interval at which it tries again. The body takes the room of older bodies that arrive more slowly
+   * than `leakBodyBytesPerSecondMin`. A body that stops counts as slow after at most `leakBodyStalledMs`.
+   */
+  leakRoomWaitMs: 5_000,
+  leakRoomTriedMs: 50,
+  leakBodyBytesPerSecondMin: 65_536,
+  leakBodyStalledMs: 1_000,
    * of the slice.
    */
   leakSliceMs: 1,

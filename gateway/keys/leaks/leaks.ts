@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
 import type { Settings } from '../../shared/model.ts';
-import { Shares } from '../../shared/structures/shares.ts';
 import { Turns } from '../../shared/structures/turns.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { KeyDirectory } from '../directory/key-directory.ts';
@@ -11,6 +10,7 @@ import { createMemoryBlockStore } from './blocked/memory-block-store.ts';
 import { createRedisBlockStore } from './blocked/redis-block-store.ts';
 import { createSigningKeys } from './github/signing-keys.ts';
 import type { ReportedSecret } from './read-report.ts';
+import { createReportRoom } from './report-room.ts';
 import { createSlices, type Slices } from './slices.ts';
 
 export type Leaks = ReturnType<typeof createLeaks>;
@@ -45,9 +45,7 @@ export function createLeaks({
   return {
     blocked,
     signingKeys: createSigningKeys({ log, bounds }),
-    /** The memory of this process for the bodies of reports, and the number of reports. Client addresses share both. */
-    bodies: new Shares(bounds.leakReportsBytesMax),
-    places: new Shares(bounds.leakReportsMax),
+    room: createReportRoom(bounds),
     /**
      * Runs work on a report when it is the reporter's turn. A reporter has one turn at a time, so reports of one reporter wait for each
      * other. The work divides itself into slices.

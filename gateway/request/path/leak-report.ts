@@ -2,6 +2,7 @@ import { leakChange } from '../../fleet/changes.ts';
 import type { Judged } from '../../keys/leaks/apply-report.ts';
 import { createVerification, signatureOf } from '../../keys/leaks/github/verify-report.ts';
 import { type ReportedSecret, readReport } from '../../keys/leaks/read-report.ts';
+import type { ReportPlace } from '../../keys/leaks/report-room.ts';
 import type { Slices } from '../../keys/leaks/slices.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
@@ -9,7 +10,7 @@ import { type Charged, found, type Screened } from '../exchange.ts';
 import { bucketRefusal } from '../respond/limit-refusal.ts';
 import type { Stations } from '../stations.ts';
 import { answered, type Ending, refused } from './end-exchange.ts';
-import { BodyMemory, type ReadBody, readReportBody } from './report-body.ts';
+import { type ReadBody, readReportBody } from './report-body.ts';
 
 /**
  * Receives a report of GitHub about leaked secrets. The request needs no key and is charged to the client's address. A request without a
@@ -26,17 +27,19 @@ export async function answerLeakReport(exchange: Screened, stations: Stations): 
     return refused(charged, { code: 'method_not_allowed', fields: ['Allow', 'POST'] });
   }
   const reporter = addressGroup(exchange.address);
-  if (!leaks.places.take(reporter, 1)) return refuseCrowded(charged);
+  const place = leaks.room.enter(reporter);
+  if (place === undefined) return refuseCrowded(charged);
   try {
-    return await answerReport(charged, reporter, stations);
+    return await answerReport(charged, reporter, place, stations);
   } finally {
-    leaks.places.give(reporter, 1);
+    place.leave();
   }
 }
 
 async function answerReport(
   exchange: Screened & Charged,
   reporter: string,
+  place: ReportPlace,
   { leaks, recordKeyChange, bounds }: Stations,
 ): Promise<Ending> {
   const { req, res, snapshot } = exchange;
@@ -50,37 +53,26 @@ async function answerReport(
   if (key.kind === 'unknown') return refused(exchange, { code: 'invalid_signature' });
 
   const verification = createVerification(signed, key.key);
-  const memory = new BodyMemory(leaks.bodies, reporter);
-  try {
-    const read = await readReportBody({
-      req,
-      res,
-      memory,
-      bytesMax: bounds.leakReportBytesMax,
-      onPart: verification.add,
+  const read = await readReportBody({ req, res, place, bounds, onPart: verification.add });
+  if (read.kind !== 'read') return refuseUnread(exchange, read);
+  if (!verification.isValid()) return refused(exchange, { code: 'invalid_signature' });
+  return leaks.inTurn(reporter, async (slices) => {
+    const report = await readReport(Buffer.concat(read.parts), slices, bounds);
+    if (report.kind === 'malformed') {
+      return refused(exchange, { code: 'invalid_request', message: report.message });
+    }
+    const applied = await leaks.apply(report.secrets, {
+      settings,
+      by: 'github',
+      record: (leak) => recordKeyChange(leakChange(leak)),
+      slices,
     });
-    if (read.kind !== 'read') return refuseUnread(exchange, read);
-    if (!verification.isValid()) return refused(exchange, { code: 'invalid_signature' });
-    return await leaks.inTurn(reporter, async (slices) => {
-      const report = await readReport(Buffer.concat(read.parts), slices, bounds);
-      if (report.kind === 'malformed') {
-        return refused(exchange, { code: 'invalid_request', message: report.message });
-      }
-      const applied = await leaks.apply(report.secrets, {
-        settings,
-        by: 'github',
-        record: (leak) => recordKeyChange(leakChange(leak)),
-        slices,
-      });
-      if (applied.kind === 'away') {
-        found(exchange, { cause: applied.reason });
-        return refuseForNow(exchange, 'The report cannot be processed completely now.');
-      }
-      return answered(exchange, await feedback(report.secrets, applied.judged, slices));
-    });
-  } finally {
-    memory.release();
-  }
+    if (applied.kind === 'away') {
+      found(exchange, { cause: applied.reason });
+      return refuseForNow(exchange, 'The report cannot be processed completely now.');
+    }
+    return answered(exchange, await feedback(report.secrets, applied.judged, slices));
+  });
 }
 
 /** Makes the response in the form that GitHub documents for feedback. The response never contains a reported secret. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import type { ReportPlace } from '../../keys/leaks/report-room.ts';
 import type { Rejection } from '../../shared/errors.ts';
-import type { Shares } from '../../shared/structures/shares.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { ClientResponse } from '../respond/client-response.ts';
 
 /** The body of a report, or the reason why it was not read. `client_gone`: the client has closed the connection. */
@@ -12,44 +13,22 @@ export type ReadBody =
 interface BodyToRead {
   readonly req: IncomingMessage;
   readonly res: ClientResponse;
-  /** The memory of the body. The caller releases it. */
-  readonly memory: BodyMemory;
-  readonly bytesMax: number;
+  /** The memory of the body. The caller gives it back. */
+  readonly place: ReportPlace;
+  readonly bounds: Pick<Bounds, 'leakReportBytesMax' | 'leakRoomWaitMs' | 'leakRoomTriedMs'>;
   /** Called with each part of the body as it arrives. */
   readonly onPart: (part: Buffer) => void;
 }
 
-/** The share of one report in the memory for bodies. */
-export class BodyMemory {
-  private readonly shares: Shares;
-  private readonly holder: string;
-  private bytes = 0;
-
-  constructor(shares: Shares, holder: string) {
-    this.shares = shares;
-    this.holder = holder;
-  }
-
-  take(bytes: number): boolean {
-    if (!this.shares.take(this.holder, bytes)) return false;
-    this.bytes += bytes;
-    return true;
-  }
-
-  get taken(): number {
-    return this.bytes;
-  }
-
-  release(): void {
-    this.shares.give(this.holder, this.bytes);
-    this.bytes = 0;
-  }
-}
-
-/** Reads a whole body. The listener limits the time in which the body must arrive. The promise never rejects. */
-export function readReportBody({ req, res, memory, bytesMax, onPart }: BodyToRead): Promise<ReadBody> {
+/**
+ * Reads a whole body. The listener limits the time in which the body must arrive. While there is no room for the next part, the body is not
+ * read. The promise never rejects.
+ */
+export function readReportBody({ req, res, place, bounds, onPart }: BodyToRead): Promise<ReadBody> {
+  const { leakReportBytesMax: bytesMax, leakRoomWaitMs, leakRoomTriedMs } = bounds;
   const { 'content-length': contentLength, 'transfer-encoding': coding, expect } = req.headers;
   const parts: Buffer[] = [];
+  let waiting: NodeJS.Timeout | undefined;
   const { promise, resolve } = Promise.withResolvers<ReadBody>();
   if (res.rejection !== undefined) resolve({ kind: 'rejected', rejection: res.rejection });
   else if (res.destroyed) resolve({ kind: 'client_gone' });
@@ -60,6 +39,7 @@ export function readReportBody({ req, res, memory, bytesMax, onPart }: BodyToRea
   return promise;
 
   function begin(): void {
+    place.begin(lose);
     res.on('close', leave);
     res.onRejected = refuse;
     if (expect !== undefined) res.writeContinue();
@@ -67,12 +47,31 @@ export function readReportBody({ req, res, memory, bytesMax, onPart }: BodyToRea
   }
 
   function take(chunk: Buffer): void {
-    if (memory.taken + chunk.length > bytesMax) stop({ kind: 'too_large' });
-    else if (!memory.take(chunk.length)) stop({ kind: 'no_room' });
-    else {
-      parts.push(chunk);
-      onPart(chunk);
-    }
+    if (place.bytes + chunk.length > bytesMax) stop({ kind: 'too_large' });
+    else if (!add(chunk)) wait(chunk);
+  }
+
+  function add(chunk: Buffer): boolean {
+    if (!place.take(chunk.length)) return false;
+    parts.push(chunk);
+    onPart(chunk);
+    return true;
+  }
+
+  /** Stops reading until there is room for the part. */
+  function wait(chunk: Buffer): void {
+    req.pause();
+    const untilMs = performance.now() + leakRoomWaitMs;
+    waiting = setInterval(() => {
+      if (add(chunk)) {
+        clearInterval(waiting);
+        req.resume();
+      } else if (performance.now() > untilMs) lose();
+    }, leakRoomTriedMs);
+  }
+
+  function lose(): void {
+    stop({ kind: 'no_room' });
   }
 
   function finish(): void {
@@ -90,6 +89,8 @@ export function readReportBody({ req, res, memory, bytesMax, onPart }: BodyToRea
   }
 
   function stop(read: ReadBody): void {
+    clearInterval(waiting);
+    place.end();
     req.off('data', take).off('end', finish);
     res.off('close', leave);
     res.onRejected = undefined;
