@@ -236,14 +236,21 @@ function planChange(
 }
 
 /** Returns the change of a key whose secret leaked. */
-export function leakChange({ keyId: key, digestStart, leak, error }: NewLeak): KeyChange {
+export function leakChange({ keyId: key, digestStart, leak, descendants, error }: NewLeak): KeyChange {
   const { atMs, by, ended, url, source, type } = leak;
   const change = {
     action: 'leak',
     by,
     key,
     before: { secret: digestStart },
-    after: { ended, url, source, type, reportedAt: new Date(atMs).toISOString() },
+    after: {
+      ended,
+      url,
+      source,
+      type,
+      reportedAt: new Date(atMs).toISOString(),
+      descendants: descendants.length === 0 ? undefined : descendants,
+    },
   } as const;
   return error === undefined ? change : { ...change, error };
 }

@@ -17,7 +17,9 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
       return after === undefined ? `${by} removed a secret of ${key}.` : `${by} issued a secret of ${key}.`;
     case 'rotate':
       if (after?.oldEndsAt !== undefined) {
-        return `The holder rotated a secret of ${key}; the old one is valid${instantText('until', after.oldEndsAt, nowMs)}.`;
+        const lost = after.replaces === undefined ? '' : ' and the new one of the first request has ended';
+        const rotated = lost === '' ? 'rotated' : 'repeated the rotation of';
+        return `The holder ${rotated} a secret of ${key}; the old one is valid${instantText('until', after.oldEndsAt, nowMs)}${lost}.`;
       }
       return `${by} rotated the secret of ${key}${othersText(after?.othersEndAt, nowMs)}.`;
     case 'revoke':
@@ -37,7 +39,7 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
     case 'ungrant':
       return `${by} ended the grant of ${key}.`;
     case 'leak':
-      return `${by} reported a leaked secret of ${key}, which ${after?.ended === true ? 'has ended' : 'is still valid'}.`;
+      return `${by} reported a leaked secret of ${key}, which ${after?.ended === true ? 'has ended' : 'is still valid'}${descendantsText(after?.descendants)}.`;
     case 'makegood':
       return `${by} gave ${givenText(after)} for requests that failed${instantText('from', after?.from, nowMs)}${instantText('to', after?.to, nowMs)}${makegoodFilterText(after)}.`;
     case 'import':
@@ -82,6 +84,12 @@ function limitsText(limits: unknown): string {
   if (typeof limits !== 'object' || limits === null) return 'other limits';
   const parts = toLimits(limits as LimitsByField).map(({ window, max }) => `${figure(max)} ${per(window)}`);
   return parts.length === 0 ? 'other limits' : parts.join(', ');
+}
+
+/** The text ", as have 2 secrets that its holder issued from it", or an empty text. */
+function descendantsText(descendants: unknown): string {
+  if (!Array.isArray(descendants) || descendants.length === 0) return '';
+  return `, as ${descendants.length === 1 ? 'has' : 'have'} ${counted(descendants.length, 'secret')} that its holder issued from it`;
 }
 
 function othersText(endAt: unknown, nowMs: number): string {

@@ -115,17 +115,30 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   secrets: list(secret, 'a list of secrets, each with a sha256'),
 });
 
+const issuedFrom = {
+  issuedFrom: digestOf('secret')
+    .optional()
+    .describe('The digest of the secret with which the holder of the key issued this secret.'),
+};
+
 /** A secret in an export of keys. */
 const movedSecret = fields('a secret: an object with sha256', {
   sha256: digestOf('secret'),
   createdAt: date.optional(),
   expiresAt: date.optional(),
+  ...issuedFrom,
 });
 
 /** A key in an export, with complete digests. The response of `GET /directory` has the same form. */
 export const movedKeySchema = fields('a key: an object with id, plan and secrets', {
   ...keySchema.shape,
   secrets: list(movedSecret, 'a list of secrets, each with a sha256'),
+  pastSecrets: list(
+    fields('a removed secret: an object with sha256', { sha256: digestOf('secret'), ...issuedFrom }),
+    'a list of removed secrets, each with a sha256',
+  )
+    .optional()
+    .describe('The removed secrets from which a secret of the key descends.'),
 });
 
 export type MovedKey = z.output<typeof movedKeySchema>;

@@ -118,8 +118,9 @@ function membersOf(notice: Notice): Members {
       return { key, plan, window, percent, used, limit, windowEndsAt: isoOf(endsAtMs), source };
     }
     case 'secret_leaked': {
-      const { keyId: key, plan, digestStart, source, url, type, ended } = notice;
-      return { key, plan, digestStart, source, url, secretType: type, ended };
+      const { keyId: key, plan, digestStart, source, url, type, ended, descendants } = notice;
+      const list = { name: 'descendants', items: descendants };
+      return { key, plan, digestStart, source, url, secretType: type, ended, list };
     }
     case 'key_expiring': {
       const { keyId: key, plan, digestStart, hasOther, expiresMs, days } = notice;

@@ -61,6 +61,7 @@ export function exampleNotices(nowMs: number): Readonly<Record<WebhookEventType,
       url: 'https://github.com/example/repository/blob/main/.env',
       type: 'tollgate_api_key',
       ended: true,
+      descendants: ['60303ae2'],
       reportedAt: new Date(nowMs).toISOString(),
     },
     'operation.sunset': {

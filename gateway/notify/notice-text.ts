@@ -25,10 +25,13 @@ export function noticeText(notice: Notice, nowMs: number): string {
   }
 }
 
-function leakText({ digestStart, source, url, ended, ...key }: SecretLeaked): string {
+function leakText({ digestStart, source, url, ended, descendants, ...key }: SecretLeaked): string {
   const where = url === undefined ? '' : ` at ${url}`;
   const effect = ended ? 'The secret was ended.' : 'The secret was not ended by this report.';
-  return `The secret ${digestStart}… of ${whoOf(key)} was found${where}, reported by ${source}. ${effect}`;
+  const issued = descendants.map((one) => `${one}…`).join(', ');
+  const others =
+    issued === '' ? '' : ` The secrets that its holder issued from it were ended too: ${issued}.`;
+  return `The secret ${digestStart}… of ${whoOf(key)} was found${where}, reported by ${source}. ${effect}${others}`;
 }
 
 function expiryText({ digestStart, hasOther, expiresMs, ...key }: KeyExpiring, nowMs: number): string {

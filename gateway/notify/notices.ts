@@ -48,6 +48,8 @@ export interface SecretLeaked {
   readonly type: string | undefined;
   /** Whether the gateway has ended the secret because of the report. */
   readonly ended: boolean;
+  /** The first 8 digits of the digests of the secrets that ended too, because the holder of the key issued them from this secret. */
+  readonly descendants: readonly string[];
   /** The time of the report, ISO 8601. */
   readonly reportedAt: string;
 }
@@ -121,6 +123,7 @@ export function leakNotice(
     url: textOf(after?.url),
     type: textOf(after?.type),
     ended: after?.ended === true,
+    descendants: Array.isArray(after?.descendants) ? after.descendants : [],
     reportedAt: textOf(after?.reportedAt) ?? '',
   };
 }

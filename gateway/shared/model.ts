@@ -136,6 +136,8 @@ export interface Leak {
   readonly url?: string | undefined;
   readonly source?: string | undefined;
   readonly type?: string | undefined;
+  /** The first digits of the digest of the leaked secret from which this secret descends; absent if this secret itself was found. */
+  readonly ancestor?: string | undefined;
 }
 
 /** The key and the secret that belong to a digest. */

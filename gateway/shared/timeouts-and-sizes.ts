@@ -111,6 +111,11 @@ export const defaultBounds = Object.freeze({
   /** How long a secret stays valid after its holder has rotated it. */
   ownRotationOverlapMs: 86_400_000,
   /**
+   * How often holders may rotate a secret of an operator and its descendants. A key keeps the digests of the removed secrets between them,
+   * so that a report of each secret ends its descendants. A thief who could rotate further could make the gateway forget the leaked secret.
+   */
+  ownRotationsMax: 200,
+  /**
    * The maximum number of deprecated operations for which the gateway looks up the calls of a key. The operations with the earliest sunset
    * take precedence.
    */
@@ -128,11 +133,6 @@ export const defaultBounds = Object.freeze({
   leakReportsBytesMax: 100_663_296,
   /** The maximum number of reports in progress, which client addresses share, and how many are processed at the same time. */
   leakReportsMax: 1_024,
-  leakReportsAtOnceMax: 2,
-  /** The maximum size of one entry of a report. */
-  leakEntryBytesMax: 2_097_152,
-  /**
-   * A report is processed in slices of `leakSliceMs`. After each slice the process serves requests for `leakRestFactor` times the duration
   /**
    * How long a body waits for room, and the interval at which it tries again. The body takes the room of older bodies that arrive more slowly
    * than `leakBodyBytesPerSecondMin`. A body that stops counts as slow after at most `leakBodyStalledMs`.
@@ -141,6 +141,11 @@ export const defaultBounds = Object.freeze({
   leakRoomTriedMs: 50,
   leakBodyBytesPerSecondMin: 65_536,
   leakBodyStalledMs: 1_000,
+  leakReportsAtOnceMax: 2,
+  /** The maximum size of one entry of a report. */
+  leakEntryBytesMax: 2_097_152,
+  /**
+   * A report is processed in slices of `leakSliceMs`. After each slice the process serves requests for `leakRestFactor` times the duration
    * of the slice.
    */
   leakSliceMs: 1,
@@ -161,6 +166,7 @@ export const defaultBounds = Object.freeze({
   leakKeysTimeoutMs: 5_000,
   leakKeysBytesMax: 262_144,
   leakKeysFetchedMs: 60_000,
+  leakIdentifiersMax: 1_000,
   leakKeysKeptMs: 86_400_000,
   /**
    * How long after a leak a repeated report records the leak again, and how many recorded leaks a gateway remembers. The time is less than
@@ -174,7 +180,6 @@ export const defaultBounds = Object.freeze({
   leaksStartTimeoutMs: 1_000,
   /** How long a key is marked after a leak of one of its secrets. Every process reads the leaks more often than this. */
   leakNotedMs: 3_600_000,
-  leakIdentifiersMax: 1_000,
   /**
    * The interval at which a gateway notes that its configuration still has a leaked secret, and the time after which the secret is no longer
    * blocked because no gateway's configuration has it.

@@ -108,6 +108,7 @@ const notices: { readonly [Kind in Notice['kind']]: readonly Extract<Notice, { k
       url: `https://me:${markers.password}@example.com/${markers.secret}`,
       type: leaky,
       ended: true,
+      descendants: [markers.digest],
     },
   ],
   key_expiring: [
@@ -242,6 +243,7 @@ describe('an event of at most 20 kB', () => {
         source: 's',
         type: undefined,
         ended: false,
+        descendants: [],
         url: `https://e/${'\u0001'.repeat(90_000)}`,
       },
     ],

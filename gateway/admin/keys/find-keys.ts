@@ -123,6 +123,7 @@ function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
       digestStart: digestStart(secret.digest),
       createdMs: secret.createdMs,
       expiresMs: expiryOf(secret),
+      issuedFrom: secret.issuedFrom && digestStart(secret.issuedFrom),
       leak: secret.leak,
     })),
   };

@@ -48,6 +48,8 @@ export interface SecretView {
   readonly digestStart: string;
   readonly expiresMs: number;
   readonly createdMs?: number | undefined;
+  /** The first digits of the digest of the secret with which the holder of the key issued this secret. */
+  readonly issuedFrom?: string | undefined;
   readonly leak?: Leak | undefined;
 }
 

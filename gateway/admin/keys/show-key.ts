@@ -52,6 +52,11 @@ export const keyDetail = z.object({
         ),
       expiresAt: instant.optional(),
       isExpired: z.boolean(),
+      issuedFrom: digestStart
+        .optional()
+        .describe(
+          'The secret with which the holder of the key issued this secret; absent for a secret of an operator.',
+        ),
       leak: leakShown.optional(),
     }),
   ),
@@ -133,7 +138,7 @@ export async function showKey(
     operations: key.operations,
     secrets: secrets
       .toSorted((a, b) => a.expiresMs - b.expiresMs)
-      .map(({ digestStart, expiresMs, createdMs, leak }) => {
+      .map(({ digestStart, expiresMs, createdMs, issuedFrom, leak }) => {
         const use = secretsUsed?.get(digestStart);
         return {
           digestStart,
@@ -142,6 +147,7 @@ export async function showKey(
           unauthorized: use && unauthorizedOf(use),
           expiresAt: isoOfEnd(expiresMs),
           isExpired: expiresMs <= nowMs,
+          issuedFrom,
           leak: leak && leakView(leak),
         };
       }),

@@ -192,8 +192,11 @@ function disabledBecause({ disabled }: Key, source: ListedKey['source']): string
 
 function expiredSentence(who: string, secrets: readonly SecretView[]): string {
   const lastMs = Math.max(...secrets.map(({ expiresMs }) => expiresMs));
-  if (secrets.some(({ expiresMs, leak }) => leak?.ended && expiresMs === lastMs)) {
-    return `The last secret of ${who} ended on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC, because it was found where everyone can read it: each of its requests gets 401 until it has a new secret.`;
+  const leak = secrets.find((secret) => secret.leak?.ended && secret.expiresMs === lastMs)?.leak;
+  if (leak !== undefined) {
+    const found =
+      leak.ancestor === undefined ? 'it' : `the secret ${leak.ancestor}… from which it was issued`;
+    return `The last secret of ${who} ended on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC, because ${found} was found where everyone can read it: each of its requests gets 401 until it has a new secret.`;
   }
   return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC: each of its requests gets 401 until it has a new secret.`;
 }

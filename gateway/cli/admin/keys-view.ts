@@ -140,6 +140,7 @@ function secretText(
     unauthorized,
     expiresAt,
     isExpired,
+    issuedFrom,
     leak,
   }: KeyDetail['secrets'][number],
   nowMs: number,
@@ -148,6 +149,7 @@ function secretText(
   const parts = [
     `${digestStart}… (of its SHA-256)`,
     createdAt && `issued ${instant(createdAt).slice(0, 10)}`,
+    issuedFrom && `by its holder from ${issuedFrom}…`,
     lastUsedAt && `last used ${agoText(lastUsedAt)}`,
     leak && leakText(leak),
     expiresAt ? `${isExpired ? 'expired' : 'expires'} ${instant(expiresAt)} UTC` : 'never expires',
@@ -158,9 +160,17 @@ function secretText(
 }
 
 /** Describes a leak, such as `leaked: found by github on 2026-11-25 10:31 UTC (content) at https://…`. */
-function leakText({ at, by, ended, url, source }: NonNullable<KeyDetail['secrets'][number]['leak']>): string {
+function leakText({
+  at,
+  by,
+  ended,
+  url,
+  source,
+  ancestor,
+}: NonNullable<KeyDetail['secrets'][number]['leak']>): string {
+  const what = ancestor === undefined ? 'leaked' : `issued from the leaked ${ancestor}…`;
   const parts = [
-    `leaked${ended ? ' and ended' : ''}: reported by ${by} on ${instant(at)} UTC`,
+    `${what}${ended ? ' and ended' : ''}: reported by ${by} on ${instant(at)} UTC`,
     source && `found in ${source}`,
     url && `at ${url}`,
   ];

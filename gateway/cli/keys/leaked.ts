@@ -98,7 +98,10 @@ function judgedLines(judged: readonly JudgedLine[], screen: Screen): string[] {
   return table(columns, judged, screen);
 }
 
-function outcomeOf({ key, ended }: JudgedLine): Cell {
+function outcomeOf({ key, ended, descendants = [] }: JudgedLine): Cell {
   if (key === undefined) return { text: 'no key has it' };
-  return ended ? { text: 'has ended', tone: 'good' } : { text: 'is recorded and stays valid', tone: 'bad' };
+  if (!ended) return { text: 'is recorded and stays valid', tone: 'bad' };
+  if (descendants.length === 0) return { text: 'has ended', tone: 'good' };
+  const others = descendants.map((one) => `${one}…`).join(', ');
+  return { text: `has ended, with those that its holder issued from it: ${others}`, tone: 'good' };
 }

@@ -31,8 +31,8 @@ export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {
 export function movedJson({ secrets, ...key }: MovedKey): object {
   return {
     ...key,
-    secrets: secrets.map(({ sha256, createdAt, expiresAt }) => ({
-      sha256,
+    secrets: secrets.map(({ createdAt, expiresAt, ...secret }) => ({
+      ...secret,
       createdAt: isoOf(createdAt),
       expiresAt: isoOf(expiresAt),
     })),
@@ -144,7 +144,7 @@ export async function importToFile(
 }
 
 /** Returns equal texts for equal keys, independent of the order of their members and secrets. */
-function likenessOf({ operations, secrets, ...stated }: MovedKey): string {
+function likenessOf({ operations, secrets, pastSecrets: _, ...stated }: MovedKey): string {
   const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).toSorted();
   return JSON.stringify([stated, operations?.toSorted(), ends]);
 }
@@ -175,8 +175,8 @@ function reasonAgainst(
     : undefined;
 }
 
-/** Converts a key to its entry in the keys file. */
-function entryOf({ disabled, secrets, ...stated }: MovedKey): Record<string, unknown> {
+/** Converts a key to its entry in the keys file. The file does not state from which secret a secret was issued. */
+function entryOf({ disabled, secrets, pastSecrets: _, ...stated }: MovedKey): Record<string, unknown> {
   return {
     ...stated,
     disabled: disabled || undefined,

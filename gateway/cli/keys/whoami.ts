@@ -57,8 +57,10 @@ export function ownerLines(found: Owner, secret: string, screen: Screen): string
 
 function stateOf({ id, source, isExpired, isDisabled, refusedFor, leak }: KnownOwner): Cell {
   if (isDisabled) return { text: 'revoked: the key is refused with all its secrets', tone: 'good' };
-  if (leak?.ended)
-    return { text: `leaked: this secret was reported by ${leak.by} and is refused`, tone: 'good' };
+  if (leak?.ended) {
+    const found = leak.ancestor === undefined ? 'this secret' : `its ancestor ${leak.ancestor}…`;
+    return { text: `leaked: ${found} was reported by ${leak.by} and is refused`, tone: 'good' };
+  }
   if (isExpired) return { text: 'expired: this secret is refused', tone: 'good' };
   if (refusedFor !== undefined) {
     return { text: `refused: ${refusals[refusedFor] ?? refusedFor}`, tone: 'good' };

@@ -1,28 +1,47 @@
-import type { DirectoryKey, DirectorySecret } from './directory-key.ts';
+import type { DirectoryKey, DirectorySecret, PastSecret } from './directory-key.ts';
 import type { KeyDefinition } from './key-directory.ts';
+import { ancestorsOf } from './lineage.ts';
 
 /**
  * Adds a secret to a key, and sets an expiry for the older secrets. A secret that would expire earlier keeps its expiry. If the
  * key has no room for one more secret, the secrets that expired first are removed.
  *
  * @param options.endOf returns the new expiry of an older secret, epoch ms; Infinity when the secret keeps its expiry
+ * @param options.removes a secret that the new secret replaces at once
  * @returns undefined if all `secretsMax` secrets of the key are valid
  */
 export function withNewSecret(
   key: DirectoryKey,
   issued: DirectorySecret,
-  { endOf, secretsMax }: { readonly endOf: (secret: DirectorySecret) => number; readonly secretsMax: number },
+  {
+    endOf,
+    removes,
+    secretsMax,
+  }: {
+    readonly endOf: (secret: DirectorySecret) => number;
+    readonly removes?: DirectorySecret | undefined;
+    readonly secretsMax: number;
+  },
 ): KeyDefinition | undefined {
-  const ending = key.secrets.map((secret) => endingBy(secret, endOf(secret)));
+  const kept = key.secrets.filter((secret) => secret !== removes);
+  const ending = kept.map((secret) => endingBy(secret, endOf(secret)));
   const older = withRoomForOne(ending, issued.createdMs, secretsMax);
   return older.length >= secretsMax ? undefined : withSecrets(key, [...older, issued]);
 }
 
+/** Returns the key with other secrets. A removed secret stays in `pastSecrets` while a secret of the key descends from it. */
 export function withSecrets(
-  { changedMs: _, revision: __, ...key }: DirectoryKey,
+  { changedMs: _, revision: __, pastSecrets: before = [], ...key }: DirectoryKey,
   secrets: readonly DirectorySecret[],
 ): KeyDefinition {
-  return { ...key, secrets };
+  const present = new Set(secrets.map(({ digest }) => digest));
+  const removed = key.secrets.filter(({ digest }) => !present.has(digest)).map(pastSecret);
+  const pastSecrets = ancestorsOf(secrets, [...before, ...removed]);
+  return pastSecrets.length === 0 ? { ...key, secrets } : { ...key, secrets, pastSecrets };
+}
+
+function pastSecret({ digest, issuedFrom, leak }: DirectorySecret): PastSecret {
+  return { digest, issuedFrom, leak };
 }
 
 /** Removes the secrets that expired first, until there is room for one secret. */

@@ -10,6 +10,8 @@ export interface DirectoryKey extends StatedKey {
   /** The revision is 1 for a new key, and each change adds one. */
   readonly revision: number;
   readonly secrets: readonly DirectorySecret[];
+  /** The removed secrets from which a secret of the key descends. A report of such a secret still finds the key. */
+  readonly pastSecrets?: readonly PastSecret[] | undefined;
 }
 
 /**
@@ -26,7 +28,14 @@ export interface DirectorySecret {
   readonly expiresMs?: number | undefined;
   /** Where the secret was found, if it leaked. A leaked secret that has ended is refused, whatever its expiry is. */
   readonly leak?: Leak | undefined;
+  /** The digest of the secret with which the holder of the key issued this secret. A secret of an operator has none. */
+  readonly issuedFrom?: string | undefined;
+  /** The hex SHA-256 digest of the `Idempotency-Key` with which the holder issued this secret. */
+  readonly requestDigest?: string | undefined;
 }
+
+/** A secret that was removed from its key. */
+export type PastSecret = Pick<DirectorySecret, 'digest' | 'issuedFrom' | 'leak'>;
 
 /** The fields of a directory key that an operator states, without its secrets, revision and timestamps. */
 export function statedOf({
@@ -34,6 +43,7 @@ export function statedOf({
   changedMs: __,
   revision: ___,
   secrets: ____,
+  pastSecrets: _____,
   ...stated
 }: StatedKey & Partial<Record<Exclude<keyof DirectoryKey, keyof StatedKey>, unknown>>): StatedKey {
   return stated;
@@ -48,6 +58,14 @@ export function fromRecord(
   const limits = Array.isArray(record.limits) ? { limits: toLimitFields(record.limits) } : {};
   const key = Object.assign({ id }, record, { id, revision }, limits) as unknown as DirectoryKey;
   return typeof key.plan === 'string' && Array.isArray(key.secrets) ? key : undefined;
+}
+
+/** Returns the digests of all secrets of a key, also of those that were removed and have descendants. */
+export function digestsOf({
+  secrets,
+  pastSecrets = [],
+}: Pick<DirectoryKey, 'secrets' | 'pastSecrets'>): string[] {
+  return [...secrets, ...pastSecrets].map(({ digest }) => digest);
 }
 
 export function expiryOf({

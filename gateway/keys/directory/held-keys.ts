@@ -1,6 +1,6 @@
 import type { Period } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type DirectoryKey, expiryOf } from './directory-key.ts';
+import { expiryOf } from './directory-key.ts';
 import { type CachedKey, type PackableKey, PackedHeldKeys } from './packed-held-keys.ts';
 import type { FoundKey } from './store/directory-store.ts';
 
@@ -78,7 +78,11 @@ export class HeldKeys {
     return this.byId.get(id)?.key.plan;
   }
 
-  keep({ key, generation }: Omit<FoundKey, 'kind'>, nowMs: number): HeldKey {
+  keep({ key: record, generation }: Omit<FoundKey, 'kind'>, nowMs: number): HeldKey {
+    // The cache keeps only the members that requests use.
+    const { pastSecrets: _, ...stated } = record;
+    const secrets = record.secrets.map(({ digest, expiresMs, leak }) => ({ digest, expiresMs, leak }));
+    const key: CachedKey = { ...stated, secrets };
     this.drop(key.id);
     const { directoryCachedMs: cachedMs, directoryAbsentMs: absentMs } = this.bounds;
     const freshMs = nowMs + cachedMs;
@@ -199,7 +203,7 @@ function periodsOf({ period, freshPeriod, refusalPeriod }: HeldKey): readonly Pe
 }
 
 /** Returns when the next secret of a key expires. @returns Infinity when no secret of the key will expire */
-function nextExpiryMs({ secrets }: Pick<DirectoryKey, 'secrets'>, nowMs: number): number {
+function nextExpiryMs({ secrets }: Pick<CachedKey, 'secrets'>, nowMs: number): number {
   return Math.min(...secrets.map(expiryOf).filter((expiresMs) => expiresMs > nowMs));
 }
 

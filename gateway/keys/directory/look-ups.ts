@@ -143,7 +143,8 @@ export function createLookUps({
       const found = await store.find(digest);
       count(found.kind);
       if (found.kind === 'away') return held.extend(digest, nowMs()) ?? 'away';
-      if (found.kind === 'absent') {
+      // A secret that was removed from its key counts as unknown, although a report of it finds the key.
+      if (found.kind === 'absent' || !found.key.secrets.some((secret) => secret.digest === digest)) {
         held.keepAbsent(digest, nowMs());
         return 'absent';
       }

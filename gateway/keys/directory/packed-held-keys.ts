@@ -12,7 +12,7 @@ export interface PackableKey {
 
 /** The members of a directory key that requests use. */
 export interface CachedKey extends StatedKey {
-  readonly secrets: readonly Omit<DirectorySecret, 'createdMs'>[];
+  readonly secrets: readonly Pick<DirectorySecret, 'digest' | 'expiresMs' | 'leak'>[];
 }
 
 /**

@@ -3,9 +3,9 @@ import type { Leak, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { withSecrets } from '../directory/change-secrets.ts';
-import { type DirectoryKey, type DirectorySecret, expiryOf } from '../directory/directory-key.ts';
 import type { KeyDirectory } from '../directory/key-directory.ts';
 import type { BlockedSecrets } from './blocked/blocked-secrets.ts';
+import { endLine, lineOf } from './end-line.ts';
 import type { ReportedSecret } from './read-report.ts';
 import type { Slices } from './slices.ts';
 
@@ -17,6 +17,8 @@ export type Judged =
       readonly keyId: string;
       /** Whether the secret is refused now because it leaked. */
       readonly ended: boolean;
+      /** The first digits of the digests of the secrets that ended too, because the holder of the key issued them from this secret. */
+      readonly descendants: readonly string[];
     };
 
 /** The judgements in the order of the report. `away`: the store failed, so the reporter must send the report again. */
@@ -30,6 +32,8 @@ export interface NewLeak {
   /** The first digits of the digest of the secret. */
   readonly digestStart: string;
   readonly leak: Leak;
+  /** See `Judged`. */
+  readonly descendants: readonly string[];
   /** The reason why the store gave no reply. The store may still have stored the leak. */
   readonly error?: string | undefined;
 }
@@ -128,12 +132,12 @@ async function block(
 ): Promise<Judged | Failed> {
   const { blocked, nowMs } = deps;
   const leak = { atMs: nowMs(), by, ended: settings.leaks.onLeak === 'revoke', ...place };
-  const found = { keyId, digestStart: digestStart(digest), leak };
+  const found = { keyId, digestStart: digestStart(digest), leak, descendants: [] };
   const added = await blocked.add({ digest, keyId, leak });
   if (added.kind === 'away') return failedBy(added, found, record);
   if (added.kind === 'added') record(found);
   else recordAgain({ ...found, leak: added.leak }, record, deps);
-  return { kind: 'known', keyId, ended: added.leak.ended };
+  return { kind: 'known', keyId, ended: added.leak.ended, descendants: [] };
 }
 
 /** Returns the failure of the store. A leak that the store may have stored is recorded. */
@@ -178,7 +182,10 @@ async function* partsOf<One>(
   }
 }
 
-/** Ends a secret of the key directory. After a concurrent change, the function reads the key again. */
+/**
+ * Ends a secret of the key directory and its descendants in one change of the key. After a concurrent change, the function reads the key
+ * again. A rotation that began before the report therefore either fails, because the key has changed, or its new secret ends too.
+ */
 async function endInDirectory(
   { digest, place }: ReportedSecret,
   { settings, by, record }: ReportTerms,
@@ -190,33 +197,25 @@ async function endInDirectory(
   for (let attempt = 1; attempt <= bounds.directoryChangeAttemptsMax; attempt++) {
     const found = await directory.find(digest);
     if (found.kind === 'away') return { kind: 'away', reason: found.reason };
-    const secret = found.kind === 'found' ? secretOf(found.key, digest) : undefined;
-    if (found.kind === 'absent' || secret === undefined) return unknown;
+    const line = found.kind === 'found' ? lineOf(found.key, digest) : undefined;
+    if (found.kind === 'absent' || line === undefined) return unknown;
     const { key } = found;
     const of = { keyId: key.id, digestStart: digestStart(digest) };
-    if (secret.leak !== undefined && (secret.leak.ended || !ends)) {
-      recordAgain({ ...of, leak: secret.leak }, record, deps);
-      return { kind: 'known', keyId: key.id, ended: secret.leak.ended };
+    const known = line.leak;
+    if (known !== undefined && (ends ? known.ended && line.hasEnded : true)) {
+      const descendants = known.ended ? line.descendants : [];
+      recordAgain({ ...of, leak: known, descendants }, record, deps);
+      return { kind: 'known', keyId: key.id, ended: known.ended, descendants };
     }
     const leak: Leak = { atMs: nowMs(), by, ended: ends, ...place };
-    const leaked = key.secrets.map((one) => (one === secret ? withLeak(one, leak) : one));
-    const reply = await directory.replace(withSecrets(key, leaked), key);
+    const descendants = ends ? line.descendants : [];
+    const ended = endLine(key, digest, leak);
+    const reply = await directory.replace(withSecrets(ended, ended.secrets), key);
     if (reply.kind === 'written') {
-      record({ ...of, leak });
-      return { kind: 'known', keyId: key.id, ended: ends };
+      record({ ...of, leak, descendants });
+      return { kind: 'known', keyId: key.id, ended: ends, descendants };
     }
-    if (reply.kind === 'away') return failedBy(reply, { ...of, leak }, record);
+    if (reply.kind === 'away') return failedBy(reply, { ...of, leak, descendants }, record);
   }
   return { kind: 'away', reason: 'other requests are changing the key' };
-}
-
-function secretOf({ secrets }: DirectoryKey, digest: string): DirectorySecret | undefined {
-  return secrets.find((one) => one.digest === digest);
-}
-
-/** A secret that ends also gets an expiry, so that earlier versions of the gateway refuse it too. */
-function withLeak(secret: DirectorySecret, leak: Leak): DirectorySecret {
-  return leak.ended
-    ? { ...secret, leak, expiresMs: Math.min(expiryOf(secret), leak.atMs) }
-    : { ...secret, leak };
 }

@@ -99,6 +99,20 @@ for (const { name, tags, start } of subjects)
       expect(await foundBy(one, 'a', 'b', 'c')).toEqual(['other', 'absent', 'acme']);
     });
 
+    it('finds a key by a removed secret from which one of its secrets descends', async () => {
+      const [one, other] = await open();
+      const [a, b, c] = ['a', 'b', 'c'].map(digestSecret) as [string, string, string];
+      const secretOf = (digest: string, issuedFrom?: string) => ({ digest, createdMs: 1_000, issuedFrom });
+      await one.create(keyWith('acme', [], { secrets: [secretOf(a), secretOf(b, a)] }));
+      const pastSecrets = [{ digest: a }, { digest: b, issuedFrom: a }];
+      const key = keyWith('acme', [], { secrets: [secretOf(c, b)], pastSecrets });
+      expect(await one.replace(key, version(1))).toMatchObject({ kind: 'written' });
+      expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['acme', 'acme', 'acme']);
+      expect(await other.read('acme')).toMatchObject({ key: { pastSecrets } });
+      await other.replace(keyWith('acme', ['d']), version(2));
+      expect(await foundBy(one, 'a', 'b', 'c', 'd')).toEqual(['absent', 'absent', 'absent', 'acme']);
+    });
+
     it('does not repeat the creation of a removed key, and creates another key with its id', async () => {
       const [one, other] = await open();
       const [key, next] = [keyWith('acme', ['a']), keyWith('acme', ['b'], { createdMs: 2_000 })];

@@ -1,7 +1,15 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import type { KeyChange } from '../../../gateway/fleet/changes.ts';
-import { createKeyDirectory, type KeyDirectory } from '../../../gateway/keys/directory/key-directory.ts';
+import { withNewSecret, withSecrets } from '../../../gateway/keys/directory/change-secrets.ts';
+import type { DirectoryKey } from '../../../gateway/keys/directory/directory-key.ts';
+import {
+  createKeyDirectory,
+  type KeyDefinition,
+  type KeyDirectory,
+} from '../../../gateway/keys/directory/key-directory.ts';
+import { endLine } from '../../../gateway/keys/leaks/end-line.ts';
+import type { HolderData } from '../../../gateway/request/path/holder-answers.ts';
 import { rotateOwnSecret } from '../../../gateway/request/path/rotate-secret.ts';
 import { digestSecret, digestStart } from '../../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
@@ -26,16 +34,25 @@ async function start(broken: (directory: KeyDirectory) => Partial<KeyDirectory> 
     recordKeyChange: (change: KeyChange) => void changes.push(change),
     bounds: defaultBounds,
   };
-  const rotate = (nowMs = rotatedMs) =>
+  const rotate = (nowMs = rotatedMs, { headers = {}, presented = 'presented' } = {}) =>
     rotateOwnSecret(
-      { key: { id: 'acme', digestStart: digestStart(digest), generation: 0 } },
+      {
+        key: { id: 'acme', digestStart: digestStart(digestSecret(presented)), generation: 0 },
+        req: { headers },
+      },
       { ...stations, nowMs: () => nowMs },
     );
   const digests = async () => {
     const found = await directory.read('acme');
     return found.kind === 'found' ? found.key.secrets.map((secret) => secret.digest) : [];
   };
-  return { rotate, changes, digests };
+  const edit = async (change: (key: DirectoryKey) => KeyDefinition | undefined) => {
+    const found = await directory.read('acme');
+    const to = found.kind === 'found' ? change(found.key) : undefined;
+    if (found.kind !== 'found' || to === undefined) throw new Error('the key cannot be changed');
+    await directory.replace(to, found.key);
+  };
+  return { rotate, changes, digests, edit };
 }
 
 it('a secret is rotated only once, also by a second process whose clock is slow', async () => {
@@ -79,3 +96,75 @@ it('a rotation that the store does not confirm says so to its holder and in the 
   });
   expect(changes).toMatchObject([{ action: 'rotate', by: 'holder', error: lost.reason }]);
 });
+
+it('a repeated request with its Idempotency-Key removes the lost secret and issues another one', async () => {
+  const { rotate, changes, digests } = await start();
+  const headers = { 'idempotency-key': 'a-key-of-one-request' };
+  const first = secretIn(await rotate(rotatedMs, { headers }));
+  const again = await rotate(rotatedMs + 3_600_000, { headers });
+  expect(await digests()).toEqual([digestSecret('presented'), digestSecret(secretIn(again))]);
+  expect(again).toMatchObject({ value: { oldEndsAt: '2026-11-25T00:00:00.000Z' } });
+  expect(changes.at(-1)).toMatchObject({ after: { replaces: digestStart(digestSecret(first)) } });
+  const others = [{}, { 'idempotency-key': 'a-key-of-another-one' }];
+  for (const headers of others) {
+    expect(await rotate(rotatedMs, { headers })).toMatchObject({
+      refusal: { code: 'operation_not_allowed' },
+    });
+  }
+  const short = { headers: { 'idempotency-key': 'short' } };
+  expect(await rotate(rotatedMs, short)).toMatchObject({ refusal: { code: 'invalid_request' } });
+});
+
+it('a repeated request does not end a secret that was rotated since', async () => {
+  const { rotate, digests } = await start();
+  const headers = { 'idempotency-key': 'a-key-of-one-request' };
+  const second = secretIn(await rotate(rotatedMs, { headers }));
+  const third = secretIn(await rotate(rotatedMs + 1, { presented: second }));
+  expect(await rotate(rotatedMs + 2, { headers })).toMatchObject({
+    refusal: { code: 'operation_not_allowed' },
+  });
+  expect(await digests()).toEqual(['presented', second, third].map(digestSecret));
+});
+
+it('a rotation that begins before a report and is written after it issues no secret', async () => {
+  let report = async () => {};
+  const { rotate, edit, digests } = await start((directory) => ({
+    async replace(...change) {
+      await report();
+      report = async () => {};
+      return directory.replace(...change);
+    },
+  }));
+  const leak = { atMs: rotatedMs, by: 'github', ended: true };
+  report = () =>
+    edit((key) => {
+      const ended = endLine(key, digestSecret('presented'), leak);
+      return withSecrets(ended, ended.secrets);
+    });
+  expect(await rotate()).toMatchObject({ refusal: { code: 'invalid_key' } });
+  expect(await digests()).toHaveLength(1);
+});
+
+it('a line of secrets has a largest number of rotations, and then needs a secret of an operator', async () => {
+  const { rotate, edit } = await start();
+  const dayMs = 86_400_000;
+  let presented = 'presented';
+  let nowMs = rotatedMs;
+  for (let rotations = 0; rotations < defaultBounds.ownRotationsMax; rotations++) {
+    presented = secretIn(await rotate(nowMs, { presented }));
+    nowMs += 2 * dayMs;
+  }
+  const refused = await rotate(nowMs, { presented });
+  expect(refused).toMatchObject({
+    refusal: { code: 'operation_not_allowed', message: expect.stringContaining('200 rotations') },
+  });
+  await edit((key) => withNewSecret(key, { digest: digestSecret('root'), createdMs: nowMs }, operator));
+  expect(await rotate(nowMs, { presented: 'root' })).toMatchObject({ kind: 'json' });
+});
+
+const operator = { endOf: () => Number.POSITIVE_INFINITY, secretsMax: 16 };
+
+function secretIn(data: HolderData): string {
+  if (data.kind !== 'json') throw new Error(data.refusal.message);
+  return (data.value as { secret: string }).secret;
+}

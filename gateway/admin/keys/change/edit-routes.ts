@@ -79,8 +79,8 @@ function update(
   key: DirectoryKey,
   body: Changes,
 ): Edit | { readonly kind: 'unchanged' } | Refused {
-  const { createdMs, secrets } = key;
-  const to = { ...changedBy(body, statedOf(key)), createdMs, secrets };
+  const { createdMs, secrets, pastSecrets } = key;
+  const to = { ...changedBy(body, statedOf(key)), createdMs, secrets, pastSecrets };
   const changed = differences(statedOf(key), statedOf(to));
   if (changed === undefined) return { kind: 'unchanged' };
   const names = Object.keys({ ...changed.before, ...changed.after });

@@ -11,19 +11,25 @@ import { defineRoute, type Route } from '../../api/route.ts';
 import type { KeySources } from '../key-sources.ts';
 import { noDirectory, storeFailed } from './change-sources.ts';
 
+const digestShown = (description: string) => z.string().meta({ pattern: '^[0-9a-f]{64}$', description });
+
+const pastSecretShown = z.object({
+  sha256: digestShown('The hex SHA-256 digest of a whole secret.'),
+  issuedFrom: digestShown(
+    'The digest of the secret with which the holder of the key issued this secret; absent for a secret of an operator.',
+  ).optional(),
+});
+
 const movedShown = z.object({
   ...stated(keySchema.shape, ['id', 'plan', 'secrets']),
   id: z.string(),
   plan: z.string(),
   secrets: listShown(
-    z.object({
-      sha256: z
-        .string()
-        .meta({ pattern: '^[0-9a-f]{64}$', description: 'The hex SHA-256 digest of a whole secret.' }),
-      createdAt: instant.optional(),
-      expiresAt: instant.optional(),
-    }),
+    pastSecretShown.extend({ createdAt: instant.optional(), expiresAt: instant.optional() }),
   ),
+  pastSecrets: listShown(pastSecretShown)
+    .optional()
+    .describe('The removed secrets from which a secret of the key descends.'),
 });
 
 type MovedView = z.output<typeof movedShown>;
@@ -95,10 +101,12 @@ async function exportPage(
 export function movedView(key: DirectoryKey | KeyDefinition): MovedView {
   return {
     ...statedOf(key),
-    secrets: key.secrets.map(({ digest, createdMs, expiresMs }) => ({
+    secrets: key.secrets.map(({ digest, createdMs, expiresMs, issuedFrom }) => ({
       sha256: digest,
       createdAt: isoOf(createdMs),
       expiresAt: isoOf(expiresMs),
+      issuedFrom,
     })),
+    pastSecrets: key.pastSecrets?.map(({ digest, issuedFrom }) => ({ sha256: digest, issuedFrom })),
   };
 }

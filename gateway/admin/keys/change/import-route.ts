@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
+import { type DirectoryKey, digestsOf } from '../../../keys/directory/directory-key.ts';
 import type { KeyDefinition, KeyDirectory } from '../../../keys/directory/key-directory.ts';
 import { type MovedKey, movedKeySchema } from '../../../keys/key-schema.ts';
+import { endLine } from '../../../keys/leaks/end-line.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
 import { expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
@@ -63,8 +64,8 @@ async function importKeys(
   let failure: Away | undefined;
   /** For each digest, the id of the first imported key that has a secret with this digest. */
   const owners = new Map<string, string>();
-  for (const { id, secrets } of keys) {
-    for (const { sha256 } of secrets) if (!owners.has(sha256)) owners.set(sha256, id);
+  for (const { id, secrets, pastSecrets = [] } of keys) {
+    for (const { sha256 } of [...secrets, ...pastSecrets]) if (!owners.has(sha256)) owners.set(sha256, id);
   }
   for (let from = 0; from < keys.length && failure === undefined; from += bounds.importKeysAtOnceMax) {
     const part = keys.slice(from, from + bounds.importKeysAtOnceMax);
@@ -94,26 +95,32 @@ async function importKeys(
 async function importOne(
   { settings, leakOf, nowMs, bounds }: KeyChangeSources,
   directory: KeyDirectory,
-  { secrets, ...stated }: MovedKey,
+  { secrets, pastSecrets, ...stated }: MovedKey,
   owners: ReadonlyMap<string, string>,
 ): Promise<Outcome> {
   const { id } = stated;
-  const digests = secrets.map(({ sha256 }) => sha256);
-  const fault = termsFault(stated, settings()) ?? keptFault(id, digests, bounds);
+  const moved = {
+    ...stated,
+    secrets: secrets.map(({ sha256: digest, createdAt = nowMs(), expiresAt, issuedFrom }) => {
+      return { digest, createdMs: createdAt, expiresMs: expiresAt, ...(issuedFrom && { issuedFrom }) };
+    }),
+    ...(pastSecrets && {
+      pastSecrets: pastSecrets.map(({ sha256: digest, issuedFrom }) => ({ digest, issuedFrom })),
+    }),
+  };
+  const digests = digestsOf(moved);
+  const fault = termsFault(stated, settings()) ?? keptFault(moved, digests, bounds);
   if (fault !== undefined) return { kind: 'refused', reason: fault };
   if (settings().keys.has(id))
     return { kind: 'refused', reason: 'The configuration has a key with this id.' };
   const read = await directory.read(id);
   if (read.kind === 'away') return read;
-  const definition = {
-    ...stated,
-    secrets: secrets.map(({ sha256: digest, createdAt = nowMs(), expiresAt }) => {
-      // A leaked secret that moves from the keys file to the directory stays refused.
-      const leak = leakOf?.(digest);
-      const expiresMs = leak?.ended ? Math.min(expiresAt ?? leak.atMs, leak.atMs) : expiresAt;
-      return { digest, createdMs: createdAt, expiresMs, ...(leak && { leak }) };
-    }),
-  };
+  // A leaked secret that moves from the keys file to the directory stays refused.
+  let definition: KeyDefinition = moved;
+  for (const digest of digests) {
+    const leak = leakOf?.(digest);
+    if (leak !== undefined) definition = endLine(definition, digest, leak);
+  }
   if (read.kind === 'found') {
     if (!isDeepStrictEqual(likenessOf(read.key), likenessOf(definition)))
       return { kind: 'refused', reason: 'There is a key with this id already.' };
@@ -142,7 +149,7 @@ async function importOne(
  * this entry.
  */
 async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Outcome> {
-  const found = await Promise.all(key.secrets.map(({ digest }) => directory.find(digest)));
+  const found = await Promise.all(digestsOf(key).map(directory.find));
   if (found.some(({ kind }) => kind === 'absent')) {
     const { changedMs: _, revision: __, ...definition } = key;
     const reply = await directory.replace(definition, key);
@@ -156,15 +163,16 @@ async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Ou
  * the fault.
  */
 function keptFault(
-  id: string,
+  { id, secrets, pastSecrets = [] }: KeyDefinition,
   digests: readonly string[],
-  { directorySecretsPerKeyMax: secretsMax }: KeyChangeSources['bounds'],
+  { directorySecretsPerKeyMax: secretsMax, ownRotationsMax }: KeyChangeSources['bounds'],
 ): string | undefined {
   if (!newKeyId.safeParse(id).success)
     return 'The id of a key of the key directory must not consist of dots only.';
   if (new Set(digests).size < digests.length) return 'It has a secret twice.';
-  if (digests.length <= secretsMax) return undefined;
-  return `It has ${digests.length} secrets, but a key of the key directory may have at most ${secretsMax}: omit the secrets that have expired.`;
+  if (pastSecrets.length > secretsMax * ownRotationsMax) return 'It has too many `pastSecrets`.';
+  if (secrets.length <= secretsMax) return undefined;
+  return `It has ${secrets.length} secrets, but a key of the key directory may have at most ${secretsMax}: omit the secrets that have expired.`;
 }
 
 /**

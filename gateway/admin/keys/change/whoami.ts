@@ -68,8 +68,10 @@ export function whoamiRoute({
         case 'away':
           return storeFailed({ ...found, mayHaveRun: false }).response;
         case 'found': {
-          const secret = found.key.secrets.find(({ digest }) => digest === sha256);
-          const expiresMs = secret === undefined ? 0 : expiryOf(secret);
+          const { secrets, pastSecrets = [] } = found.key;
+          const valid = secrets.find(({ digest }) => digest === sha256);
+          const secret = valid ?? pastSecrets.find(({ digest }) => digest === sha256);
+          const expiresMs = valid === undefined ? 0 : expiryOf(valid);
           const refusedFor = refusalOf(found.key);
           const leak = secret?.leak && leakView(secret.leak);
           return jsonResponse(ownerOf(found.key, expiresMs, { source: 'directory', refusedFor, leak }));

@@ -43,6 +43,11 @@ export const judgedSecrets = list(
       .boolean()
       .optional()
       .describe('Whether the secret is refused because it leaked; absent if no key has the secret.'),
+    descendants: list(digestStartShown)
+      .optional()
+      .describe(
+        'The secrets that ended too, because the holder of the key issued them from this secret, directly or through others; absent if there are none.',
+      ),
   }),
 );
 
@@ -132,8 +137,15 @@ function incomplete(reason: string): AdminResponse {
   return errorResponse('store_unavailable', message, { 'Retry-After': '1' });
 }
 
-function judgement(judged: Judged | undefined): Pick<JudgedSecrets[number], 'label' | 'key' | 'ended'> {
-  return judged?.kind === 'known'
-    ? { label: 'true_positive', key: judged.keyId, ended: judged.ended }
-    : { label: 'false_positive' };
+function judgement(
+  judged: Judged | undefined,
+): Pick<JudgedSecrets[number], 'label' | 'key' | 'ended' | 'descendants'> {
+  if (judged?.kind !== 'known') return { label: 'false_positive' };
+  const { keyId: key, ended, descendants } = judged;
+  return {
+    label: 'true_positive',
+    key,
+    ended,
+    ...(descendants.length > 0 && { descendants: [...descendants] }),
+  };
 }

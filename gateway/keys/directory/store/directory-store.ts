@@ -6,7 +6,7 @@ import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
  * of ids are only hints. Every adapter passes the same test suite. The promises never reject.
  */
 export interface DirectoryStore {
-  /** Returns the key that has a secret with this digest. */
+  /** Returns the key that has a secret with this digest, also among its `pastSecrets`. */
   find(digest: string): Promise<FoundKey | Absent | Away>;
   /** @param deadlineMs by default the deadline of calls for which no request waits */
   read(id: string, deadlineMs?: number): Promise<FoundKey | Absent | Away>;

@@ -1,4 +1,4 @@
-import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
+import { type DirectoryKey, digestsOf, type KeyVersion } from '../directory-key.ts';
 import {
   type Changed,
   type Created,
@@ -33,7 +33,7 @@ export function createMemoryDirectoryStore({
     find(digest) {
       const key = keys.get(idOfDigest.get(digest) ?? '');
       return Promise.resolve(
-        foundOrAbsent(key?.secrets.some((one) => one.digest === digest) ? key : undefined),
+        foundOrAbsent(key !== undefined && digestsOf(key).includes(digest) ? key : undefined),
       );
     },
     read: (id) => Promise.resolve(foundOrAbsent(keys.get(id))),
@@ -43,7 +43,7 @@ export function createMemoryDirectoryStore({
     create: (key, often) => Promise.resolve(create(key, often)),
     createImported(key) {
       const created = create(key);
-      if (created.kind === 'written') for (const { digest } of key.secrets) imported.add(digest);
+      if (created.kind === 'written') for (const digest of digestsOf(key)) imported.add(digest);
       return Promise.resolve(created);
     },
     replace(key, expected) {
@@ -85,7 +85,7 @@ export function createMemoryDirectoryStore({
     const before = keys.get(key.id);
     unlist(key.id);
     keys.set(key.id, written);
-    for (const { digest } of key.secrets) idOfDigest.set(digest, key.id);
+    for (const digest of digestsOf(key)) idOfDigest.set(digest, key.id);
     forgetImported(before);
     return { kind: 'written', key: written };
   }
@@ -100,11 +100,13 @@ export function createMemoryDirectoryStore({
 
   /** Forgets imported digests that no key has any more. */
   function forgetImported(before: DirectoryKey | undefined): void {
-    for (const { digest } of before?.secrets ?? []) if (!idOfDigest.has(digest)) imported.delete(digest);
+    if (before === undefined) return;
+    for (const digest of digestsOf(before)) if (!idOfDigest.has(digest)) imported.delete(digest);
   }
 
   function unlist(id: string): void {
-    for (const { digest } of keys.get(id)?.secrets ?? []) {
+    const key = keys.get(id);
+    for (const digest of key === undefined ? [] : digestsOf(key)) {
       if (idOfDigest.get(digest) === id) idOfDigest.delete(digest);
     }
   }

@@ -7,7 +7,7 @@ import { redisKeys } from '../../../redis/redis-keys.ts';
 import { type Away, late, notConnected, replyOrAway, toAway } from '../../../redis/redis-reply.ts';
 import { whateverArrives } from '../../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { type DirectoryKey, fromRecord, type KeyVersion } from '../directory-key.ts';
+import { type DirectoryKey, digestsOf, fromRecord, type KeyVersion } from '../directory-key.ts';
 import {
   type Absent,
   type Changed,
@@ -81,7 +81,7 @@ export function createRedisDirectoryStore({
           if (entry === null) return absent;
           const { id, tag } = taggedOf(entry);
           const found = await readOne(id, lastingGenerationOf);
-          if (found.kind === 'found' && hasDigest(found.key, digest)) return found;
+          if (found.kind === 'found' && digestsOf(found.key).includes(digest)) return found;
           tidy(async () => {
             if (isLeftover(tag, await redis.clockOf(name))) await drop([digest], entry);
           });
@@ -122,7 +122,7 @@ export function createRedisDirectoryStore({
       return attempt([recordName(key.id)], async () => {
         const changed = await change(key.id, expected, toRecord(key));
         if (changed.kind !== 'done') return unchanged(changed);
-        const [before, digests] = [digestsOf(toKey(key.id, ['1', changed.stored])), digestsOf(key)];
+        const [before, digests] = [digestsStored(key.id, changed), digestsOf(key)];
         const entry = tagged(key.id, changed.tag);
         // Existing entries are not removed, because this call may be late and the id may belong to a newer key.
         await afterwards(index(digests, entry, 'NX'), 'the index');
@@ -137,7 +137,7 @@ export function createRedisDirectoryStore({
         const changed = await change(id, expected, '');
         if (changed.kind !== 'done') return unchanged(changed);
         const entry = tagged(id, changed.tag);
-        await afterwards(drop(digestsOf(toKey(id, ['1', changed.stored])), entry), 'the index');
+        await afterwards(drop(digestsStored(id, changed), entry), 'the index');
         await afterwards(client.zrem(idsName, entry), 'the list of ids');
         return { kind: 'removed' } as const;
       });
@@ -179,7 +179,7 @@ export function createRedisDirectoryStore({
       const changed = await change(key.id, nothing, toRecord(key), String(tag), often);
       if (changed.kind === 'done' && changed.tag === tag) return written(key, changed);
       // Another call has created a key with this id. The existing key may use digests that this call has indexed.
-      const used = digestsOf(toKey(key.id, ['1', changed.stored]));
+      const used = digestsStored(key.id, changed);
       const unused = digests.filter((digest) => !used.includes(digest));
       await afterwards(Promise.all([client.zrem(idsName, entry), drop(unused, entry)]), 'the index');
       switch (changed.kind) {
@@ -346,12 +346,10 @@ function toRecord({ id: _, ...record }: Unrevised): string {
   return JSON.stringify(record);
 }
 
-function digestsOf(key: Pick<DirectoryKey, 'secrets'> | undefined): readonly string[] {
-  return key?.secrets.map(({ digest }) => digest) ?? [];
-}
-
-function hasDigest(key: DirectoryKey, digest: string): boolean {
-  return key.secrets.some((secret) => secret.digest === digest);
+/** Returns the digests of the record that was stored before a change. */
+function digestsStored(id: string, { stored }: RecordChange): readonly string[] {
+  const key = toKey(id, ['1', stored]);
+  return key === undefined ? [] : digestsOf(key);
 }
 
 declare module 'ioredis' {

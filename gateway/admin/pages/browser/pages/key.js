@@ -318,7 +318,7 @@ function secrets({ secrets, source }, polled) {
           kind: 'id',
           hint: 'The first digits of the SHA-256 digest of the secret',
           cell: ({ digestStart, leak }) =>
-            html`<code>${digestStart}…</code>${leak && html` <span class="bad">leaked</span>`}`,
+            html`<code>${digestStart}…</code>${leak && html` <span class="bad">${leak.ancestor ? 'issued from a leaked secret' : 'leaked'}</span>`}`,
         },
         {
           title: 'Created',
@@ -356,10 +356,11 @@ function secrets({ secrets, source }, polled) {
  * @param {string} digestStart
  * @param {NonNullable<KeyDetail['secrets'][number]['leak']>} leak
  */
-function leaked(digestStart, { at, by, ended, source, url }) {
+function leaked(digestStart, { at, by, ended, source, url, ancestor }) {
   const place = [source && `found in ${source}`, url && `at ${url}`].filter(Boolean).join(' ');
   return html`<p class="leak" key=${digestStart}>
-    <code>${digestStart}…</code> <span class="bad">${ended ? 'leaked and ended' : 'leaked and is still valid'}</span>, reported
+    <code>${digestStart}…</code> <span class="bad">${ended ? (ancestor ? 'ended' : 'leaked and ended') : 'leaked and is still valid'}</span>,
+    ${ancestor && html`because the holder of the key issued it from <code>${ancestor}…</code>, which leaked,`} reported
     by <bdi>${by}</bdi> <${Instant} atMs=${Date.parse(at)} />${place && html`, <bdi>${place}</bdi>`}
   </p>`;
 }
