@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -67,7 +68,7 @@ async function start(
       body: text && isJson && JSON.parse(text),
     };
   };
-  return { send, nowMs, lines, forwarded: backend.requests, adminPort: admin.port };
+  return { send, nowMs, lines, forwarded: backend.requests, port, adminPort: admin.port };
 }
 
 it('a key reads its limits and what remains of them, and is not charged for that', async () => {
@@ -248,6 +249,45 @@ it('the holder of a directory key gets a new secret, the old one ends a day late
   expect(JSON.stringify([changes, lines])).not.toContain(rotated?.body.secret);
   const { secrets } = (await askAdmin(adminPort, '/api/v1/keys/customer', { token })).body;
   expect(secrets).toMatchObject([{ expiresAt: oldEndsAt }, { expiresAt }]);
+});
+
+it('a holder who lost the response of a rotation gets another secret with the same Idempotency-Key, and the lost one ends', async () => {
+  const operator = makeToken('write', 'alice');
+  const { token } = operator;
+  const { send, port, adminPort, nowMs } = await start({
+    admin: { host: '127.0.0.1', port: 0, tokens: [operator.entry] },
+    keys: { directory: true },
+    selfService: { rotate: true },
+  });
+  const json = { id: 'customer', plan: 'small' };
+  const issued = (await askAdmin(adminPort, '/api/v1/keys', { method: 'POST', token, json })).body;
+  const headers = { 'idempotency-key': crypto.randomUUID() };
+  // The client closes its connection before the response arrives.
+  const lines = [
+    'POST /limits/rotate HTTP/1.1',
+    'Host: api.example.com',
+    `Authorization: Bearer ${issued.secret}`,
+  ];
+  const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const socket = connect(port, '127.0.0.1');
+  socket.write(`${[...lines, ...fields].join('\r\n')}\r\n\r\n`);
+  const secretsOf = async () => (await askAdmin(adminPort, '/api/v1/keys/customer', { token })).body.secrets;
+  await until('the secret is rotated', async () => (await secretsOf()).length === 2);
+  socket.destroy();
+  const lost = (await secretsOf()).map((one: { digestStart: string }) => one.digestStart);
+
+  expect((await send('/limits/rotate', { method: 'POST', key: issued })).status).toBe(403);
+  const again = await send('/limits/rotate', { method: 'POST', key: issued, headers });
+  expect([again.status, again.body.oldEndsAt]).toEqual([200, new Date(nowMs + dayMs).toISOString()]);
+  const shown = await secretsOf();
+  expect(shown).toHaveLength(2);
+  expect(shown.map((one: { digestStart: string }) => one.digestStart)).not.toEqual(lost);
+  // A second repetition ends the secret of the first one.
+  const third = await send('/limits/rotate', { method: 'POST', key: issued, headers });
+  expect((await send('/v1/pets', { key: again.body })).status).toBe(401);
+  for (const key of [issued, third.body]) expect((await send('/v1/pets', { key })).status).toBe(200);
+  const short = { 'idempotency-key': 'short' };
+  expect((await send('/limits/rotate', { method: 'POST', key: issued, headers: short })).status).toBe(400);
 });
 
 it('a key of the configuration is not rotated by its holder, and without selfService there is no path for it', async () => {

@@ -58,6 +58,12 @@ let secret = '';
  * @type {{ secret: string, oldEndsAt: string } | undefined}
  */
 let issued;
+/**
+ * The `Idempotency-Key` of the request for a new secret. A request without a response is repeated with the same value.
+ *
+ * @type {string | undefined}
+ */
+let rotationId;
 /** The number of the newest request. Responses of earlier requests are ignored. */
 let asked = 0;
 /** @type {'hours' | 'days'} */
@@ -78,6 +84,7 @@ addEventListener('pagehide', forget);
 function forget() {
   secret = '';
   issued = undefined;
+  rotationId = undefined;
   asked += 1;
   input.value = '';
   failure.hidden = true;
@@ -126,13 +133,14 @@ async function readRecord(nowMs) {
  * Sends a request with the entered key. `nowMs` is the time on the server's clock, because the clock of this device may be wrong.
  *
  * @param {string} path relative to the path of the limits
- * @param {{ method?: string, silence?: string }} [options] `silence`: the error message if no response arrives
+ * @param {{ method?: string, silence?: string, headers?: Record<string, string> }} [options] `silence`: the error message if no response
+ *   arrives
  * @returns {Promise<{ body: any, nowMs: number }>}
  */
-async function ask(path, { method = 'GET', silence = noAnswer } = {}) {
+async function ask(path, { method = 'GET', silence = noAnswer, headers = {} } = {}) {
   const response = await fetch(limitsPath + path, {
     method,
-    headers: { Authorization: `Bearer ${secret}`, Accept: 'application/json' },
+    headers: { ...headers, Authorization: `Bearer ${secret}`, Accept: 'application/json' },
     cache: 'no-store',
     credentials: 'omit',
     redirect: 'error',
@@ -147,7 +155,7 @@ async function ask(path, { method = 'GET', silence = noAnswer } = {}) {
 
 const noAnswer = 'The server did not answer. Check your connection and try again.';
 const noRotation =
-  'The server did not answer, so the secret may have been replaced. The present secret is valid for at least another day. Refresh this page. If the secret then expires within a day, ask the API team for a new one.';
+  'The server did not answer, so a new secret may have been lost. Press the button again: the lost secret then ends, and you get another one. The present secret is valid for at least another day.';
 
 /** @param {Shown} read */
 function show({ state, recorded, nowMs }) {
@@ -252,10 +260,13 @@ function rotation(state) {
     const before = secret;
     button.disabled = true;
     try {
-      const { body } = await ask('/rotate', { method: 'POST', silence: noRotation });
+      rotationId ??= randomId();
+      const headers = { 'Idempotency-Key': rotationId };
+      const { body } = await ask('/rotate', { method: 'POST', silence: noRotation, headers });
       // The page has forgotten the key during the request, so it must not show the new secret to the next person.
       if (secret !== before) return;
       secret = body.secret;
+      rotationId = undefined;
       issued = body;
       own.replaceWith(rotation(state));
     } catch (error) {
@@ -265,6 +276,13 @@ function rotation(state) {
   });
   own.append(button, result);
   return own;
+}
+
+/** `crypto.randomUUID` exists only in pages with HTTPS. */
+function randomId() {
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((octet) => octet.toString(16).padStart(2, '0'))
+    .join('');
 }
 
 /** @param {Window} window @param {number} nowMs */
