@@ -44,15 +44,20 @@ export async function ownerBy(client: Pick<AdminClient, 'send'>, secret: string)
 
 export function ownerLines(found: Owner, secret: string, screen: Screen): string[] {
   if (!found.known) return [unknownText(secret)];
-  const { id, plan, expiresAt } = found;
+  const { id, plan } = found;
   const facts: readonly (readonly [string, string | Cell])[] = [
     ['plan', plan],
     ['written in', placeText(found)],
     ['secret', `${digestStart(digestSecret(secret))}… (of its SHA-256)`],
-    ['expires', expiresAt === undefined ? 'never' : `${instant(expiresAt)} UTC`],
+    ['expires', expiryText(found)],
     ['state', stateOf(found)],
   ];
   return factTable(id, facts, screen);
+}
+
+function expiryText({ expiresAt, isExpired }: KnownOwner): string {
+  if (expiresAt !== undefined) return `${instant(expiresAt)} UTC`;
+  return isExpired ? 'it was removed from its key' : 'never';
 }
 
 function stateOf({ id, source, isExpired, isDisabled, refusedFor, leak }: KnownOwner): Cell {

@@ -104,6 +104,9 @@ for (const { name, tags, start } of servers)
       const { secret: fourth } = await rotate(third);
       await removeSecrets('long-line', [second, third]);
       expect(await statusesOf(second)).toEqual([401, 401]);
+      const whoami = await ask('/whoami', { method: 'POST', json: { sha256: digestSecret(second) } });
+      expect(whoami.body).toMatchObject({ known: true, id: 'long-line', isExpired: true });
+      expect(whoami.body).not.toHaveProperty('expiresAt');
       const { body } = await sendReport(fleet.origins[1] ?? '', reporter, [entryFor(second)]);
       expect(body).toEqual([labelOf(second, 'true_positive')]);
       expect(await statusesOf(fourth)).toEqual([401, 401]);

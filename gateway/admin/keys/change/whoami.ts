@@ -69,9 +69,10 @@ export function whoamiRoute({
           return storeFailed({ ...found, mayHaveRun: false }).response;
         case 'found': {
           const { secrets, pastSecrets = [] } = found.key;
-          const valid = secrets.find(({ digest }) => digest === sha256);
-          const secret = valid ?? pastSecrets.find(({ digest }) => digest === sha256);
-          const expiresMs = valid === undefined ? 0 : expiryOf(valid);
+          const present = secrets.find(({ digest }) => digest === sha256);
+          const secret = present ?? pastSecrets.find(({ digest }) => digest === sha256);
+          // A removed secret counts as expired, and has no time of expiry.
+          const expiresMs = present === undefined ? Number.NEGATIVE_INFINITY : expiryOf(present);
           const refusedFor = refusalOf(found.key);
           const leak = secret?.leak && leakView(secret.leak);
           return jsonResponse(ownerOf(found.key, expiresMs, { source: 'directory', refusedFor, leak }));
