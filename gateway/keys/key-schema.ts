@@ -77,6 +77,12 @@ export const date = dateAsMs(expects('a date such as 2027-01-31 or 2027-01-31T12
 export const keyIdPattern = /^[A-Za-z0-9._:@+-]{1,100}$/;
 export const keyId = givenName('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', keyIdPattern);
 
+const issuedFrom = {
+  issuedFrom: digestOf('secret')
+    .optional()
+    .describe('The digest of the secret with which the holder of the key issued this secret.'),
+};
+
 const secret = fields('a mapping with sha256', {
   sha256: digestOf('secret'),
   expires: date.optional().describe('The time when the secret expires. A date means 00:00 UTC.'),
@@ -85,6 +91,7 @@ const secret = fields('a mapping with sha256', {
     .describe(
       'The time when the secret was issued, for information only. The commands `keys create` and `keys rotate` write this time.',
     ),
+  ...issuedFrom,
 });
 
 export const keySchema = fields('a key: a mapping with id, plan and secrets', {
@@ -114,12 +121,6 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
     .describe('Whether the key is disabled. A disabled key gets 401 invalid_key.'),
   secrets: list(secret, 'a list of secrets, each with a sha256'),
 });
-
-const issuedFrom = {
-  issuedFrom: digestOf('secret')
-    .optional()
-    .describe('The digest of the secret with which the holder of the key issued this secret.'),
-};
 
 /** A secret in an export of keys. */
 const movedSecret = fields('a secret: an object with sha256', {

@@ -21,8 +21,8 @@ const movedKeys = fields('an object with keys', { keys: list(movedKeySchema, 'a 
 export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {
   return {
     ...key,
-    secrets: secrets.map(({ sha256, created, expires }) => {
-      return { sha256, createdAt: created, expiresAt: expires };
+    secrets: secrets.map(({ created, expires, ...secret }) => {
+      return { ...secret, createdAt: created, expiresAt: expires };
     }),
   };
 }
@@ -144,7 +144,8 @@ export async function importToFile(
 }
 
 /** Returns equal texts for equal keys, independent of the order of their members and secrets. */
-function likenessOf({ operations, secrets, pastSecrets: _, ...stated }: MovedKey): string {
+function likenessOf({ operations, ...key }: MovedKey): string {
+  const { secrets, ...stated } = withoutPast(key);
   const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).toSorted();
   return JSON.stringify([stated, operations?.toSorted(), ends]);
 }
@@ -175,15 +176,27 @@ function reasonAgainst(
     : undefined;
 }
 
-/** Converts a key to its entry in the keys file. The file does not state from which secret a secret was issued. */
-function entryOf({ disabled, secrets, pastSecrets: _, ...stated }: MovedKey): Record<string, unknown> {
+/** A keys file has removed secrets as secrets that have expired, because it has no limit of secrets for each key. */
+function withoutPast<Key extends Pick<MovedKey, 'secrets' | 'pastSecrets'>>({
+  secrets,
+  pastSecrets = [],
+  ...stated
+}: Key) {
+  const expired = pastSecrets.map((one) => ({ ...one, createdAt: undefined, expiresAt: 0 }));
+  return { ...stated, secrets: [...expired, ...secrets] };
+}
+
+/** Converts a key to its entry in the keys file. */
+function entryOf(key: MovedKey): Record<string, unknown> {
+  const { disabled, secrets, ...stated } = withoutPast(key);
   return {
     ...stated,
     disabled: disabled || undefined,
-    secrets: secrets.map(({ sha256, createdAt, expiresAt }) => ({
+    secrets: secrets.map(({ sha256, createdAt, expiresAt, issuedFrom }) => ({
       sha256,
       created: isoOf(createdAt)?.replace('.000Z', 'Z'),
       expires: isoOf(expiresAt)?.replace('.000Z', 'Z'),
+      issuedFrom,
     })),
   };
 }

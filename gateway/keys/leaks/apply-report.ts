@@ -4,6 +4,8 @@ import { digestStart } from '../../shared/secrets.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { withSecrets } from '../directory/change-secrets.ts';
 import type { KeyDirectory } from '../directory/key-directory.ts';
+import { descendantsOf } from '../directory/lineage.ts';
+import { tableIn } from '../key-table.ts';
 import type { BlockedSecrets } from './blocked/blocked-secrets.ts';
 import { endLine, lineOf } from './end-line.ts';
 import type { ReportedSecret } from './read-report.ts';
@@ -132,12 +134,34 @@ async function block(
 ): Promise<Judged | Failed> {
   const { blocked, nowMs } = deps;
   const leak = { atMs: nowMs(), by, ended: settings.leaks.onLeak === 'revoke', ...place };
-  const found = { keyId, digestStart: digestStart(digest), leak, descendants: [] };
+  const descendants = leak.ended ? descendantsInFile(keyId, digest, settings) : [];
+  const found = { keyId, digestStart: digestStart(digest), leak, descendants: descendants.map(digestStart) };
+  // The descendants are blocked first, so a report of a secret that is blocked already needs to block nothing more.
+  for (const descendant of descendants) {
+    const inherited = { ...leak, ancestor: digestStart(digest) };
+    const added = await blocked.add({ digest: descendant, keyId, leak: inherited });
+    if (added.kind === 'away') return failedBy(added, found, record);
+  }
   const added = await blocked.add({ digest, keyId, leak });
   if (added.kind === 'away') return failedBy(added, found, record);
   if (added.kind === 'added') record(found);
   else recordAgain({ ...found, leak: added.leak }, record, deps);
-  return { kind: 'known', keyId, ended: added.leak.ended, descendants: [] };
+  return { kind: 'known', keyId, ended: added.leak.ended, descendants: found.descendants };
+}
+
+/** Returns the digests of the secrets of a key of the configuration that descend from a secret. */
+function descendantsInFile(
+  keyId: string,
+  digest: string,
+  { keys }: Pick<Settings, 'keys'>,
+): readonly string[] {
+  const { secrets = [] } = tableIn(keys).statedOf(keyId) ?? {};
+  return [
+    ...descendantsOf(
+      digest,
+      secrets.map(({ sha256, issuedFrom }) => ({ digest: sha256, issuedFrom })),
+    ),
+  ];
 }
 
 /** Returns the failure of the store. A leak that the store may have stored is recorded. */

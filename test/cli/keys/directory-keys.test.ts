@@ -256,6 +256,31 @@ test('a whole directory moves to another one and into a file, over several pages
   }
 });
 
+test('an import to a keys file keeps from which secret each secret was issued, also for removed secrets', async () => {
+  const file = configFolder({
+    'gateway.yaml': JSON.stringify({ ...config('x'), keys: 'keys.yaml' }),
+    'keys.yaml': '',
+  });
+  const env = { TOLLGATE_CONFIG: file.pathOf('gateway.yaml') };
+  const [first, second, third] = ['first', 'second', 'third'].map(digestSecret);
+  const key = {
+    ...{ id: 'moved', plan: 'pro', disabled: false },
+    secrets: [{ sha256: third, issuedFrom: second }],
+    pastSecrets: [{ sha256: first }, { sha256: second, issuedFrom: first }],
+  };
+  const moved = JSON.stringify({ keys: [key] });
+  expect((await runTollgate(['keys', 'import', '-'], env, moved)).exitCode).toBe(0);
+  const { keys } = JSON.parse((await runTollgate(['keys', 'export'], env)).stdout);
+  const expiresAt = '1970-01-01T00:00:00.000Z';
+  expect(keys[0].secrets).toEqual([
+    { sha256: first, expiresAt },
+    { sha256: second, expiresAt, issuedFrom: first },
+    { sha256: third, issuedFrom: second },
+  ]);
+  const again = await runTollgate(['keys', 'import', '-', '--json'], env, moved);
+  expect(JSON.parse(again.stdout)).toMatchObject({ created: 0, unchanged: 1 });
+});
+
 test('an import that cannot continue states how far it came', async () => {
   const keys = (index: number) => [{ id: `part-${index}`, plan: 'free', secrets: [] }];
   let parts = 0;

@@ -22,6 +22,7 @@ const writer = makeToken('write', 'ops');
 const reader = makeToken('read', 'viewer');
 const rotating = { id: 'rotating', old: issueSecret(), current: issueSecret() };
 const expired = { id: 'expired', secret: issueSecret() };
+const moved = { first: issueSecret(), second: issueSecret(), third: issueSecret(), root: issueSecret() };
 const [replayed, unrecorded, atOnce, shown, byToken, ownForm] = [
   'replayed',
   'unrecorded',
@@ -58,6 +59,16 @@ beforeAll(async () => {
         ...[replayed, unrecorded, atOnce, shown, byToken, ownForm].map((made) => made.entry),
         entry(rotating.id, [rotating.old, rotating.current]),
         entry(expired.id, [expired.secret], { expires: '2026-01-01' }),
+        {
+          id: 'moved',
+          plan: 'pro',
+          secrets: [
+            { sha256: secretOf(moved.first).digest, expires: '1970-01-01' },
+            { sha256: secretOf(moved.second).digest, issuedFrom: secretOf(moved.first).digest },
+            { sha256: secretOf(moved.third).digest, issuedFrom: secretOf(moved.second).digest },
+            { sha256: secretOf(moved.root).digest },
+          ],
+        },
       ],
       'github-keys.json': reporter.publicKeys,
     },
@@ -100,6 +111,18 @@ describe('a report of GitHub', () => {
     expect(text).not.toContain(rotating.old);
     expect(await statusesOf(rotating.old)).toEqual([401, 401]);
     expect(await statusesOf(rotating.current)).toEqual([200, 200]);
+  });
+
+  it('ends the secrets of the keys file that the holder issued with the leaked one, before the key moved to the file', async () => {
+    const { first, second, third, root } = moved;
+    const { body } = await ask('/leaks', { method: 'POST', json: [{ token: first }] });
+    const descendants = [second, third].map((one) => secretOf(one).digest.slice(0, 8));
+    expect(body).toEqual([
+      { ...labelOf(first, 'true_positive', ''), key: 'moved', ended: true, descendants },
+    ]);
+    for (const secret of [first, second, third]) expect(await statusesOf(secret)).toEqual([401, 401]);
+    expect(await statusesOf(root)).toEqual([200, 200]);
+    expect(await leaksOf('moved')).toMatchObject([{ after: { descendants } }]);
   });
 
   it('ends a leaked secret of the directory on every process at once, and no other secret of the key', async () => {
