@@ -67,7 +67,10 @@ describe('the gateway of a command', () => {
       'admin: { port: many }',
       /:9:\d+: `admin.port` must be a whole number.*\nSo this file does not give.*--admin URL/s,
     ],
-    ['admin: { tls: { cert: none.pem, key: k } }', /:9:\d+: this file does not exist.*\nSo this file/s],
+    [
+      'admin: { tls: { cert: none.pem, key: k } }',
+      /:9:\d+: `admin.tls.cert`: this file does not exist.*\nSo this file/s,
+    ],
     ['admin: { port: 0 }', /`admin.port` is 0, which means any free port: set --admin URL/],
     ['admin: {', /this is not valid YAML.*\nSo this file/s],
   ])('is not found in a configuration with %j, and a sentence explains it', async (line, sentence) => {

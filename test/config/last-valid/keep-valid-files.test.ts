@@ -93,7 +93,7 @@ test.each([
   [
     'the main file',
     { 'tollgate.yaml': limit70.replace('plans:', 'plan:') },
-    'tollgate.yaml because of tollgate.yaml:1:1',
+    'tollgate.yaml because of tollgate.yaml:4:1',
   ],
   ['the main file, no YAML', { 'tollgate.yaml': '{' }, 'tollgate.yaml because of tollgate.yaml:1:2'],
   [

@@ -224,7 +224,10 @@ describe('the public keys of GitHub at a URL', () => {
       'the new key is found',
       async () => (await keys.find('next', settings(server.url))).kind === 'found',
     );
-    expect((await keys.find(reporter.identifier, settings(server.url))).kind).toBe('unknown');
+    await until(
+      'the keys were fetched again, and the old key is unknown',
+      async () => (await keys.find(reporter.identifier, settings(server.url))).kind === 'unknown',
+    );
   });
 
   it('are used although the list also has a key on another curve', async () => {

@@ -29,7 +29,8 @@ it('limits are exact again after the failover of one server, and the other serve
   expect(admitted).toEqual({ before: 20, away: 10, after: 10 });
   expect(used).toBe(limit);
   for (const messages of logged) {
-    expect(messages).toEqual([
+    // The outage may have several reasons, for example a closed connection and then a refused connection.
+    expect(messages.filter((message) => !message.includes(' still away'))).toEqual([
       expect.stringMatching(/^Redis server 127\.0\.0\.1:\d+ is away$/),
       expect.stringMatching(/^Redis server 127\.0\.0\.1:\d+ is back$/),
     ]);
