@@ -13,12 +13,14 @@ local function bringUpToDate(side, unsent, stored)
 end
 
 -- Decides the runs for the plan and for its trial. Returns both outcomes.
-local function decideSides(plan, trial, ask, slots, stored)
+local function decideSides(plan, trial, ask, slots, stored, grant)
   local unsent, ofTrial = ask.unsent, nil
   readSide(plan, stored)
   openWindows(plan)
+  if grant then applyGrant(plan, grant) end
   -- The trial begins with the counts of the plan before this call.
   if trial then readTrial(trial, plan, stored.trial) end
+  if trial and grant then applyGrant(trial, grant) end
   bringUpToDate(plan, unsent, stored)
   local ofPlan = decideRuns(plan, ask.runs, slots)
   if trial then
@@ -51,7 +53,7 @@ local function write(key, terms, ask, stored, ofPlan, leases)
   if #changes > 0 then redis.call('HSET', key, unpack(changes)) end
   if trial and not trialText then remove(key, stored, 'trial') end
   if ask.lease and not leases then remove(key, stored, 'leases') end
-  if stored.grant and isGrantOver(stored) then remove(key, stored, 'grant') end
+  if isGrantOver(stored) then remove(key, stored, 'grant') end
   if plan.prolongs or trial and trial.prolongs or leases then prolong(key, expiresMs(terms, stored, leases and ask.lease)) end
 end
 
@@ -71,10 +73,8 @@ local function decideKey(key, terms, ask)
   if stored.err then return { error = stored.err } end
   if isStale(stored, ask) then return { stale = true } end
   local plan, trial, grant, slots, others, leases = terms.plan, terms.trial, unendedGrant(stored), math.huge, nil, nil
-  applyGrant(plan, grant)
-  if trial then applyGrant(trial, grant) end
   if ask.lease then slots, others = freeSlots(stored.leases or '', ask.lease) end
-  local ofPlan, ofTrial = decideSides(plan, trial, ask, slots, stored)
+  local ofPlan, ofTrial = decideSides(plan, trial, ask, slots, stored, grant)
   if ask.lease then leases = renewLease(others, ask.lease, ofPlan.admitted) end
   write(key, terms, ask, stored, ofPlan, leases)
   local told = terms.lowest and reachesThreshold(plan, terms.lowest) and (stored.told or '')

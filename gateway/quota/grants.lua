@@ -15,13 +15,12 @@ local function isRunning(grant)
   return grant and nowMs >= (tonumber(string.match(grant, ' from (%d+)')) or 0)
 end
 
--- Sets the limits that apply now. A running grant replaces the limit of a window. A grant does not limit a window without a limit.
+-- Replaces the limits of the windows that a running grant names. A grant does not limit a window without a limit.
 local function applyGrant(side, grant)
-  local hasGrant = isRunning(grant)
+  if not isRunning(grant) then return end
   for i = 1, #side.windows do
     local window = side.windows[i]
-    window.inForce = window.limit
-    if hasGrant and window.limit < math.huge then
+    if window.limit < math.huge then
       window.inForce = tonumber(string.match(grant, ' ' .. window.field .. ' (%d+)')) or window.limit
     end
   end

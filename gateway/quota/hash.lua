@@ -37,18 +37,19 @@ local function readHash(key)
   return stored
 end
 
--- Returns the number in a field; 0 for a missing field. An addition converts a text faster than `tonumber`.
+-- Returns the number in a field; 0 for a missing field. An addition converts a text faster than `tonumber`. The loops below contain this
+-- expression, because a call of the function costs as much.
 local function numberIn(stored, field)
   return (stored[field] or 0) + 0
 end
 
 -- Sets the counts of a side (windows.lua) to the stored counts.
 local function readSide(side, stored)
-  for i = 1, #banFields do side[banFields[i]] = numberIn(stored, banFields[i]) end
+  for i = 1, #banFields do side[banFields[i]] = (stored[banFields[i]] or 0) + 0 end
   for i = 1, #side.windows do
     local window = side.windows[i]
-    window.storedNumber, window.storedUsed = numberIn(stored, window.field), numberIn(stored, window.usedField)
-    window.number, window.used = window.storedNumber, window.storedUsed
+    window.storedNumber, window.storedUsed = (stored[window.field] or 0) + 0, (stored[window.usedField] or 0) + 0
+    window.number, window.used, window.inForce = window.storedNumber, window.storedUsed, window.limit
   end
   side.prolongs = false
 end
@@ -58,7 +59,7 @@ local function changesOf(side, stored)
   local changes, n = {}, 0
   for i = 1, #banFields do
     local field = banFields[i]
-    if side[field] ~= numberIn(stored, field) then changes[n + 1], changes[n + 2], n = field, side[field], n + 2 end
+    if side[field] ~= (stored[field] or 0) + 0 then changes[n + 1], changes[n + 2], n = field, side[field], n + 2 end
   end
   for i = 1, #side.windows do
     local window = side.windows[i]

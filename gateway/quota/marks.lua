@@ -10,23 +10,23 @@ If a secret of a key of the configuration has leaked, the field `grant` ends wit
 -- How long the mark of a leak stays, as `leakNotedMs` of the gateway.
 local leakNotedMs = 3600000
 
-local function leakedMs(stored)
-  return stored.grant and tonumber(string.match(stored.grant, ' leaked (%d+)'))
+-- Returns the time of the leak in the field `grant`; nil without a mark.
+local function leakedMs(grant)
+  return tonumber(string.match(grant, ' leaked (%d+)'))
 end
 
 -- The stored generation can be older than the generation that the process has read, if a failover lost the change. If the hash has
 -- expired, the generation counts as 0.
 local function isStale(stored, ask)
   if ask.changedMs then return ask.changedMs ~= numberIn(stored, 'changedMs') end
-  local leaked = leakedMs(stored)
-  return leaked and leaked > (ask.leaksReadMs or 0) and #ask.runs > 0
+  if not stored.grant or #ask.runs == 0 then return false end
+  return (leakedMs(stored.grant) or 0) > (ask.leaksReadMs or 0)
 end
 
 -- Whether the field `grant` has neither a grant nor a mark that is still needed.
 local function isGrantOver(stored)
   if not stored.grant or unendedGrant(stored) then return false end
-  local leaked = leakedMs(stored)
-  return not leaked or nowMs > leaked + leakNotedMs
+  return nowMs > (leakedMs(stored.grant) or 0) + leakNotedMs
 end
 
 -- Returns the text of the mark in the field `grant`, or an empty text.
@@ -60,7 +60,7 @@ local function noteLeak(key, version, keptMs)
   local stored = readHash(key)
   if stored.err then return stored end
   local grant = string.gsub(stored.grant or '0', ' leaked %d+', '')
-  local newest = math.max(version, leakedMs(stored) or 0)
+  local newest = math.max(version, stored.grant and leakedMs(stored.grant) or 0)
   redis.call('HSET', key, 'grant', grant .. ' leaked ' .. string.format('%.0f', newest))
   prolong(key, nowMs + keptMs)
 end

@@ -26,7 +26,7 @@ local function readTrial(trial, plan, field)
   for i = 1, #banFields do trial[banFields[i]] = differences and differences[i] or plan[banFields[i]] end
   for i = 1, #trial.windows do
     local window, ofPlan = trial.windows[i], plan.windows[i]
-    window.number, window.used = ofPlan.number, ofPlan.used
+    window.number, window.used, window.inForce = ofPlan.number, ofPlan.used, window.limit
     if differences and differences[4 + 2 * i] == ofPlan.number then
       window.used = math.max(0, ofPlan.used + differences[5 + 2 * i])
     end
