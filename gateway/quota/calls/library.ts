@@ -28,6 +28,16 @@ export function scriptWithChapters(body: string, { allowOom = false } = {}): str
   return `${allowOom ? '#!lua flags=allow-oom\n' : ''}${chapters}\nreadClock()\n${body}`;
 }
 
+/** Returns a library with one Redis Function that may call the functions of all chapters. `body` has the arguments `keys` and `args`. */
+export function libraryWithChapters(library: string, name: string, body: string): string {
+  return `#!lua name=${library}
+${chapters}
+redis.register_function('${name}', function(keys, args)
+  readClock()
+  ${body}
+end)`;
+}
+
 const digest = createHash('sha256').update(chapters).digest('hex').slice(0, 16);
 
 /**
@@ -36,12 +46,11 @@ const digest = createHash('sha256').update(chapters).digest('hex').slice(0, 16);
  */
 export const decideFunction = {
   name: `tollgate_decide_${digest}`,
-  library: `#!lua name=tollgate_${digest}
-${chapters}
-redis.register_function('tollgate_decide_${digest}', function(keys, args)
-  readClock()
-  return decideKeys(keys, args)
-end)`,
+  library: libraryWithChapters(
+    `tollgate_${digest}`,
+    `tollgate_decide_${digest}`,
+    'return decideKeys(keys, args)',
+  ),
   /** The same function as a script, for servers that refuse functions. */
   script: scriptWithChapters('return decideKeys(KEYS, ARGV)'),
 };

@@ -1,4 +1,4 @@
--- This code does the gateway's work in nginx. The code finds keys by digest, uses the gateway's own Redis script for both windows, and
+-- This code does the gateway's work in nginx. The code finds keys by digest, uses the gateway's own Redis Function for both windows, and
 -- sends all headers. The connections to Redis are persistent.
 
 local redis = require "nginx.redis"
@@ -10,8 +10,8 @@ local exposed = "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Ra
   .. "Retry-After, X-Request-Id, Deprecation, Sunset, Link, X-Stability"
 
 return function(options)
-  local keys, redisPort, script = options.keys, options.redisPort, options.script
-  local scriptSha = nil
+  local keys, redisPort, library = options.keys, options.redisPort, options.library
+  local isLoaded = false
   local hasher = sha256:new()
 
   local function digest(secret)
@@ -24,9 +24,9 @@ return function(options)
     local connection = redis:new()
     connection:set_timeout(5000)
     assert(connection:connect("127.0.0.1", redisPort))
-    if scriptSha == nil then scriptSha = assert(connection:script("load", script)) end
-    local reply = assert(connection:evalsha(scriptSha, 1, "nginx:{" .. key.id .. "}", 2, 100, 60000, 60000, 86400000,
-      "minute", minuteMs, key.perMinute, "day", dayMs, key.perDay, 1, "", 0))
+    if not isLoaded then isLoaded = assert(connection["function"](connection, "load", "replace", library)) end
+    local name = "nginx:{" .. key.id .. "}"
+    local reply = assert(connection:fcall("bench_nginx_decide", 1, name, key.perMinute, key.perDay))
     connection:set_keepalive(60000, 2048)
     return reply
   end
@@ -54,10 +54,10 @@ return function(options)
     ngx.var.key_id, ngx.var.key_plan = key.id, key.plan
 
     local reply = decide(key)
-    local nowMs, admitted, banned, bannedUntilMs = reply[1], reply[2], reply[4], reply[7]
-    local minuteRemaining = math.max(0, key.perMinute - reply[12])
-    local dayRemaining = math.max(0, key.perDay - reply[14])
-    local minuteResetMs, dayResetMs = (reply[11] + 1) * minuteMs, (reply[13] + 1) * dayMs
+    local nowMs, admitted, banned, bannedUntilMs = reply[1], reply[2], reply[3], reply[4]
+    local minuteRemaining = math.max(0, key.perMinute - reply[6])
+    local dayRemaining = math.max(0, key.perDay - reply[8])
+    local minuteResetMs, dayResetMs = (reply[5] + 1) * minuteMs, (reply[7] + 1) * dayMs
     local ctx = ngx.ctx
     if dayRemaining <= minuteRemaining then
       ctx.window, ctx.limit, ctx.remaining, ctx.resetMs = "day", key.perDay, dayRemaining, dayResetMs

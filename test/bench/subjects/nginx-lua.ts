@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { libraryWithChapters } from '../../../gateway/quota/calls/library.ts';
 import { freePort } from '../../support/free-port.ts';
 import { findProgram } from '../find-program.ts';
 import { startProcess, untilAnswers } from '../processes.ts';
@@ -15,11 +16,17 @@ const needed = [
   '/usr/share/lua/5.1/resty/core.lua',
 ];
 const accessScript = fileURLToPath(new URL('nginx-lua.lua', import.meta.url));
-const decisionScript = ['calendar-month.lua', 'decide-quota.lua']
-  .map((name) =>
-    readFileSync(new URL(`../../../gateway/request/limit/store/${name}`, import.meta.url), 'utf8'),
-  )
-  .join('');
+/** The gateway's decision for the terms of the benchmark, as a Redis Function with plain arguments: the limits per minute and day. */
+const decisionLibrary = libraryWithChapters(
+  'bench_nginx',
+  'bench_nginx_decide',
+  `local windows = {
+    { field = 'minute', usedField = 'minuteUsed', lengthMs = 60000, limit = tonumber(args[1]) },
+    { field = 'day', usedField = 'dayUsed', lengthMs = 86400000, limit = tonumber(args[2]) } }
+  local plan = { bans = { after = 100, withinMs = 60000, forMs = 60000, maxMs = 86400000 }, windows = windows }
+  local side = decideKey(keys[1], { plan = plan }, { runs = { { requests = 1, units = 1 } } })
+  return { nowMs, side[1], side[3], side[13], side[15], side[16], side[17], side[18] }`,
+);
 
 /**
  * nginx with Lua is the engine of Kong and APISIX. Hand-written Lua code does the job of the gateway in nginx. The cost of this code is the
@@ -39,7 +46,7 @@ export const nginxLua: Subject = {
     mkdirSync(join(home, 'temp'), { recursive: true });
     const port = await freePort();
     writeFileSync(join(home, 'keys.lua'), keysLua(stage));
-    writeFileSync(join(home, 'decide.lua'), decisionScript);
+    writeFileSync(join(home, 'decide.lua'), decisionLibrary);
     writeFileSync(join(home, 'nginx.conf'), nginxConf({ ...stage, home, port }));
     const args = ['-p', home, '-c', join(home, 'nginx.conf'), '-e', join(home, 'error.log')];
     const running = startProcess(findProgram('nginx') ?? 'nginx', args, {
@@ -110,7 +117,7 @@ http {
     gate = dofile("${accessScript}")({
       keys = require "keys",
       redisPort = ${redisPort},
-      script = assert(io.open("${home}/decide.lua")):read("*a"),
+      library = assert(io.open("${home}/decide.lua")):read("*a"),
     })
   }
   server {
