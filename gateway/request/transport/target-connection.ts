@@ -76,6 +76,8 @@ export class TargetConnection implements ActiveConnection, BodySink {
    */
   private deadlineMs = Number.POSITIVE_INFINITY;
   private idleTimeoutMs: number;
+  /** Whether the target no longer reads. Its response may still arrive. */
+  private isWriteBroken = false;
   /** The error that ended the connection; undefined without an error. */
   private closeCause: string | undefined;
 
@@ -93,6 +95,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     const to = { host, port, onread: { buffer, callback: (length: number) => this.onRead(buffer, length) } };
     this.socket = tls === undefined ? connect(to) : connectTls({ ...to, ...tls });
     this.socket.setNoDelay(true).setKeepAlive(true);
+    outliveWriteErrors(this.socket, (error) => this.onWriteError(error));
     this.connectTimer = setTimeout(() => this.onConnectTimeout(), bounds.connectTimeoutMs);
     this.socket.once(this.isSecure ? 'secureConnect' : 'connect', () => this.onConnect());
     this.socket.on('drain', () => this.sending?.resume());
@@ -110,17 +113,18 @@ export class TargetConnection implements ActiveConnection, BodySink {
     handler.onSend(this);
     this.awaitHead();
     this.reader.expect(method);
-    if (body === undefined) {
-      this.socket.write(headText(request), 'latin1');
-    } else if (Buffer.isBuffer(body)) {
+    if (Buffer.isBuffer(body)) {
       this.socket.cork();
       this.socket.write(headText(request), 'latin1');
       this.socket.write(body);
       this.socket.uncork();
-    } else {
+    } else this.socket.write(headText(request), 'latin1');
+    if (this.isWriteBroken) {
+      // The connection was dead before the request. Octets that the kernel has received on it are no response to this request.
+      this.socket.destroy(new Error('the target closed the connection before the request was sent'));
+    } else if (body !== undefined && !Buffer.isBuffer(body)) {
       this.sending = body;
       this.chunked = request.chunked;
-      this.socket.write(headText(request), 'latin1');
       body.start(this);
     }
   }
@@ -256,6 +260,21 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.deadlineMs = Number.POSITIVE_INFINITY;
   }
 
+  /**
+   * Called when a write has failed. A target may respond before it has read the whole request body, and then close its socket. The unread
+   * octets cause a reset, which makes the write fail before the response is read (RFC 9112 §9.5). The connection therefore reads on until
+   * its end, and drops the rest of the request body.
+   */
+  private onWriteError(error: NodeJS.ErrnoException): void {
+    this.isWriteBroken = true;
+    // EPIPE: the target had ended its side before the reset, so the end of a response without a length is its regular end. After another
+    // error, the kernel reports an end that the target has not sent.
+    if (error.code !== 'EPIPE') this.closeCause = connectionErrorText(error);
+    const { sending } = this;
+    this.sending = undefined;
+    sending?.resume();
+  }
+
   /** Returns half of the announced timeout, so that no request is sent while the target closes the connection. */
   private idleTimeoutOf(keepAlive: string): number {
     const [, seconds] = /\btimeout=([0-9]{1,6})/i.exec(keepAlive) ?? [];
@@ -268,7 +287,10 @@ export class TargetConnection implements ActiveConnection, BodySink {
     const { handler } = this;
     // A target may respond before it has read the whole request body. A target that has not read the whole body could read the rest as the
     // next request. Node reports TLS writes one turn late, so `isUsable` checks again whether the whole request was sent.
-    const isSent = this.sending === undefined && (this.isSecure || this.socket.writableLength === 0);
+    const isSent =
+      this.sending === undefined &&
+      !this.isWriteBroken &&
+      (this.isSecure || this.socket.writableLength === 0);
     // Over TLS, the rest of a response may still arrive after reading is paused (see `onRead`).
     if (this.isPaused()) this.socket.resume();
     this.handler = undefined;
@@ -329,6 +351,34 @@ export class TargetConnection implements ActiveConnection, BodySink {
   private awaitBody(): void {
     this.deadlineMs = performance.now() + this.bounds.upstreamBodyIdleTimeoutMs;
   }
+}
+
+type WriteDone = (error?: Error | null) => void;
+
+/**
+ * Reports failed writes to `onError` instead of to Node's stream. Node would destroy the socket, and with it the received octets that are not
+ * read yet. To the stream, the failed write and all later writes look successful.
+ */
+function outliveWriteErrors(socket: Socket, onError: (error: Error) => void): void {
+  let isBroken = false;
+  const outlived =
+    (done: WriteDone): WriteDone =>
+    (error) => {
+      if (error && !isBroken && !socket.destroyed) {
+        isBroken = true;
+        onError(error);
+      }
+      done();
+    };
+  const { _write, _writev } = socket;
+  socket._write = (chunk, encoding, done) => {
+    if (isBroken) done();
+    else _write.call(socket, chunk, encoding, outlived(done));
+  };
+  socket._writev = (chunks, done) => {
+    if (isBroken) done();
+    else _writev?.call(socket, chunks, outlived(done));
+  };
 }
 
 function headText({ method, path, fields, chunked }: TargetRequest): string {

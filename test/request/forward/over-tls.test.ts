@@ -5,6 +5,7 @@
  */
 import { useTls } from '../../support/backend-tls.ts';
 // The tests with cleartext targets run here again over TLS.
+import './answered-upload.test.ts';
 import './broken-backend.test.ts';
 import './forwarded-bytes.test.ts';
 import './slow-clients.test.ts';
