@@ -1,5 +1,6 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { fieldLine, type Malformed, malformed } from './response-head.ts';
+import { fieldFlaw, fieldLine } from './head-grammar.ts';
+import { type Malformed, malformed } from './response-head.ts';
 
 /** Decodes a chunked body (RFC 9112 §7.1) that arrives in pieces of any size. Checks and drops chunk extensions and trailers. */
 export class ChunkedBody {
@@ -73,7 +74,8 @@ export class ChunkedBody {
         this.trailersCount++;
         if (this.trailersLength > this.bounds.upstreamHeadersBytesMax) return tooMuch;
         if (this.trailersCount > this.bounds.upstreamFieldsCountMax) return tooMuch;
-        return trailerForm.test(line) ? undefined : malformed('a malformed trailer');
+        if (trailerForm.test(line)) return undefined;
+        return malformed(fieldFlaw(line.replace(/\r\n$/, ''), 'in the trailers') ?? 'a malformed trailer');
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { headFlaw } from './head-grammar.ts';
 import { type InterimHead, type Malformed, malformed } from './response-head.ts';
 
 /**
@@ -75,12 +76,12 @@ export class HeadReader<Final extends { readonly kind: string }> {
    * @param unseen `piece` with the last three octets before it
    */
   private awaitRest(piece: string, unseen: string): Malformed | undefined {
-    if (flaw.test(unseen)) return notHttp;
     const isBeginning = this.text.length < protocol.length;
     this.text += piece;
     this.tail = unseen.slice(1 - headEnd.length);
     const { text } = this;
     if (isBeginning && !text.startsWith(protocol) && !protocol.startsWith(text)) return notHttp;
+    if (flaw.test(unseen)) return malformed(headFlaw(text));
     return this.interimBytes + text.length > this.bounds.upstreamHeadersBytesMax ? tooLong : undefined;
   }
 }

@@ -23,6 +23,13 @@ describe('the head of a response', () => {
     expect(parse(['HTTP/1.1 200 OK', 'X: \xa0é\xff'])).toMatchObject({ fields: ['X', '\xa0é\xff'] });
   });
 
+  it('has its fields without the blanks before their colons', () => {
+    expect(parse(['HTTP/1.1 200 OK', 'X-A \t: b : c', 'Connection : close'])).toMatchObject({
+      fields: ['X-A', 'b : c', 'Connection', 'close'],
+      persistent: false,
+    });
+  });
+
   it.each(['HTTP/1.1 200', 'HTTP/1.1 200 ', 'HTTP/1.0 200 OK', 'HTTP/1.1 599 X'])(
     'may begin with %j',
     (line) => {
@@ -61,7 +68,8 @@ describe('the head of a response', () => {
     ['a control character in the reason', ['HTTP/1.1 200 a\x01b']],
     ['a field without a colon', ['HTTP/1.1 200 OK', 'X']],
     ['a field without a name', ['HTTP/1.1 200 OK', ': a']],
-    ['a space before the colon', ['HTTP/1.1 200 OK', 'X : a']],
+    ['a space before the colon of a length', ['HTTP/1.1 200 OK', 'Content-Length : 1']],
+    ['a tab before the colon of a transfer coding', ['HTTP/1.1 200 OK', 'transfer-encoding\t: chunked']],
     ['a space in a name', ['HTTP/1.1 200 OK', 'X Y: a']],
     ['a letter in a name that is no ASCII', ['HTTP/1.1 200 OK', 'Xé: a']],
     ['a folded line', ['HTTP/1.1 200 OK', 'X: a', ' b']],
@@ -72,6 +80,29 @@ describe('the head of a response', () => {
     ['a DEL', ['HTTP/1.1 200 OK', 'X: a\x7fb']],
   ])('is malformed with %s', (_what, lines) => {
     expect(parse(lines)).toMatchObject({ kind: 'malformed' });
+  });
+});
+
+describe('the report about a malformed head', () => {
+  it.each([
+    ['the octet 0x01 in the value of the field X-Bad', ['A: b', 'X-Bad: secret\x01value']],
+    ['the octet 0x0a in the value of the field X-Bad', ['X-Bad: secret\nB: secret']],
+    ['the octet 0x0d in the value of the field X-Bad', ['X-Bad: secret\rB: secret']],
+    ['the octet 0x20 in the name of the field X', ['A: b', 'X Y: secret']],
+    ['the octet 0xe9 in the name of the field X', ['Xé: secret']],
+    ['the octet 0x20 in the name of the field Content-Length', ['Content-Length : 5']],
+    ['the octet 0x20 after the field X-Bad, in place of a name', ['X-Bad: secret', ' secret']],
+    ['the octet 0x3a after the status line, in place of a name', [': secret']],
+    ['a line without a colon after the field X-Bad', ['X-Bad: a', 'secret']],
+  ])('is: %s', (cause, fields) => {
+    expect(parse(['HTTP/1.1 200 OK', ...fields])).toEqual({ kind: 'malformed', cause });
+  });
+
+  it.each([
+    ['the octet 0x01 in the status line', 'HTTP/1.1 200 a\x01b'],
+    ['a malformed status line', 'HTTP/1.2 200 OK'],
+  ])('is: %s', (cause, statusLine) => {
+    expect(parse([statusLine, 'X: secret'])).toEqual({ kind: 'malformed', cause });
   });
 });
 

@@ -5,9 +5,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ErrorCode } from '../../../shared/errors.ts';
 import { startDeadline } from '../../../shared/structures/within-deadline.ts';
 import { offeredProtocols, protocolField, tollgateProtocol } from '../../../shared/web-socket-protocols.ts';
+import { fieldLine } from '../../transport/head-grammar.ts';
 import { HeadReader } from '../../transport/head-reader.ts';
 import {
-  fieldLine,
   type InterimHead,
   type Malformed,
   malformed,
@@ -173,7 +173,7 @@ const switchForm = new RegExp(
  * Fields that a 1xx response must not have (RFC 9110 §8.6, RFC 9112 §6.1). A client that obeys `Content-Length` or `Transfer-Encoding` in a
  * 1xx response would read the first octets of the WebSocket as a body.
  */
-const framingField = /\r\n(?:content-length|transfer-encoding):/i;
+const framingField = /\r\n(?:content-length|transfer-encoding)[\t ]*:/i;
 
 class HandshakeTimeout extends Error {}
 

@@ -328,7 +328,7 @@ describe('a WebSocket', () => {
     ['a 101 with a space before a colon', 502, switching('X : a')],
     ['a 101 with too many fields', 502, switching(...Array.from({ length: 300 }, () => 'X: a'))],
     ['another protocol', 502, 'RTSP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
-    ['a faulty interim response', 502, `HTTP/1.1 103 X\r\nX : a\r\n\r\n${switching()}`],
+    ['a faulty interim response', 502, `HTTP/1.1 103 X\r\nX: a\x01\r\n\r\n${switching()}`],
     ['an interim response of another protocol', 502, `RTSP/1.0 103 X\r\n\r\n${switching()}`],
     ['a 403 with a space before a colon', 502, okResponse('no', 403, ['X : a'])],
     ['a 403 with a length and chunks', 502, okResponse('', 403, ['Transfer-Encoding: chunked'])],
