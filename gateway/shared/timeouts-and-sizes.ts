@@ -673,14 +673,15 @@ export const defaultBounds = Object.freeze({
   planClockReadIntervalMs: 10_000,
 
   /**
-   * The interval at which the counts of busy keys are flushed to the usage record, and the number of slices into which each flush divides
-   * the keys.
+   * The interval at which the counts of busy keys are flushed to the usage record, the number of slices into which each flush divides the
+   * keys, and how many late slices are flushed in one turn of the event loop after a pause of the process.
    */
   usageFlushIntervalMs: 10_000,
   usageSlicesPerFlush: 100,
+  usageSlicesAtOnceMax: 10,
   /**
    * A key is quiet while fewer than `usageQuietRequestsMax` of its requests are unsent. The counts of a quiet key are sent by the sixth flush
-   * after a request, so after at most 60 s.
+   * after a request, so after at most 60 s and the delay of the event loop.
    */
   usageQuietRequestsMax: 20,
   usageQuietRounds: 6,

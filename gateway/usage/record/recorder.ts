@@ -125,6 +125,7 @@ export function createUsageRecorder({
     Bounds,
     | 'usageFlushIntervalMs'
     | 'usageSlicesPerFlush'
+    | 'usageSlicesAtOnceMax'
     | 'usageQuietRequestsMax'
     | 'usageQuietRounds'
     | 'usageUnsentCountsMax'
@@ -175,7 +176,11 @@ export function createUsageRecorder({
   /** Sources of counts whose last write failed, in the order of their retries. */
   const failed = new Set<Source>();
   let isSendingFailed = false;
-  const timer = setInterval(flushSlice, bounds.usageFlushIntervalMs / bounds.usageSlicesPerFlush).unref();
+  const sliceMs = bounds.usageFlushIntervalMs / bounds.usageSlicesPerFlush;
+  const startedMs = performance.now();
+  /** The number of slices that the timer has flushed or skipped. */
+  let slicesDone = 0;
+  const timer = setInterval(flushDueSlices, sliceMs).unref();
 
   return {
     decided(keyId, decision, address, secret, tried) {
@@ -305,6 +310,19 @@ export function createUsageRecorder({
       setImmediate(flushSlice, true);
     }
     return source;
+  }
+
+  /**
+   * Flushes the slices whose time has come. The clock decides, because a timer that fires late would delay all later flushes. After a long
+   * pause of the process, each call flushes a few of the late slices.
+   */
+  function flushDueSlices(): void {
+    const due = Math.floor((performance.now() - startedMs) / sliceMs);
+    slicesDone = Math.max(slicesDone, due - slices.length);
+    for (let more = bounds.usageSlicesAtOnceMax; more > 0 && slicesDone < due; more--) {
+      slicesDone += 1;
+      flushSlice();
+    }
   }
 
   /** @param isEarly whether there are too many keys, so that the counts of quiet keys are sent too */

@@ -101,7 +101,7 @@ function watchNoted(store: UsageStore): string[] {
 
 /** A recorder whose flushes happen only when the test calls `flush`. */
 function startStopped(own: Parameters<typeof tunedBounds>[0] = {}) {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const bounds = tunedBounds({
     usageSlicesPerFlush: 1,
@@ -126,9 +126,9 @@ function startStopped(own: Parameters<typeof tunedBounds>[0] = {}) {
       for (let request = 0; request < requests; request++)
         recorder.decided(keyId, decision, '192.0.2.1', '01234567');
     },
-    /** @returns the keys whose counts this flush has sent */
-    async flush(): Promise<string[]> {
-      vi.advanceTimersByTime(bounds.usageFlushIntervalMs);
+    /** @param ms the time that passes. @returns the keys whose counts were sent in this time */
+    async flush(ms = bounds.usageFlushIntervalMs): Promise<string[]> {
+      vi.advanceTimersByTime(ms);
       // The replies of the store arrive in microtasks.
       await new Promise(setImmediate);
       return sent.splice(0);
@@ -144,6 +144,35 @@ it('a key with 20 unsent requests is sent by the next flush, and a key with fewe
     expect(await flush()).toEqual(round % 6 === 0 ? ['busy', 'quiet'] : ['busy']);
   }
   expect(await flush()).toEqual([]);
+});
+
+it('a timer that fires late delays a flush by less than one interval of the timer', async () => {
+  const { count, flush } = startStopped({ usageFlushIntervalMs: 10_000, usageSlicesPerFlush: 100 });
+  const now = vi.spyOn(performance, 'now');
+  onTestFinished(() => now.mockRestore());
+  const startMs = performance.now();
+  for (let key = 0; key < 300; key++) count(`key-${key}`, 1);
+  const unsent = new Set(Array.from({ length: 300 }, (_, key) => `key-${key}`));
+  // Each timer of 100 ms takes 105 ms.
+  let passedMs = 0;
+  for (; unsent.size > 0; passedMs += 105) {
+    now.mockReturnValue(startMs + passedMs);
+    for (const keyId of await flush(100)) unsent.delete(keyId);
+  }
+  expect(passedMs - 105).toBeLessThanOrEqual(60_000 + 105);
+});
+
+it('after a pause of the process, the late slices are flushed a few at a time', async () => {
+  const { count, flush } = startStopped({ usageFlushIntervalMs: 10_000, usageSlicesPerFlush: 100 });
+  const now = vi.spyOn(performance, 'now');
+  onTestFinished(() => now.mockRestore());
+  for (let key = 0; key < 300; key++) count(`key-${key}`, 20);
+  now.mockReturnValue(performance.now() + 3_600_000);
+  const sent = await flush(100);
+  expect(sent.length).toBeGreaterThan(0);
+  expect(sent.length).toBeLessThan(100);
+  for (let more = 0; more < 9; more++) sent.push(...(await flush(100)));
+  expect(new Set(sent.filter((record) => record !== 'operations')).size).toBe(300);
 });
 
 it('a key that stays below 20 requests for some flushes is sent by the flush after its 20th request', async () => {
