@@ -46,6 +46,7 @@ export class Tunnels {
     this.byClient.set(socket, { opener, end: () => this.endGently(socket, targetSocket, dropInput) });
     // Octets of both directions pass through the client's socket, so the timeout of this socket covers both directions.
     socket.setTimeout(this.bounds.tunnelIdleTimeoutMs, () => socket.destroy());
+    socket.once('end', () => this.endGently(socket, targetSocket, dropInput));
     socket.once('close', () => targetSocket.destroy());
     targetSocket.once('close', () => this.endClient(socket, dropInput));
   }
@@ -78,7 +79,10 @@ export class Tunnels {
     else this.countByHolder.set(holder, count);
   }
 
-  /** Ends the connection to the target first, so that the client still receives the target's last octets. */
+  /**
+   * Ends the connection to the target first, so that the client still receives the target's last octets. Also called when the client has
+   * ended its side, because the target may never close its own side.
+   */
   private endGently(socket: Socket, targetSocket: Socket, dropInput: () => void): boolean {
     if (!this.byClient.delete(socket)) return false;
     dropInput();

@@ -491,4 +491,33 @@ describe('a WebSocket', () => {
     await tunnels(front, 0);
     client.destroy();
   });
+
+  it('whose client is gone and whose target never closes is cut after the grace of a drain', async () => {
+    let ended = false;
+    const backend = await startRecording((_request, socket) => {
+      socket.allowHalfOpen = true;
+      socket.once('end', () => {
+        ended = true;
+      });
+      socket.write(switching());
+    });
+    const front = await startFor(backend.url, { lingerTimeoutMs: 50 });
+    (await openTunnel(front)).destroy();
+    await tunnels(front, 0);
+    expect(ended).toBe(true);
+  });
+
+  it('whose client has ended its side still gets the last octets of its target', async () => {
+    const backend = await startRecording((_request, socket) => {
+      socket.write(switching());
+      socket.once('end', () => socket.end('last words'));
+    });
+    const front = await startFor(backend.url);
+    const client = await openTunnel(front, { allowHalfOpen: true });
+    let received = '';
+    client.on('data', (text) => (received += text));
+    client.end();
+    await once(client, 'close');
+    expect(received).toBe('last words');
+  });
 });
