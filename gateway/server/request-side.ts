@@ -259,8 +259,8 @@ function endedExchange(
 }
 
 /**
- * Returns the charged units of a request that ended with 5xx, or that the gateway or the upstream cut; undefined for any other request. If a
- * drain cuts the connection of a request, the request looks as if the client had closed the connection.
+ * Returns the charged units of a request that failed because of the gateway or the upstream; undefined for any other request. If a drain
+ * cuts the connection of a request, the request looks as if the client had closed the connection.
  */
 function failedUnits(
   exchange: Exchange,
@@ -269,7 +269,7 @@ function failedUnits(
   const { decidedMs, decision, status, offered } = exchange;
   if (decidedMs === undefined || decision?.kind !== 'admitted' || decision.units === 0) return undefined;
   const isCutByDrain = cutsConnections && status === 499;
-  if (status < 500 && failureOf(exchange) === undefined && !isCutByDrain) return undefined;
+  if (failureOf(exchange) === undefined && !isCutByDrain) return undefined;
   return { units: decision.units, upstream: offered?.operation.upstream };
 }
 

@@ -1,4 +1,5 @@
-import { createServer, get, type IncomingMessage, request } from 'node:http';
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
@@ -9,6 +10,7 @@ import { directoryOf } from '../support/directory-of.ts';
 import { type Fleet, startFleet, startFleetHere } from '../support/fleet.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
+import { readMetrics } from '../support/read-metrics.ts';
 import { redisForms } from '../support/redis-forms.ts';
 import { runTollgate } from '../support/run-tollgate.ts';
 import { patientGateway, steadyStore } from '../support/tuning.ts';
@@ -57,8 +59,11 @@ const bounds = {
   usageFlushIntervalMs: 600_000,
 };
 
-/** The way in which the backend responds. `cut` ends in the middle of the body, `hang` never ends, and `lost` does not respond. */
-type Mode = 'ok' | '503' | '404' | 'cut' | 'hang' | 'lost';
+/**
+ * The way in which the backend responds. `cut` ends in the middle of the body, `hang` stops in the middle of the body, `stream` never ends,
+ * `large` sends more than sockets can buffer, and `lost` does not respond.
+ */
+type Mode = 'ok' | '503' | '404' | 'cut' | 'hang' | 'stream' | 'large' | 'lost';
 
 /** Starts a backend that can fail in several ways. Health checks always succeed. */
 async function startBackend() {
@@ -71,6 +76,8 @@ async function startBackend() {
       attempts += 1;
       return req.socket.destroy();
     }
+    if (mode === 'large') return res.end(Buffer.alloc(30_000_000));
+    if (mode === 'stream') return drip(res);
     res.writeHead(200, { 'content-length': '100' }).write('half');
     if (mode === 'cut') setTimeout(() => res.destroy(), 5);
     return undefined;
@@ -86,6 +93,11 @@ async function startBackend() {
       mode = next;
     },
   };
+}
+
+function drip(res: ServerResponse): void {
+  const timer = setInterval(() => res.write('x'), 10);
+  res.on('close', () => clearInterval(timer));
 }
 
 type Backend = Awaited<ReturnType<typeof startBackend>>;
@@ -341,6 +353,42 @@ it('only requests that the gateway or the upstream failed are given back, one ch
   expect((await send(gateway, secret, '/twice')).status).toBe(502);
   expect(backend.attempts()).toBeGreaterThan(1);
   expect(await given()).toBe(2);
+});
+
+it('a request that failed because of its client is not failed', async () => {
+  const key = makeKey({ plan: 'free' });
+  const { fleet, backend } = await start(startFleetHere, [key], {
+    gateways: 1,
+    bounds: { collectedBodiesBytesMax: 100 },
+  });
+  const gateway = member(fleet, 0);
+  const authorization = `Bearer ${key.secret}`;
+  const options = { host: '127.0.0.1', port: gateway.port, path: '/v1/pets', agent: false } as const;
+  const endedWith = (status: number) =>
+    until(`a request has ended with ${status}`, () => gateway.lines.some((line) => line.status === status));
+
+  const upload = request({ ...options, headers: { authorization, 'content-length': 200 } });
+  const refused = new Promise<number | undefined>((resolve) =>
+    upload.once('response', ({ statusCode }) => resolve(statusCode)),
+  );
+  upload.on('error', () => {});
+  upload.write('x'.repeat(200));
+  expect(await refused).toBe(503);
+  await endedWith(503);
+
+  backend.be('stream');
+  expect(await send(gateway, key.secret)).toEqual({ status: 200, isCut: true });
+  await endedWith(499);
+
+  backend.be('large');
+  const download = get({ ...options, headers: { authorization } });
+  download.on('error', () => {});
+  const [response] = (await once(download, 'response')) as [IncomingMessage];
+  response.on('error', () => {}).pause();
+  await until('both were cut', () => gateway.lines.filter(({ status }) => status === 499).length === 2);
+
+  expect((await makegood(gateway)).body.givenBack.day).toBe(0);
+  expect((await readMetrics(gateway.adminUrl)).sum('tollgate_failures_total')).toBe(0);
 });
 
 it('a drain that cuts a request makes it a failed request', async () => {

@@ -62,7 +62,12 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   /** The two paces are created at the first check of deadlines, because most requests end before the first check. */
   private sendPace: ClientPace | undefined;
   private readPace: ClientPace | undefined;
+  /** How long the gateway has waited for the client to send or to read octets, up to the check at `checkedMs`. */
+  private clientWaitMs = 0;
+  private checkedMs = this.startedMs;
   private status = 0;
+  /** Whether the target has announced the length of its response. */
+  private hasLength = false;
   /** The whole response, if its body (in Latin-1) arrived together with the head. The client gets head and body in one write. */
   private whole: WholeResponse | undefined;
   private hasBodyBegun = false;
@@ -179,34 +184,55 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 
   private endIfOverdue(nowMs: number): void {
-    const { upstream } = this;
+    const { upstream, body, request } = this;
     if (upstream === undefined) return;
     const { bounds } = upstream;
+    const isBodyAwaited = body?.isAwaited() ?? false;
+    const isReadAwaited = request.res.writableLength > 0;
+    if (isBodyAwaited || isReadAwaited) this.clientWaitMs += nowMs - this.checkedMs;
+    this.checkedMs = nowMs;
     if (nowMs - this.startedMs >= bounds.upstreamTotalTimeoutMs) {
-      this.fail('upstream_timeout', 'the whole exchange took too long');
-    } else if (this.isSendingTooSlowly(nowMs, bounds)) {
-      const cause = 'the client sent its body too slowly';
-      if (this.request.res.headersSent) this.dropClient(cause);
-      else this.fail('request_timeout', cause);
-    } else if (this.isReadingTooSlowly(nowMs, bounds)) {
-      this.dropClient('the client read its response too slowly');
+      this.endOverdue(nowMs);
+    } else if (this.isSendingTooSlowly(nowMs, isBodyAwaited, bounds)) {
+      this.endSlowClient('the client sent its body too slowly');
+    } else if (this.isReadingTooSlowly(nowMs, isReadAwaited, bounds)) {
+      this.endSlowClient('the client read its response too slowly');
     }
   }
 
-  private isSendingTooSlowly(nowMs: number, bounds: PaceBounds): boolean {
+  /**
+   * Ends an exchange that has reached the total timeout. The side at fault is the side for which the gateway has waited longer. A response
+   * without a length is a stream. Its target has met its other timeouts, and a stream may have no end.
+   */
+  private endOverdue(nowMs: number): void {
+    const cause = 'the whole exchange took too long';
+    if (2 * this.clientWaitMs > nowMs - this.startedMs) {
+      this.endSlowClient(`${cause}, mostly because of the client`);
+    } else if (this.request.res.headersSent && !this.hasLength) {
+      this.endSlowClient('the response has no length, and reached the total timeout');
+    } else this.fail('upstream_timeout', cause);
+  }
+
+  private isSendingTooSlowly(nowMs: number, isAwaited: boolean, bounds: PaceBounds): boolean {
     const { body } = this;
     if (body === undefined) return false;
     this.sendPace ??= new ClientPace(bounds, this.startedMs);
-    return this.sendPace.isTooSlow({ nowMs, isAwaited: body.isAwaited(), bytes: body.received });
+    return this.sendPace.isTooSlow({ nowMs, isAwaited, bytes: body.received });
   }
 
-  private isReadingTooSlowly(nowMs: number, bounds: PaceBounds): boolean {
+  private isReadingTooSlowly(nowMs: number, isAwaited: boolean, bounds: PaceBounds): boolean {
     const { res } = this.request;
     if (res.socket === null) return false;
     const bytes = bytesTaken(res.socket);
     // The client's deadline starts now, because it is unknown when the client read earlier octets.
     this.readPace ??= new ClientPace(bounds, nowMs, bytes);
-    return this.readPace.isTooSlow({ nowMs, isAwaited: res.writableLength > 0, bytes });
+    return this.readPace.isTooSlow({ nowMs, isAwaited, bytes });
+  }
+
+  /** Ends an exchange because of its client. The client gets an error if no part of a response was sent. */
+  private endSlowClient(cause: string): void {
+    if (this.request.res.headersSent) this.dropClient(cause);
+    else this.fail('request_timeout', cause);
   }
 
   /** Closes the connection of a client that is too slow. */
@@ -281,6 +307,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       return;
     }
     this.status = status;
+    this.hasLength = framing === 'length';
     // If the rest of the request body stays unread, the start of the next request is unknown. The connection must therefore close.
     if (!req.complete) res.shouldKeepAlive = false;
     const allFields = responseFields({ status, fields, ownFields });

@@ -55,8 +55,8 @@ export interface EndedExchange extends EndedRequest {
   /** The key for which the request was decided. The request also counts for the key's operations. */
   readonly keyId: string | undefined;
   /**
-   * The charged units of a request that ended with 5xx or that the gateway or the upstream cut, and the upstream of its operation. Absent
-   * for any other request.
+   * The charged units of a request that failed because of the gateway or the upstream, and the upstream of its operation. Absent for any
+   * other request.
    */
   readonly failed?: { readonly units: number; readonly upstream: string | undefined } | undefined;
   /** Whether a brownout of the operation refused the request. */

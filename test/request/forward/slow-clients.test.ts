@@ -222,3 +222,51 @@ describe('a client', () => {
     expect(await response).toMatch(/ab$/);
   });
 });
+
+describe('an exchange that reaches the total timeout', () => {
+  const total = { ...quick, upstreamTotalTimeoutMs: 2_000, clientGraceMs: 60_000, clientAheadMaxMs: 60_000 };
+  const headOf = (length: number) => `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`;
+
+  beforeEach(async () => {
+    clock = stopClock();
+    await front.close();
+    front = await startFront({ url: backend.url, bounds: total });
+  });
+
+  it('because the client reads slowly is cut because of the client', async () => {
+    backend.react = (_request, socket) => socket.write(okResponse('x'.repeat(12_000_000)));
+    open(get('/')).pause();
+    await until('the gateway waits for the client', () => backend.requests.length === 1);
+    await clock.passUntil(front.ended(1), 20);
+    expect(front.outcomes).toMatchObject([{ kind: 'client_gone' }]);
+  });
+
+  it('because the client sends slowly ends with 408', async () => {
+    const response = responseTo(open('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx'));
+    await clock.passUntil(front.ended(1), 20);
+    expect(statusOf(await response)).toBe(408);
+    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'request_timeout' }]);
+  });
+
+  it('because the target sends slowly fails because of the target', async () => {
+    backend.react = (_request, socket) => void socket.write(`${headOf(100)}x`);
+    const client = open(get('/'));
+    await until('the client has the beginning', () => client.bytesRead > 0);
+    await clock.passUntil(front.ended(1), 20);
+    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout' }]);
+  });
+
+  it('fails because of the target if the client is slow for less than half of the time', async () => {
+    let begin = () => {};
+    backend.react = (_request, socket) => {
+      begin = () => void socket.write(`${headOf(12_000_001)}${'x'.repeat(12_000_000)}`);
+    };
+    const client = open(get('/')).pause();
+    await backend.received(1);
+    await pass(1_300);
+    begin();
+    await clock.passUntil(front.ended(1), 20);
+    client.destroy();
+    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout' }]);
+  });
+});
