@@ -34,7 +34,7 @@ export const defaultBounds = Object.freeze({
    * about to close.
    */
   keepAliveAnnouncedSeconds: 60,
-  /** How long a client may stop reading its response before it is disconnected. */
+  /** How long a client may stop reading its response before it is disconnected. See also `clientReadAheadMaxMs`. */
   writeTimeoutMs: 30_000,
   /**
    * How long a client that has closed its sending side waits for the next octet of its response. Then it counts as gone, because a client
@@ -505,6 +505,12 @@ export const defaultBounds = Object.freeze({
   clientBytesPerSecondMin: 500,
   clientGraceMs: 5_000,
   clientAheadMaxMs: 30_000,
+  /**
+   * The largest extension of the deadline of a client that reads. The gateway sees only the octets that the kernel accepts for a client. The
+   * kernel accepts more only when a third of its buffer is free. This third is up to 1.4 MB with Linux's default of 4 MiB, so a client that
+   * reads 20 kB/s may seem to stop for 70 s.
+   */
+  clientReadAheadMaxMs: 120_000,
   /**
    * The interval at which exchanges, connections to targets and waiting requests are checked for timeouts. If an upstream has short
    * timeouts, the interval is shorter, but never shorter than `sweepIntervalMinMs`.

@@ -118,7 +118,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
     await until(
       'greedy requests have ended',
       () => endsOf(gateways.flatMap(({ lines }) => lines)).size > 0,
-      60_000,
+      150_000,
     );
     const ends = endsOf(gateways.flatMap(({ lines }) => lines));
     return {

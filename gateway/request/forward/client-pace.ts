@@ -1,6 +1,15 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
-export type PaceBounds = Pick<Bounds, 'clientBytesPerSecondMin' | 'clientGraceMs' | 'clientAheadMaxMs'>;
+type PaceBounds = Pick<Bounds, 'clientBytesPerSecondMin' | 'clientGraceMs'>;
+
+interface PaceOptions {
+  /** The time of the start, on the clock of `performance.now`. */
+  readonly startedMs: number;
+  /** The number of octets before the start, which do not extend the deadline. */
+  readonly bytesBefore?: number;
+  /** How far the octets can move the deadline into the future. */
+  readonly aheadMaxMs: number;
+}
 
 /** The progress of a client that sends its request body or reads its response. */
 interface Progress {
@@ -18,21 +27,22 @@ interface Progress {
  */
 export class ClientPace {
   private readonly bounds: PaceBounds;
+  private readonly aheadMaxMs: number;
   private deadlineMs: number;
   private bytes: number;
 
-  /** @param bytes octets before `startedMs`, which do not extend the deadline */
-  constructor(bounds: PaceBounds, startedMs: number, bytes = 0) {
+  constructor(bounds: PaceBounds, { startedMs, bytesBefore = 0, aheadMaxMs }: PaceOptions) {
     this.bounds = bounds;
-    this.bytes = bytes;
+    this.aheadMaxMs = aheadMaxMs;
+    this.bytes = bytesBefore;
     this.deadlineMs = startedMs + bounds.clientGraceMs;
   }
 
   isTooSlow({ nowMs, isAwaited, bytes }: Progress): boolean {
-    const { clientBytesPerSecondMin, clientGraceMs, clientAheadMaxMs } = this.bounds;
+    const { clientBytesPerSecondMin, clientGraceMs } = this.bounds;
     const boughtMs = ((bytes - this.bytes) * 1000) / clientBytesPerSecondMin;
     this.bytes = bytes;
-    this.deadlineMs = Math.min(this.deadlineMs + boughtMs, nowMs + clientAheadMaxMs);
+    this.deadlineMs = Math.min(this.deadlineMs + boughtMs, nowMs + this.aheadMaxMs);
     if (isAwaited) return nowMs > this.deadlineMs;
     this.deadlineMs = Math.max(this.deadlineMs, nowMs + clientGraceMs);
     return false;

@@ -1,6 +1,7 @@
 import type { ErrorCode, WholeResponse } from '../../shared/errors.ts';
 import type { AtTurnEnd } from '../../shared/event-loop-batch.ts';
 import type { Shares } from '../../shared/structures/shares.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { bytesTaken } from '../../shared/tls/bytes-taken.ts';
 import type { InterimHead, ResponseHead } from '../transport/response-head.ts';
 import type {
@@ -9,7 +10,7 @@ import type {
   TargetRequest,
   TransportFailure,
 } from '../transport/target-request.ts';
-import { ClientPace, type PaceBounds } from './client-pace.ts';
+import { ClientPace } from './client-pace.ts';
 import type { ForwardOutcome, ForwardRequest, UpstreamUse } from './forward-types.ts';
 import { type BodyListener, RequestBody } from './request-body.ts';
 import { type RequestHead, requestHead } from './request-head.ts';
@@ -62,6 +63,8 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   /** The two paces are created at the first check of deadlines, because most requests end before the first check. */
   private sendPace: ClientPace | undefined;
   private readPace: ClientPace | undefined;
+  /** The number of octets that the client's connection had taken before this response. */
+  private bytesBefore = 0;
   /** How long the gateway has waited for the client to send or to read octets, up to the check at `checkedMs`. */
   private clientWaitMs = 0;
   private checkedMs = this.startedMs;
@@ -213,19 +216,23 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     } else this.fail('upstream_timeout', cause);
   }
 
-  private isSendingTooSlowly(nowMs: number, isAwaited: boolean, bounds: PaceBounds): boolean {
+  private isSendingTooSlowly(nowMs: number, isAwaited: boolean, bounds: Bounds): boolean {
     const { body } = this;
     if (body === undefined) return false;
-    this.sendPace ??= new ClientPace(bounds, this.startedMs);
+    const { startedMs } = this;
+    this.sendPace ??= new ClientPace(bounds, { startedMs, aheadMaxMs: bounds.clientAheadMaxMs });
     return this.sendPace.isTooSlow({ nowMs, isAwaited, bytes: body.received });
   }
 
-  private isReadingTooSlowly(nowMs: number, isAwaited: boolean, bounds: PaceBounds): boolean {
+  private isReadingTooSlowly(nowMs: number, isAwaited: boolean, bounds: Bounds): boolean {
     const { res } = this.request;
     if (res.socket === null) return false;
     const bytes = bytesTaken(res.socket);
-    // The client's deadline starts now, because it is unknown when the client read earlier octets.
-    this.readPace ??= new ClientPace(bounds, nowMs, bytes);
+    this.readPace ??= new ClientPace(bounds, {
+      startedMs: nowMs,
+      bytesBefore: this.bytesBefore,
+      aheadMaxMs: bounds.clientReadAheadMaxMs,
+    });
     return this.readPace.isTooSlow({ nowMs, isAwaited, bytes });
   }
 
@@ -316,6 +323,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       this.whole = { status, fields: allFields, body: wholeBody };
       return;
     }
+    if (res.socket !== null) this.bytesBefore = bytesTaken(res.socket);
     res.begin(status, allFields);
     res.on('drain', () => this.connection?.resume());
     this.context.atTurnEnd(() => this.guard(() => this.showHead()));

@@ -54,8 +54,10 @@ export class ClientConnection {
   /** The time from the last sent or received octet to the last measurement. */
   private inactiveMs = 0;
   private bytesMoved = 0;
-  /** The number of octets that the kernel had accepted at the last measurement. Only used over TLS. */
+  /** The number of octets that the kernel had accepted at the last measurement. */
   private takenBefore = 0;
+  /** How long the client may take to read the octets that the kernel has accepted before the client became inactive. */
+  private readAllowanceMs = 0;
 
   constructor({ socket, serve, bounds }: ConnectionOptions) {
     this.socket = socket;
@@ -169,13 +171,22 @@ export class ClientConnection {
   onInactive(): void {
     const { bytesRead, bytesWritten, timeout: elapsedMs = 0, writableLength } = this.socket;
     const { writeTimeoutMs, keepAliveTimeoutMs, halfClosedTimeoutMs } = this.bounds;
+    const { clientBytesPerSecondMin, clientReadAheadMaxMs } = this.bounds;
     const isUnmoved = bytesRead + bytesWritten === this.bytesMoved;
     this.bytesMoved = bytesRead + bytesWritten;
-    if (writableLength > 0 && this.isTakenOverTls()) this.inactiveMs = 0;
+    const taken = bytesTaken(this.socket);
+    const burst = taken - this.takenBefore;
+    this.takenBefore = taken;
+    if (burst > 0) {
+      this.readAllowanceMs = Math.min((burst * 1000) / clientBytesPerSecondMin, clientReadAheadMaxMs);
+    }
+    // The timer of a TLS socket restarts only after a whole write, so it also fires while the client reads.
+    if (writableLength > 0 && burst > 0 && this.socket instanceof TLSSocket) this.inactiveMs = 0;
     else this.inactiveMs = isUnmoved ? this.inactiveMs + elapsedMs : elapsedMs;
     const isServing = this.state.kind === 'serving' || this.state.kind === 'handed_over';
     const isWaiting = !isServing || writableLength > 0 || this.isHalfClosed;
-    const servingTimeoutMs = writableLength > 0 ? writeTimeoutMs : halfClosedTimeoutMs;
+    const readTimeoutMs = Math.max(writeTimeoutMs, this.readAllowanceMs);
+    const servingTimeoutMs = writableLength > 0 ? readTimeoutMs : halfClosedTimeoutMs;
     const leftMs = (isServing ? servingTimeoutMs : keepAliveTimeoutMs) - this.inactiveMs;
     // Closes idle connections, connections whose client does not read, and connections whose client has probably left. Slow upstreams and
     // slow bodies have separate timeouts.
@@ -284,17 +295,6 @@ export class ClientConnection {
     if (this.state.kind === 'closed') return;
     this.state = { kind: 'closed' };
     closeGently(this.socket, this.bounds);
-  }
-
-  /**
-   * Whether a TLS client has read octets since the last measurement. The timer of a TLS socket restarts only after a whole write. A
-   * client that stops reading is therefore disconnected after up to twice the timeout.
-   */
-  private isTakenOverTls(): boolean {
-    if (!(this.socket instanceof TLSSocket)) return false;
-    const before = this.takenBefore;
-    this.takenBefore = bytesTaken(this.socket);
-    return this.takenBefore !== before;
   }
 }
 

@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { ClientPace } from '../../../gateway/request/forward/client-pace.ts';
 
-const bounds = { clientBytesPerSecondMin: 500, clientGraceMs: 5_000, clientAheadMaxMs: 30_000 };
+const bounds = { clientBytesPerSecondMin: 500, clientGraceMs: 5_000 };
+const aheadMaxMs = 30_000;
 
 /**
  * Returns the number of seconds after which the gateway considers a client too slow. In this simulation, the gateway always waits for
  * octets from the client, and checks the client once a second for two minutes.
  */
 function foundAfterSeconds(bytesAt: (second: number) => number): number | undefined {
-  const pace = new ClientPace(bounds, 0);
+  const pace = new ClientPace(bounds, { startedMs: 0, aheadMaxMs });
   for (let second = 1; second <= 120; second++) {
     if (pace.isTooSlow({ nowMs: second * 1000, isAwaited: true, bytes: bytesAt(second) })) return second;
   }
@@ -36,7 +37,7 @@ describe('a client is too slow', () => {
   });
 
   it('only while the gateway waits for it, and after a new grace period', () => {
-    const pace = new ClientPace(bounds, 0);
+    const pace = new ClientPace(bounds, { startedMs: 0, aheadMaxMs });
     for (let second = 1; second <= 100; second++) {
       expect(pace.isTooSlow({ nowMs: second * 1000, isAwaited: false, bytes: 0 })).toBe(false);
     }
@@ -45,7 +46,7 @@ describe('a client is too slow', () => {
   });
 
   it('even after many octets before the first check', () => {
-    const pace = new ClientPace(bounds, 0, 1e9);
+    const pace = new ClientPace(bounds, { startedMs: 0, bytesBefore: 1e9, aheadMaxMs });
     expect(pace.isTooSlow({ nowMs: 5_001, isAwaited: true, bytes: 1e9 })).toBe(true);
   });
 });

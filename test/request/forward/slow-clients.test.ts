@@ -15,6 +15,7 @@ const quick = {
   clientBytesPerSecondMin: 25_000,
   clientGraceMs: 100,
   clientAheadMaxMs: 600,
+  clientReadAheadMaxMs: 600,
   sweepIntervalMs: 20,
   connectionsPerTargetMax: 8,
 };
@@ -208,6 +209,24 @@ describe('a client', () => {
     },
   );
 
+  it('that reads steadily at four times the minimum is not cut, although the kernel takes octets in large bursts', async () => {
+    await front.close();
+    const bounds = { ...quick, clientReadAheadMaxMs: 120_000, upstreamTotalTimeoutMs: 10_000_000 };
+    front = await startFront({ url: backend.url, bounds });
+    backend.react = (_request, socket) => socket.write(large);
+    const client = open(get('/large'));
+    let length = 0;
+    client.on('data', (text: string) => {
+      length += text.length;
+      clock.pass(text.length / 100);
+      client.pause();
+      setTimeout(() => client.resume(), 10);
+    });
+    await once(client, 'close');
+    expect(length).toBeGreaterThan(12_000_000);
+    expect(front.outcomes).toMatchObject([{ kind: 'forwarded' }]);
+  });
+
   it('does not count as slow while the backend is slow', async () => {
     let finish = () => {};
     backend.react = (_request, socket) => {
@@ -224,7 +243,8 @@ describe('a client', () => {
 });
 
 describe('an exchange that reaches the total timeout', () => {
-  const total = { ...quick, upstreamTotalTimeoutMs: 2_000, clientGraceMs: 60_000, clientAheadMaxMs: 60_000 };
+  const patience = { clientGraceMs: 60_000, clientAheadMaxMs: 60_000, clientReadAheadMaxMs: 60_000 };
+  const total = { ...quick, ...patience, upstreamTotalTimeoutMs: 2_000 };
   const headOf = (length: number) => `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`;
 
   beforeEach(async () => {

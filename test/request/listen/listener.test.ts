@@ -162,7 +162,7 @@ describe('times', () => {
 
   test('a client that reads nothing of its response is disconnected', async () => {
     const { listener, port } = await startListener({
-      bounds: { writeTimeoutMs: 100 },
+      bounds: { writeTimeoutMs: 100, clientReadAheadMaxMs: 0 },
       handlers: { onRequest: (_req, res) => void res.end(Buffer.alloc(64 << 20)) },
     });
     const client = await openRawClient(port);
@@ -175,7 +175,7 @@ describe('times', () => {
 
   test('a response that begins later than the write timeout is not cut off', async () => {
     const { port } = await startListener({
-      bounds: { writeTimeoutMs: 50 },
+      bounds: { writeTimeoutMs: 50, clientReadAheadMaxMs: 0 },
       handlers: { onRequest: (_req, res) => void setTimeout(() => res.end('late'), 250) },
     });
     const client = await openRawClient(port);
@@ -757,7 +757,7 @@ describe('upgrades', () => {
 
   test('a client that reads nothing of the refusal of its upgrade is disconnected', async () => {
     const { listener, port } = await startListener({
-      bounds: { writeTimeoutMs: 100 },
+      bounds: { writeTimeoutMs: 100, clientReadAheadMaxMs: 0 },
       handlers: {
         wantsUpgrade: () => true,
         onUpgrade: (_req, res) => void res.end(Buffer.alloc(64 << 20)),

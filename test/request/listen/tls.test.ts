@@ -177,7 +177,7 @@ describe('requests over TLS', () => {
           served.resolve();
         },
       },
-      bounds: { writeTimeoutMs: 200 },
+      bounds: { writeTimeoutMs: 200, clientReadAheadMaxMs: 0 },
     });
     const client = await openRawClient(port, { ca });
     client.socket.pause();
@@ -188,7 +188,10 @@ describe('requests over TLS', () => {
 
   it('give a slow reader all of one large write', async () => {
     const writeTimeoutMs = 2_000;
-    const { port } = await start({ handlers: answerLarge, bounds: { writeTimeoutMs } });
+    const { port } = await start({
+      handlers: answerLarge,
+      bounds: { writeTimeoutMs, clientReadAheadMaxMs: 0 },
+    });
     const client = connect({ port, host: '127.0.0.1', ca });
     onTestFinished(() => void client.destroy());
     let length = 0;
