@@ -68,12 +68,15 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   /** How long the gateway has waited for the client to send or to read octets, up to the check at `checkedMs`. */
   private clientWaitMs = 0;
   private checkedMs = this.startedMs;
+  /** The number of pieces of the response's body, now and at the last check, and the check at which the last piece was found. */
+  private pieces = 0;
+  private piecesChecked = 0;
+  private silentSinceMs = this.startedMs;
   private status = 0;
   /** Whether the target has announced the length of its response. */
   private hasLength = false;
   /** The whole response, if its body (in Latin-1) arrived together with the head. The client gets head and body in one write. */
   private whole: WholeResponse | undefined;
-  private hasBodyBegun = false;
   /** Whether the outcome of the request is decided. Events after this decision have no effect. */
   private settled = false;
 
@@ -194,6 +197,8 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     const isReadAwaited = request.res.writableLength > 0;
     if (isBodyAwaited || isReadAwaited) this.clientWaitMs += nowMs - this.checkedMs;
     this.checkedMs = nowMs;
+    if (this.pieces > this.piecesChecked) this.silentSinceMs = nowMs;
+    this.piecesChecked = this.pieces;
     if (nowMs - this.startedMs >= bounds.upstreamTotalTimeoutMs) {
       this.endOverdue(nowMs);
     } else if (this.isSendingTooSlowly(nowMs, isBodyAwaited, bounds)) {
@@ -205,14 +210,15 @@ export class RequestRelay implements ResponseHandler, BodyListener {
 
   /**
    * Ends an exchange that has reached the total timeout. The side at fault is the side for which the gateway has waited longer. A response
-   * without a length is a stream. Its target has met its other timeouts, and a stream may have no end.
+   * without a length may be a stream without an end. Its target is at fault only if it has sent nothing for half of the time.
    */
   private endOverdue(nowMs: number): void {
     const cause = 'the whole exchange took too long';
-    if (2 * this.clientWaitMs > nowMs - this.startedMs) {
+    const halfMs = (nowMs - this.startedMs) / 2;
+    if (this.clientWaitMs > halfMs) {
       this.endSlowClient(`${cause}, mostly because of the client`);
-    } else if (this.request.res.headersSent && !this.hasLength) {
-      this.endSlowClient('the response has no length, and reached the total timeout');
+    } else if (this.request.res.headersSent && !this.hasLength && nowMs - this.silentSinceMs < halfMs) {
+      this.endSlowClient('the target was still sending a response without a length at the total timeout');
     } else this.fail('upstream_timeout', cause);
   }
 
@@ -331,11 +337,11 @@ export class RequestRelay implements ResponseHandler, BodyListener {
 
   /** Sends the head before the first part of the body, because an event stream may send nothing at first. */
   private showHead(): void {
-    if (!this.hasBodyBegun && !this.settled) this.request.res.flushHeaders();
+    if (this.pieces === 0 && !this.settled) this.request.res.flushHeaders();
   }
 
   onPiece(piece: Buffer): boolean {
-    this.hasBodyBegun = true;
+    this.pieces++;
     return this.request.res.write(piece);
   }
 

@@ -356,8 +356,8 @@ export class TargetConnection implements ActiveConnection, BodySink {
 type WriteDone = (error?: Error | null) => void;
 
 /**
- * Reports failed writes to `onError` instead of to Node's stream. Node would destroy the socket, and with it the received octets that are not
- * read yet. To the stream, the failed write and all later writes look successful.
+ * Reports failed writes to `onError` instead of to Node's stream. Node would destroy the socket, and with it the received octets that are
+ * not read yet. To the stream, the failed write and all later writes look successful.
  */
 function outliveWriteErrors(socket: Socket, onError: (error: Error) => void): void {
   let isBroken = false;

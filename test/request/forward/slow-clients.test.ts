@@ -268,13 +268,19 @@ describe('an exchange that reaches the total timeout', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'request_timeout' }]);
   });
 
-  it('because the target sends slowly fails because of the target', async () => {
-    backend.react = (_request, socket) => void socket.write(`${headOf(100)}x`);
-    const client = open(get('/'));
-    await until('the client has the beginning', () => client.bytesRead > 0);
-    await clock.passUntil(front.ended(1), 20);
-    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout' }]);
-  });
+  it.each([
+    ['a length', `${headOf(100)}x`],
+    ['chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n'],
+  ])(
+    'because the target stops within a response with %s fails because of the target',
+    async (_what, begin) => {
+      backend.react = (_request, socket) => void socket.write(begin);
+      const client = open(get('/'));
+      await until('the client has the beginning', () => client.bytesRead > 0);
+      await clock.passUntil(front.ended(1), 20);
+      expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout' }]);
+    },
+  );
 
   it('fails because of the target if the client is slow for less than half of the time', async () => {
     let begin = () => {};
