@@ -9,8 +9,15 @@ end
 -- processes may still send during `maxMs`, the longest ban. Returns the generation.
 local function liftBan(key, stored, maxMs)
   local liftedMs = math.max(nowMs, numberIn(stored, 'liftedMs') + 1)
-  local changes = { 'strikes', 0, 'strikesFromMs', 0, 'bannedUntilMs', 0, 'banLevel', 0, 'liftedMs', liftedMs }
-  if stored.trial then addText(changes, stored, 'trial', withoutBan(stored.trial)) end
+  local changes = { 'liftedMs', liftedMs }
+  for _, prefix in ipairs({ '', 'trial:' }) do
+    for _, name in ipairs(banNames) do
+      if stored[prefix .. name] then
+        changes[#changes + 1] = prefix .. name
+        changes[#changes + 1] = 0
+      end
+    end
+  end
   redis.call('HSET', key, unpack(changes))
   prolong(key, liftedMs + maxMs)
   return liftedMs
@@ -53,7 +60,8 @@ end
 
 -- Takes charged units of a window back. The used units never become negative.
 local function takeBack(key, stored, window, units)
-  redis.call('HSET', key, window .. 'Used', math.max(0, usedIn(stored, window) - units))
+  local used = usedIn(stored, window)
+  if units > 0 and used > 0 then redis.call('HSET', key, window .. 'Used', math.max(0, used - units)) end
 end
 
 local verbs = { lift = liftBan, reset = resetCounts, grant = setGrant }

@@ -9,49 +9,54 @@ local function bringUpToDate(side, unsent, stored)
   endStrikes(side)
   if not unsent then return end
   addUnsent(side, unsent, stored)
-  if unsent.strikes > 0 and side.strikes >= side.bans.after then ban(side) end
+  if unsent.strikes > 0 and not isBanned(side) and side.strikes >= side.bans.after then ban(side) end
 end
 
 -- Decides the runs for the plan and for its trial. Returns both outcomes.
 local function decideSides(plan, trial, ask, slots, stored, grant)
-  local unsent, ofTrial = ask.unsent, nil
+  local ofTrial
   readSide(plan, stored)
   openWindows(plan)
-  if grant then applyGrant(plan, grant) end
-  -- The trial begins with the counts of the plan before this call.
-  if trial then readTrial(trial, plan, stored.trial) end
-  if trial and grant then applyGrant(trial, grant) end
-  bringUpToDate(plan, unsent, stored)
-  local ofPlan = decideRuns(plan, ask.runs, slots)
   if trial then
-    bringUpToDate(trial, unsent and (unsent.trial or unsent), stored)
-    ofTrial = decideTrial(trial, ask.runs, slots, ofPlan)
+    -- The trial begins with the counts of the plan before this call.
+    readTrial(trial, plan, stored)
+    openWindows(trial)
+    if grant then applyGrant(trial, grant) end
+    bringUpToDate(trial, ask.unsent, stored)
   end
+  if grant then applyGrant(plan, grant) end
+  if ask.unsent then addUnsentBan(plan, ask.unsent, stored) end
+  bringUpToDate(plan, ask.unsent, stored)
+  local ofPlan = decideRuns(plan, ask.runs, slots)
+  if trial then ofTrial = decideTrial(trial, ask.runs, slots, ofPlan) end
   return ofPlan, ofTrial
+end
+
+local function sideEndMs(side)
+  return math.max(windowsEndMs(side), bansEndMs(side))
 end
 
 -- Returns the time from which the hash has no effect, epoch ms.
 local function expiresMs(terms, stored, lease)
-  local plan = terms.plan
-  local atMs = math.max(windowsEndMs(plan), bansEndMs(plan))
-  if terms.trial then atMs = math.max(atMs, bansEndMs(terms.trial)) end
-  if stored.liftedMs then atMs = math.max(atMs, numberIn(stored, 'liftedMs') + plan.bans.maxMs) end
+  local atMs = sideEndMs(terms.plan)
+  if terms.trial then atMs = math.max(atMs, sideEndMs(terms.trial)) end
+  if stored.liftedMs then atMs = math.max(atMs, numberIn(stored, 'liftedMs') + terms.plan.bans.maxMs) end
   if lease then atMs = math.max(atMs, nowMs + lease.leaseMs) end
   return atMs
 end
 
--- Writes what the call has changed. Requests of a banned key change nothing, so nothing is written.
-local function write(key, terms, ask, stored, ofPlan, leases)
-  local plan, trial = terms.plan, terms.trial
-  local trialText = trial and trialField(trial, plan)
-  local hasChanged = ofPlan.admitted + ofPlan.refused > 0 or plan.bannedUntilMs ~= numberIn(stored, 'bannedUntilMs')
-    or ask.unsent or ask.lease or trial and trialText ~= stored.trial
-  if not hasChanged then return end
-  local changes = changesOf(plan, stored)
-  if trialText then addText(changes, stored, 'trial', trialText) end
-  if leases then addText(changes, stored, 'leases', leases) end
+-- Requests of a banned key change nothing, so nothing is written.
+local function hasChanged(side, outcome, stored)
+  return outcome.admitted + outcome.refused > 0 or side.bannedUntilMs ~= numberIn(stored, side.banFields[3])
+end
+
+-- Writes what the call has changed.
+local function write(key, terms, ask, stored, leases)
+  local plan, trial, changes = terms.plan, terms.trial, {}
+  local n = addChanges(changes, 0, plan, stored)
+  if trial then n = addChanges(changes, n, trial, stored) end
+  if leases and leases ~= stored.leases then changes[n + 1], changes[n + 2] = 'leases', leases end
   if #changes > 0 then redis.call('HSET', key, unpack(changes)) end
-  if trial and not trialText then remove(key, stored, 'trial') end
   if ask.lease and not leases then remove(key, stored, 'leases') end
   if isGrantOver(stored) then remove(key, stored, 'grant') end
   if plan.prolongs or trial and trial.prolongs or leases then prolong(key, expiresMs(terms, stored, leases and ask.lease)) end
@@ -76,7 +81,9 @@ local function decideKey(key, terms, ask)
   if ask.lease then slots, others = freeSlots(stored.leases or '', ask.lease) end
   local ofPlan, ofTrial = decideSides(plan, trial, ask, slots, stored, grant)
   if ask.lease then leases = renewLease(others, ask.lease, ofPlan.admitted) end
-  write(key, terms, ask, stored, ofPlan, leases)
+  if ask.unsent or ask.lease or hasChanged(plan, ofPlan, stored) or trial and hasChanged(trial, ofTrial, stored) then
+    write(key, terms, ask, stored, leases)
+  end
   local told = terms.lowest and reachesThreshold(plan, terms.lowest) and (stored.told or '')
   local trialRecord = trial and recordOf(trial, ofTrial, ask, stored, grant)
   return recordOf(plan, ofPlan, ask, stored, grant, told, trialRecord)

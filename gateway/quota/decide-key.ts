@@ -1,13 +1,13 @@
 import type { WindowsMs } from '../shared/calendar-windows.ts';
 import type { BanPolicy, Limits } from '../shared/model.ts';
-import { ban, endStrikes } from './bans.ts';
+import { ban, endStrikes, isBanned } from './bans.ts';
 import { applyGrant, unendedGrant } from './grants.ts';
-import type { QuotaState } from './hash.ts';
+import { type QuotaState, sideOf } from './hash.ts';
 import type { Concurrency } from './leases.ts';
 import { type Asked, decideRuns, type Outcome, runsOf } from './runs.ts';
 import { type Reached, untoldThresholds } from './thresholds.ts';
-import { decideTrial, differencesOf, readTrial } from './trial.ts';
-import { addUnsent, type Unsent } from './unsent.ts';
+import { decideTrial, readTrial } from './trial.ts';
+import { addUnsent, addUnsentBan, type Unsent } from './unsent.ts';
 import { openWindows } from './windows.ts';
 
 /**
@@ -30,19 +30,23 @@ export function decideKey(
   const { limits, trial, bans, unsent } = call;
   const runs = runsOf(call);
   const grant = unendedGrant(before.grant, nowMs);
-  const plan = { ...before, grant };
+  const plan: QuotaState = { ...before, grant };
   openWindows(plan, limits, windowsMs, nowMs);
   // The trial begins with the counts of the plan before this call.
-  const tried = trial && readTrial(plan, trial);
+  const tried = trial && readTrial(before.trial, plan, { limits, trial });
+  if (unsent) addUnsentBan(plan, unsent, bans, nowMs);
   bringUpToDate(plan, unsent, { limits, bans }, nowMs);
-  const ofPlan = decideRuns(plan, runs, applyGrant(limits, grant, nowMs), { bans, slots, nowMs });
+  const ofPlan = decideRuns(plan, runs, { bans, inForce: applyGrant(limits, grant, nowMs), slots, nowMs });
   const reached = reachedIn(plan, call, nowMs);
   const outcome = { nowMs, ...toldOf(ofPlan, runs.length), ...(reached && { reached }), state: plan };
   if (trial === undefined || tried === undefined) return outcome;
-  bringUpToDate(tried, unsent?.trial ?? unsent, { limits: trial, bans }, nowMs);
+  openWindows(tried, trial, windowsMs, nowMs);
+  // The unsent decisions have counts for the windows of the plan.
+  const ofBoth = trial.filter(({ window }) => limits.some((limit) => limit.window === window));
+  bringUpToDate(tried, unsent, { limits: ofBoth, bans }, nowMs);
   const ofTrial = decideTrial(tried, trial, runs, { bans, grant, slots, nowMs }, ofPlan);
-  const state = { ...plan, trial: differencesOf(plan, tried, limits) };
-  return { ...outcome, state, trial: { ...toldOf(ofTrial, runs.length), state: tried } };
+  plan.trial = sideOf(tried);
+  return { ...outcome, trial: { ...toldOf(ofTrial, runs.length), state: tried } };
 }
 
 /** Ends expired strikes, and adds the decisions that a process made without the store. */
@@ -54,8 +58,9 @@ function bringUpToDate(
 ): void {
   endStrikes(state, terms.bans, nowMs);
   if (unsent === undefined) return;
-  addUnsent(state, unsent, terms, nowMs);
-  if (unsent.strikes > 0 && state.strikes >= terms.bans.after) ban(state, terms.bans, nowMs);
+  addUnsent(state, unsent, terms.limits, nowMs);
+  const isTooMany = unsent.strikes > 0 && state.strikes >= terms.bans.after;
+  if (isTooMany && !isBanned(state, nowMs)) ban(state, terms.bans, nowMs);
 }
 
 /** The part of an outcome that a reply contains. */
@@ -84,7 +89,7 @@ export interface KnownChanges {
 export interface QuotaCall extends Asked, KnownChanges {
   readonly keyId: string;
   readonly limits: Limits;
-  /** The limits of the trial, with the same windows as `limits` (`alignLimits`). */
+  /** The limits of the trial. */
   readonly trial?: Limits | undefined;
   readonly bans: BanPolicy;
   /** The percentages of a limit that are reported when the key reaches them: whole numbers, ascending. Absent or empty: none. */
@@ -113,6 +118,6 @@ export interface QuotaOutcome extends Decided {
 
 /** The outcome of the trial for the requests of a call. */
 export interface TrialDecided extends Decided {
-  /** The counts of the trial after all requests of the call. */
+  /** The counts of the trial after all requests of the call, and the other members as in the state of the plan. */
   readonly state: Readonly<QuotaState>;
 }

@@ -15,13 +15,13 @@ local function isRunning(grant)
   return grant and nowMs >= (tonumber(string.match(grant, ' from (%d+)')) or 0)
 end
 
--- Replaces the limits of the windows that a running grant names. A grant does not limit a window without a limit.
+-- Replaces the limits of the windows that a running grant names. A grant limits no window that the plan does not limit, and no group.
 local function applyGrant(side, grant)
   if not isRunning(grant) then return end
   for i = 1, #side.windows do
     local window = side.windows[i]
-    if window.limit < math.huge then
-      window.inForce = tonumber(string.match(grant, ' ' .. window.field .. ' (%d+)')) or window.limit
+    if window.bucket == 'plan' then
+      window.inForce = tonumber(string.match(grant, ' ' .. window.name .. ' (%d+)')) or window.limit
     end
   end
 end

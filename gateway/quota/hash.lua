@@ -4,17 +4,19 @@ The hash of a key, with all its counts. Its fields:
   minute, minuteUsed         number and used units of the minute window; likewise second, hour, day and month
   strikes, strikesFromMs     the refusals that count towards the next ban, and the time of the first of them
   bannedUntilMs, banLevel    the end of the last ban, and the number of bans in a row
+  reports:minute, …          the windows of the group `reports`
+  trial:minute, trial:strikes, trial:reports:minute, …   all counts of the trial (trial.lua)
   liftedMs, resetMs          the times of the last lifted ban and of the last reset, which identify generations of bans and counts
   grant                      temporary limits (grants.lua), and the mark of a leaked secret (marks.lua)
   changedMs                  the generation of a key of the directory (marks.lua)
   leases                     requests in progress (leases.lua)
   told                       reported thresholds (thresholds.lua)
-  trial                      the counts of a trial (trial.lua)
 
 HSET is the first write of each function, and the only write that Redis refuses when it is out of memory or read-only. A call that
 fails has therefore changed nothing. A new hash gets its expiry at once, so every hash has an expiry.
 ]]
-local banFields = { 'strikes', 'strikesFromMs', 'bannedUntilMs', 'banLevel' }
+-- The members of a side that have the counts of bans.lua. `side.banFields` has the hash fields of these members, in the same order.
+local banNames = { 'strikes', 'strikesFromMs', 'bannedUntilMs', 'banLevel' }
 local nowMs
 
 -- Returns the time on Redis's clock in ms, with microseconds.
@@ -45,35 +47,28 @@ end
 
 -- Sets the counts of a side (windows.lua) to the stored counts.
 local function readSide(side, stored)
-  for i = 1, #banFields do side[banFields[i]] = (stored[banFields[i]] or 0) + 0 end
+  for i = 1, #banNames do side[banNames[i]] = (stored[side.banFields[i]] or 0) + 0 end
   for i = 1, #side.windows do
     local window = side.windows[i]
     window.storedNumber, window.storedUsed = (stored[window.field] or 0) + 0, (stored[window.usedField] or 0) + 0
     window.number, window.used, window.inForce = window.storedNumber, window.storedUsed, window.limit
   end
-  side.prolongs = false
+  side.prolongs, side.begins = false, false
 end
 
--- Returns a list of the fields whose counts have changed, each with its new count.
-local function changesOf(side, stored)
-  local changes, n = {}, 0
-  for i = 1, #banFields do
-    local field = banFields[i]
-    if side[field] ~= (stored[field] or 0) + 0 then changes[n + 1], changes[n + 2], n = field, side[field], n + 2 end
+-- Adds each changed field of a side with its new count to a list with `n` entries. A side that begins writes the fields of its ban, so that
+-- a later call finds them. Returns the new number of entries.
+local function addChanges(changes, n, side, stored)
+  for i = 1, #banNames do
+    local field, count = side.banFields[i], side[banNames[i]]
+    if side.begins or count ~= (stored[field] or 0) + 0 then changes[n + 1], changes[n + 2], n = field, count, n + 2 end
   end
   for i = 1, #side.windows do
     local window = side.windows[i]
     if window.number ~= window.storedNumber then changes[n + 1], changes[n + 2], n = window.field, window.number, n + 2 end
     if window.used ~= window.storedUsed then changes[n + 1], changes[n + 2], n = window.usedField, window.used, n + 2 end
   end
-  return changes
-end
-
--- Adds a text field to a list of changes if the stored text differs.
-local function addText(changes, stored, field, text)
-  if text == stored[field] then return end
-  local count = #changes
-  changes[count + 1], changes[count + 2] = field, text
+  return n
 end
 
 -- Removes a field if the hash has it.

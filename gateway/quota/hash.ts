@@ -1,13 +1,12 @@
-import { noCounts, type WindowCounts, type WindowsMs } from '../shared/calendar-windows.ts';
+import { noCounts, type WindowsMs } from '../shared/calendar-windows.ts';
 import { type BanPolicy, type Grant, planWindows } from '../shared/model.ts';
-import { type BanCounts, bansEndMs, noBan } from './bans.ts';
+import { bansEndMs, noBan, type SideCounts } from './bans.ts';
 import { unpackGrant } from './grants.ts';
 import { type Told, unpackTold } from './thresholds.ts';
-import { type TrialCounts, unpackTrial } from './trial.ts';
 import { windowsEndMs } from './windows.ts';
 
 /** The store's state of one key. The members are the fields of the key's Redis hash. Timestamps are epoch ms on the store's clock. */
-export interface QuotaState extends WindowCounts, BanCounts {
+export interface QuotaState extends SideCounts {
   /**
    * `liftedMs` is the time at which a ban was last lifted, and `resetMs` the time at which all counts were last reset; 0 for never.
    * These times identify generations of bans and counts. Local decisions from an older generation are dropped.
@@ -18,8 +17,8 @@ export interface QuotaState extends WindowCounts, BanCounts {
   grant: Grant | undefined;
   /** The reported thresholds. In the store's reply, the member is undefined while no window has reached the lowest threshold. */
   told: Told | undefined;
-  /** The counts of the trial; undefined while they are equal to the counts of the plan. */
-  trial?: TrialCounts | undefined;
+  /** The counts of the trial; undefined while the trial has not begun. */
+  trial?: Readonly<SideCounts> | undefined;
 }
 
 export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
@@ -33,10 +32,11 @@ export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
 
 /** Returns the time from which the state has no effect, epoch ms. The store may then delete the state. */
 export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsMs: WindowsMs): number {
+  const sideEndMs = (side: Readonly<SideCounts>) =>
+    Math.max(windowsEndMs(side, planWindows, windowsMs), bansEndMs(side, bans));
   return Math.max(
-    windowsEndMs(state, planWindows, windowsMs),
-    bansEndMs(state, bans),
-    state.trial === undefined ? 0 : bansEndMs(state.trial, bans),
+    sideEndMs(state),
+    state.trial === undefined ? 0 : sideEndMs(state.trial),
     state.liftedMs === 0 ? 0 : state.liftedMs + bans.maxMs,
     state.grant?.untilMs ?? 0,
   );
@@ -46,11 +46,26 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
 export function parseHash(hash: Readonly<Record<string, Buffer>>): QuotaState {
   const grant = hash.grant === undefined ? undefined : unpackGrant(String(hash.grant));
   const state: QuotaState = { ...emptyQuotaState, grant, told: unpackTold(String(hash.told ?? '')) };
-  if (hash.trial !== undefined) state.trial = unpackTrial(hash.trial);
-  for (const field of numberFields) state[field] = Number(hash[field] ?? 0);
+  Object.assign(state, parseSide(hash, ''));
+  for (const field of ['liftedMs', 'resetMs'] as const) state[field] = Number(hash[field] ?? 0);
+  if (hash[`${trialPrefix}strikes`] !== undefined) state.trial = parseSide(hash, trialPrefix);
   return state;
 }
 
-const numberFields = Object.keys(emptyQuotaState).filter(
-  (field) => field !== 'grant' && field !== 'told',
-) as Exclude<keyof QuotaState, 'grant' | 'told' | 'trial'>[];
+/** The prefix of the hash fields of a trial. */
+export const trialPrefix = 'trial:';
+
+function parseSide(hash: Readonly<Record<string, Buffer>>, prefix: string): SideCounts {
+  const side = { ...noCounts, ...noBan };
+  for (const field of sideFields) side[field] = Number(hash[`${prefix}${field}`] ?? 0);
+  return side;
+}
+
+const sideFields = Object.keys({ ...noCounts, ...noBan }) as (keyof SideCounts)[];
+
+/** Returns only the counts of a side. */
+export function sideOf(state: Readonly<SideCounts>): SideCounts {
+  const side = { ...noCounts, ...noBan };
+  for (const field of sideFields) side[field] = state[field];
+  return side;
+}

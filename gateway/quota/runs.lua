@@ -1,43 +1,43 @@
 --[[
-The decision of one side on the requests of a call. A run has consecutive requests of equal cost: run.requests is their number and
-run.units the cost of each. Runs are decided in order of arrival, all at the same time. An admitted request is charged in all windows.
-A refused request is charged in no window.
+The decision of one side on the requests of a call. A run has consecutive requests of equal cost that charge the same buckets. run.requests
+is their number, run.units the cost of each, and run.buckets the set of the buckets (all buckets of the call if absent). Runs are decided in
+order of arrival, all at the same time. An admitted request is charged in all windows of its buckets. A refused request is charged in none.
 
-An outcome has the numbers of requests that were admitted, refused, banned (refused by a ban) and crowded (over the concurrency
-limit), the charged units, and admittedOf[n], the admitted requests of run n.
+An outcome has the numbers of requests that were admitted, refused, banned (refused by a ban) and crowded (over the concurrency limit), and
+admittedOf[n], the admitted requests of run n. The refusal that leads to a ban counts as banned.
 ]]
 local function newOutcome()
-  return { admitted = 0, refused = 0, banned = 0, crowded = 0, charged = 0, admittedOf = {} }
+  return { admitted = 0, refused = 0, banned = 0, crowded = 0, admittedOf = {} }
 end
 
--- Decides the requests of a run. A ban is checked first, then the concurrency limit, and then the windows. Once there is no room for
--- one request of a run, there is no room for the rest of the run. `slots` is the number of requests of the call that may begin under
--- the concurrency limit, and `room` the units that the windows had room for before the call. Returns the number of admitted requests.
-local function decideRun(side, requests, units, room, slots, outcome)
+-- Decides the requests of a run. A ban is checked first, then the concurrency limit, and then the windows. Once there is no room for one
+-- request of a run, there is no room for the rest of the run. `slots` is the number of requests of the call that may begin under the
+-- concurrency limit. Returns the number of admitted requests.
+local function decideRun(side, requests, units, buckets, slots, outcome)
   if isBanned(side) then
     outcome.banned = outcome.banned + requests
     return 0
   end
   local free = slots - outcome.admitted
-  local admitted = fitting(requests, units, room - outcome.charged)
+  local admitted = fitting(requests, units, roomIn(side, buckets))
   if admitted > free then admitted = math.max(0, free) end
-  outcome.admitted, outcome.charged = outcome.admitted + admitted, outcome.charged + admitted * units
-  local rest = requests - admitted
-  if rest > 0 and admitted >= free then
+  outcome.admitted = outcome.admitted + admitted
+  if admitted > 0 and units > 0 then charge(side, buckets, admitted * units) end
+  local rest, isCrowded = requests - admitted, admitted >= free
+  if rest > 0 and isCrowded then
     outcome.crowded = outcome.crowded + rest
   elseif rest > 0 then
-    local refused = strike(side, rest)
-    outcome.refused, outcome.banned = outcome.refused + refused, outcome.banned + rest - refused
+    local beforeBan = strike(side, rest)
+    outcome.refused, outcome.banned = outcome.refused + beforeBan, outcome.banned + rest - beforeBan
   end
   return admitted
 end
 
--- Decides all runs, and charges the windows once.
 local function decideRuns(side, runs, slots)
-  local outcome, room = newOutcome(), roomIn(side)
+  local outcome = newOutcome()
   for n = 1, #runs do
-    outcome.admittedOf[n] = decideRun(side, runs[n].requests, runs[n].units, room, slots, outcome)
+    local run = runs[n]
+    outcome.admittedOf[n] = decideRun(side, run.requests, run.units, run.buckets, slots, outcome)
   end
-  if outcome.charged > 0 then charge(side, outcome.charged) end
   return outcome
 end

@@ -28,28 +28,26 @@ export function runsOf(asked: Asked): readonly Run[] {
 export interface Outcome {
   admitted: number;
   refused: number;
-  /** The number of requests that a ban refused. */
+  /** The number of requests that a ban refused. The refusal that leads to the ban counts as `banned`. */
   banned: number;
   /**
    * The number of requests that exceeded the concurrency limit. These are the last requests of the call. These requests are not charged and
    * do not count as strikes.
    */
   crowded: number;
-  /** The units that were charged. */
-  charged: number;
   /** The number of admitted requests of each run. */
   admittedOf: number[];
 }
 
 export function newOutcome(): Outcome {
-  return { admitted: 0, refused: 0, banned: 0, crowded: 0, charged: 0, admittedOf: [] };
+  return { admitted: 0, refused: 0, banned: 0, crowded: 0, admittedOf: [] };
 }
 
 /** What applies to all runs of a call. */
 export interface RunRules {
   readonly bans: BanPolicy;
-  /** The units that the windows had room for before the call. */
-  readonly room: number;
+  /** The limits that apply now (`applyGrant`). */
+  readonly inForce: Limits;
   /** The number of requests of the call that may begin under the concurrency limit. */
   readonly slots: number;
   readonly nowMs: number;
@@ -64,7 +62,7 @@ export interface RunRules {
 export function decideRun(
   counts: SideCounts,
   { requests, units }: Run,
-  { bans, room, slots, nowMs }: RunRules,
+  { bans, inForce, slots, nowMs }: RunRules,
   outcome: Outcome,
 ): number {
   if (isBanned(counts, nowMs)) {
@@ -72,30 +70,23 @@ export function decideRun(
     return 0;
   }
   const free = slots - outcome.admitted;
-  const admitted = Math.min(fitting(requests, units, room - outcome.charged), Math.max(0, free));
+  const admitted = Math.min(fitting(requests, units, roomIn(counts, inForce)), Math.max(0, free));
   outcome.admitted += admitted;
-  outcome.charged += admitted * units;
+  charge(counts, inForce, admitted * units);
   const rest = requests - admitted;
-  if (rest > 0 && admitted >= free) outcome.crowded += rest;
+  const isCrowded = admitted >= free;
+  if (rest > 0 && isCrowded) outcome.crowded += rest;
   else if (rest > 0) {
-    const refused = strike(counts, rest, bans, nowMs);
-    outcome.refused += refused;
-    outcome.banned += rest - refused;
+    const beforeBan = strike(counts, rest, bans, nowMs);
+    outcome.refused += beforeBan;
+    outcome.banned += rest - beforeBan;
   }
   return admitted;
 }
 
-/** Decides all runs, and charges the windows once. @param inForce the limits that apply now (`applyGrant`) */
-export function decideRuns(
-  counts: SideCounts,
-  runs: readonly Run[],
-  inForce: Limits,
-  rules: Omit<RunRules, 'room'>,
-): Outcome {
+export function decideRuns(counts: SideCounts, runs: readonly Run[], rules: RunRules): Outcome {
   const outcome = newOutcome();
-  const room = roomIn(counts, inForce);
-  for (const run of runs) outcome.admittedOf.push(decideRun(counts, run, { ...rules, room }, outcome));
-  charge(counts, inForce, outcome.charged);
+  for (const run of runs) outcome.admittedOf.push(decideRun(counts, run, rules, outcome));
   return outcome;
 }
 

@@ -8,7 +8,6 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { QuotaCall } from '../../gateway/quota/decide-key.ts';
-import { alignLimits } from '../../gateway/quota/trial.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import type { Limits } from '../../gateway/shared/model.ts';
 import { connectRedis } from '../support/connect-redis.ts';
@@ -30,7 +29,7 @@ const concurrency = { max: 1_000_000, process: 'p1', active: 3, leaseMs: 30_000 
 
 type Terms = Pick<QuotaCall, 'limits' | 'trial' | 'bans' | 'thresholds' | 'concurrency'>;
 
-const tried = (limits: Limits, trial?: Limits): Terms => ({ ...alignLimits(limits, trial), bans });
+const tried = (limits: Limits, trial?: Limits): Terms => ({ limits: limits, trial: trial, bans });
 const kinds: Readonly<Record<string, Terms>> = {
   'two windows': tried(two),
   'four windows': tried(four),

@@ -13,8 +13,7 @@ const further =
   'a trial may limit a window that its plan does not limit, and a grant does not limit this window in the plan';
 const lifted = 'a lifted ban is lifted in the trial too';
 const reset = 'a reset resets the trial too';
-const alone =
-  'decisions that a process made alone are added to the counts of the trial, and count twice nowhere';
+const alone = 'decisions that a process made alone count in the trial as in the plan';
 const concurrent = 'the concurrency limit refuses the same requests in the trial';
 const largest = 'a trial counts exactly up to the largest limit';
 
@@ -23,7 +22,10 @@ export const brokenTrials: readonly { mistake: string; caughtBy: string; make: M
   {
     mistake: 'the trial is charged for what the plan admits',
     caughtBy: second,
-    make: withField(() => undefined),
+    make: withFields(({ minuteUsed, dayUsed }) => ({
+      'trial:minuteUsed': minuteUsed ?? '0',
+      'trial:dayUsed': dayUsed ?? '0',
+    })),
   },
   {
     mistake: 'the trial refuses for real',
@@ -41,12 +43,28 @@ export const brokenTrials: readonly { mistake: string; caughtBy: string; make: M
   {
     mistake: 'a refusal of the trial is no strike',
     caughtBy: bans,
-    make: withField((field) => Buffer.concat([Buffer.alloc(22), field.subarray(22)])),
+    make: withFields(() => ({ 'trial:strikes': '0' })),
+  },
+  {
+    mistake: 'a trial shares the ban of the plan',
+    caughtBy: bans,
+    make: withFields(({ bannedUntilMs = '0' }) => ({ 'trial:bannedUntilMs': bannedUntilMs })),
   },
   {
     mistake: 'the trial begins with empty counts',
     caughtBy: begins,
     make: altered(beginEmpty),
+  },
+  {
+    mistake: 'the trial begins again with each call',
+    caughtBy: larger,
+    make: altered((store, deps) => ({
+      ...store,
+      async decide(calls) {
+        for (const { keyId } of calls) await removeTrial(deps, keyId);
+        return store.decide(calls);
+      },
+    })),
   },
   {
     mistake: 'a trial admits only what the plan admits',
@@ -60,35 +78,40 @@ export const brokenTrials: readonly { mistake: string; caughtBy: string; make: M
   {
     mistake: 'the trial has only the windows of the plan',
     caughtBy: further,
-    make: withCalls(({ limits, trial, ...call }) => {
-      const isLimited = (_: unknown, at: number) => limits[at]?.max !== Number.POSITIVE_INFINITY;
-      return { ...call, limits: limits.filter(isLimited), trial: trial?.filter(isLimited) };
-    }),
+    make: withCalls(({ trial, ...call }) => ({
+      ...call,
+      trial: trial?.filter(({ window }) => call.limits.some((limit) => limit.window === window)),
+    })),
   },
   {
     mistake: 'a grant limits a window that only the trial limits',
     caughtBy: further,
-    make: withCalls((call) => ({
+    make: withCalls(({ limits, trial = [], ...call }) => ({
       ...call,
-      limits: call.limits.map(({ window, max }) => ({ window, max: Math.min(max, 999_999_999_999_999) })),
+      trial,
+      limits: trial.map(
+        ({ window }) =>
+          limits.find((limit) => limit.window === window) ?? { window, max: 999_999_999_999_999 },
+      ),
     })),
   },
-  { mistake: 'a lifted ban stays in the trial', caughtBy: lifted, make: keepField('liftBan') },
-  { mistake: 'a reset keeps the counts of the trial', caughtBy: reset, make: keepField('reset') },
-  {
-    mistake: 'decisions that were made alone count in the trial as in the plan',
-    caughtBy: alone,
-    make: withCalls(({ unsent, ...call }) => ({
-      ...call,
-      unsent: unsent && { ...unsent, trial: undefined },
-    })),
-  },
+  { mistake: 'a lifted ban stays in the trial', caughtBy: lifted, make: keepTrial('liftBan') },
+  { mistake: 'a reset keeps the counts of the trial', caughtBy: reset, make: keepTrial('reset') },
   {
     mistake: 'decisions that were made alone do not count in the trial',
     caughtBy: alone,
-    make: withCalls(({ unsent, ...call }) => ({
-      ...call,
-      unsent: unsent && { ...unsent, trial: { ...unsent, dayUsed: 0, strikes: 0 } },
+    make: altered((store) => ({
+      ...store,
+      async decide(calls) {
+        const replies = await store.decide(calls);
+        return replies.map((reply, at) => {
+          const used = calls[at]?.unsent?.dayUsed ?? 0;
+          if (reply.kind !== 'decided' || reply.outcome.trial === undefined) return reply;
+          const { trial } = reply.outcome;
+          const state = { ...trial.state, dayUsed: trial.state.dayUsed - used };
+          return { ...reply, outcome: { ...reply.outcome, trial: { ...trial, state } } };
+        });
+      },
     })),
   },
   {
@@ -96,22 +119,18 @@ export const brokenTrials: readonly { mistake: string; caughtBy: string; make: M
     caughtBy: concurrent,
     make: withOutcomes(({ trial, ...outcome }) => ({
       ...outcome,
-      ...(trial && { trial: { ...trial, admitted: trial.admitted + (outcome.crowded ?? 0) } }),
+      ...(trial && { trial: { ...trial, admitted: trial.admitted + outcome.crowded } }),
     })),
   },
   {
-    mistake: 'a difference has at most 32 bits',
+    mistake: 'a count has at most 32 bits',
     caughtBy: largest,
-    // The field has the strikes and the ban (22 octets), the windows (1 octet), the number of the day (5 octets) and the difference.
-    make: withField((field) => {
-      const changed = Buffer.from(field);
-      changed.writeDoubleLE(field.readDoubleLE(28) | 0, 28);
-      return changed;
-    }),
+    make: withFields((fields) => ({ 'trial:dayUsed': String(Number(fields['trial:dayUsed']) | 0) })),
   },
 ];
 
 type Deps = Parameters<MakeStore>[0];
+type Fields = Readonly<Record<string, string>>;
 
 function altered(alter: (store: QuotaStore, deps: Deps) => QuotaStore): MakeStore {
   return (deps) => alter(createRedisQuotaStore(deps), deps);
@@ -133,28 +152,31 @@ function withOutcomes(change: (outcome: QuotaOutcome) => QuotaOutcome): MakeStor
   }));
 }
 
-/** The real limiter, which stores another field `trial` after each call. */
-function withField(change: (field: Buffer) => Buffer | undefined): MakeStore {
+/** The real limiter, which stores other counts of the trial after each call. */
+function withFields(change: (stored: Fields) => Fields): MakeStore {
   return altered((store, deps) => ({
     ...store,
     async decide(calls) {
       const replies = await store.decide(calls);
       for (const { keyId } of calls) {
-        const before = await readField(deps, keyId);
-        if (before !== undefined) await writeField(deps, keyId, change(before));
+        const stored = await deps.redis.commands.hgetall(nameOf(deps, keyId));
+        if (stored['trial:strikes'] !== undefined) {
+          await deps.redis.commands.hset(nameOf(deps, keyId), change(stored));
+        }
       }
       return replies;
     },
   }));
 }
 
-function keepField(verb: 'liftBan' | 'reset'): MakeStore {
+function keepTrial(verb: 'liftBan' | 'reset'): MakeStore {
   return altered((store, deps) => ({
     ...store,
     async [verb](keyId: string, policy: QuotaCall['bans']) {
-      const before = await readField(deps, keyId);
+      const before = await deps.redis.commands.hgetall(nameOf(deps, keyId));
       const changed = await store[verb](keyId, policy);
-      await writeField(deps, keyId, before);
+      const ofTrial = Object.entries(before).filter(([field]) => field.startsWith('trial:'));
+      await deps.redis.commands.hset(nameOf(deps, keyId), Object.fromEntries(ofTrial));
       return changed;
     },
   }));
@@ -166,29 +188,22 @@ function beginEmpty(store: QuotaStore, deps: Deps): QuotaStore {
     ...store,
     async decide(calls) {
       for (const { keyId, trial } of calls) {
-        const [day, dayUsed] = await deps.redis.commands.hmget(nameOf(deps, keyId), 'day', 'dayUsed');
-        if (trial === undefined || day == null || (await readField(deps, keyId)) !== undefined) continue;
-        const field = Buffer.alloc(36);
-        field.writeUInt8(8, 22);
-        field.writeUIntLE(Number(day), 23, 5);
-        field.writeDoubleLE(-Number(dayUsed), 28);
-        await writeField(deps, keyId, field);
+        const name = nameOf(deps, keyId);
+        const { day, ...stored } = await deps.redis.commands.hgetall(name);
+        if (trial === undefined || day === undefined || stored['trial:day'] !== undefined) continue;
+        await deps.redis.commands.hset(name, { 'trial:strikes': 0, 'trial:day': day, 'trial:dayUsed': 0 });
       }
       return store.decide(calls);
     },
   };
 }
 
+async function removeTrial(deps: Deps, keyId: string): Promise<void> {
+  const stored = await deps.redis.commands.hkeys(nameOf(deps, keyId));
+  const fields = stored.filter((field) => field.startsWith('trial:'));
+  if (fields.length > 0) await deps.redis.commands.hdel(nameOf(deps, keyId), ...fields);
+}
+
 function nameOf({ redis }: Deps, keyId: string): string {
   return redisKeys.quota.name(redis.prefix, keyId);
-}
-
-async function readField(deps: Deps, keyId: string): Promise<Buffer | undefined> {
-  return (await deps.redis.commands.hgetBuffer(nameOf(deps, keyId), 'trial')) ?? undefined;
-}
-
-async function writeField(deps: Deps, keyId: string, field: Buffer | undefined): Promise<void> {
-  const { commands } = deps.redis;
-  if (field === undefined) await commands.hdel(nameOf(deps, keyId), 'trial');
-  else await commands.hset(nameOf(deps, keyId), 'trial', field);
 }

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { alignLimits } from '../../gateway/quota/trial.ts';
 import { createMemoryQuotaStore } from '../../gateway/request/limit/store/memory-quota-store.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
@@ -77,19 +76,19 @@ for (const form of allRedisForms)
       expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.day + 1000);
     });
 
-    it('keeps no field for a trial whose counts equal the counts of the plan, and the hash lives as long as a ban of the trial', async () => {
+    it('keeps the counts of a trial beside the counts of the plan, at least as long as a ban of the trial', async () => {
       const store = await subject.open(await freshLengths(subject));
       const bans = { after: 1, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
-      const tried = alignLimits(limitsOf({ perDay: 9 }), limitsOf({ perDay: 2 }));
+      const tried = { limits: limitsOf({ perDay: 9 }), trial: limitsOf({ perDay: 2 }) };
       const call = { ...callOf(tried.limits), ...tried, bans };
       const key = `${subject.prefix}:{${call.keyId}}`;
       await decide(store, { ...call, requests: 2 });
-      expect(await subject.client.hexists(key, 'trial')).toBe(0);
       const { nowMs } = await decide(store, { ...call, requests: 1 });
-      expect(await subject.client.hexists(key, 'trial')).toBe(1);
+      const stored = await subject.client.hgetall(key);
+      expect(stored).toMatchObject({ dayUsed: '3', 'trial:dayUsed': '2', 'trial:banLevel': '1' });
       expect(await subject.client.pexpiretime(key)).toBe(nowMs + bans.forMs + bans.maxMs + 1000);
       await store.reset(call.keyId, bans);
-      expect(await subject.client.hexists(key, 'trial')).toBe(0);
+      expect((await subject.client.hkeys(key)).toSorted()).toEqual(['liftedMs', 'resetMs']);
     });
 
     it('includes its earlier decisions when one call decides the same key again, for any length of the windows', async () => {

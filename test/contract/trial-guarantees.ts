@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
 import type { QuotaCall, QuotaOutcome, TrialDecided } from '../../gateway/quota/decide-key.ts';
-import { alignLimits } from '../../gateway/quota/trial.ts';
 import { noCounts } from '../../gateway/shared/calendar-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { callOf, decide, freshLengths, type Subject } from './quota-store-guarantees.ts';
@@ -109,26 +108,22 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     expect([...kindsOf(after), trialOf(after).state.strikes]).toEqual([2, 1, 0, 1]);
   },
 
-  async 'decisions that a process made alone are added to the counts of the trial, and count twice nowhere'(
-    subject,
-  ) {
+  async 'decisions that a process made alone count in the trial as in the plan'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = triedCall({ perDay: 100 }, { perDay: 6 });
     const { state } = await decide(store, { ...call, requests: 1 });
     const alone = { ...nothingUnsent, day: state.day, dayUsed: 5 };
-    const ofTrial = { ...nothingUnsent, day: state.day, dayUsed: 2, strikes: 3 };
-    const merged = await decide(store, { ...call, requests: 5, unsent: { ...alone, trial: ofTrial } });
+    const merged = await decide(store, { ...call, requests: 5, unsent: alone });
     expect([merged.state.dayUsed, merged.state.strikes]).toEqual([11, 0]);
     expect([...kindsOf(merged), trialOf(merged).state.dayUsed, trialOf(merged).state.strikes]).toEqual([
-      ...[3, 2, 0],
+      ...[0, 5, 0],
       ...[6, 5],
     ]);
-    // Decisions of a process without the trial count in the trial as in the plan.
-    const older = await decide(store, {
+    const struck = await decide(store, {
       ...call,
       unsent: { ...nothingUnsent, day: state.day, dayUsed: 4, strikes: 1 },
     });
-    expect([older.state.dayUsed, trialOf(older).state.dayUsed, trialOf(older).state.strikes]).toEqual([
+    expect([struck.state.dayUsed, trialOf(struck).state.dayUsed, trialOf(struck).state.strikes]).toEqual([
       15, 10, 6,
     ]);
   },
@@ -159,7 +154,7 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
 const nothingUnsent = { ...noCounts, strikes: 0, bannedUntilMs: 0, banLevel: 0, liftedMs: 0, resetMs: 0 };
 
 function triedCall(plan: Stated, trial: Stated): QuotaCall {
-  return { ...callOf(limitsOf(plan)), ...alignLimits(limitsOf(plan), limitsOf(trial)) };
+  return { ...callOf(limitsOf(plan)), limits: limitsOf(plan), trial: limitsOf(trial) };
 }
 
 function trialOf({ trial }: QuotaOutcome): TrialDecided {

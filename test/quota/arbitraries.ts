@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import type { Concurrency } from '../../gateway/quota/leases.ts';
 import type { Asked } from '../../gateway/quota/runs.ts';
-import { alignLimits, type TriedLimits } from '../../gateway/quota/trial.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../gateway/shared/model.ts';
 
 /** Limits for one or more windows, the shortest window first. */
@@ -18,24 +17,25 @@ export const limits: fc.Arbitrary<Limits> = fc
     }),
   );
 
+/** The limits of a plan and of its trial. */
+export interface PlanAndTrial {
+  readonly limits: Limits;
+  readonly trial: Limits | undefined;
+}
+
 /** Limits of a plan, and mostly the limits of its trial, which may have other windows. */
-export const triedLimits: fc.Arbitrary<TriedLimits> = fc
+export const triedLimits: fc.Arbitrary<PlanAndTrial> = fc
   .tuple(limits, fc.option(limits, { nil: undefined, freq: 3 }))
-  .map(([plan, trial]) => alignLimits(plan, trial));
+  .map(([plan, trial]) => ({ limits: plan, trial }));
 
 /** A plan with high limits, whose trial has few windows with low limits. */
-export const smallTrials: fc.Arbitrary<TriedLimits> = fc
+export const smallTrials: fc.Arbitrary<PlanAndTrial> = fc
   .tuple(
     limits.map((all) => all.map(({ window, max }) => ({ window, max: 20 * max }))),
     fc.subarray([...planWindows], { minLength: 1, maxLength: 2 }),
     max(6),
   )
-  .map(([plan, windows, max]) =>
-    alignLimits(
-      plan,
-      windows.map((window) => ({ window, max })),
-    ),
-  );
+  .map(([plan, windows, max]) => ({ limits: plan, trial: windows.map((window) => ({ window, max })) }));
 
 function max(most: number): fc.Arbitrary<number> {
   return fc.integer({ min: 1, max: most });
@@ -88,8 +88,6 @@ export const concurrency: fc.Arbitrary<Concurrency> = fc.record({
 export const unsent = fc.record({
   windowsBack: fc.integer({ min: 0, max: 1 }),
   used: fc.integer({ min: 0, max: 5 }),
-  /** The charged units of the trial; undefined for decisions without a trial. */
-  trialUsed: fc.option(fc.integer({ min: 0, max: 5 }), { nil: undefined }),
   ofOlderBans: fc.boolean(),
   ofOlderCounts: fc.boolean(),
   strikes: fc.integer({ min: 0, max: 10 }),

@@ -1,8 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { banOf, noBan, type SideCounts } from '../../gateway/quota/bans.ts';
 import { liftBan, resetCounts, setGrant } from '../../gateway/quota/changes.ts';
-import { decideKey, type QuotaOutcome } from '../../gateway/quota/decide-key.ts';
+import {
+  decideKey,
+  type QuotaCall,
+  type QuotaOutcome,
+  type TrialDecided,
+} from '../../gateway/quota/decide-key.ts';
 import { unendedGrant } from '../../gateway/quota/grants.ts';
 import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota/hash.ts';
 import { freeSlots, type Lease, renewLease } from '../../gateway/quota/leases.ts';
@@ -125,21 +131,20 @@ it.each([
               keyId: `${prefix}-${key}`,
               bans,
               thresholds,
-              unsent: unsent && unsentWithTrial(unsent, modelOf(key)),
+              unsent: unsent && toUnsent(unsent, modelOf(key)),
               concurrency,
             }));
             const replies = await store.decide(sent);
             for (const [at, { key, ...call }] of sent.entries()) {
-              const actual = inReply(outcomeOf(replies[at]), call.limits);
-              const { concurrency } = call;
+              const { concurrency, limits, trial } = call as QuotaCall;
+              const actual = inReply(outcomeOf(replies[at]), limits, trial);
               const held = leases[key] ?? [];
               const slots = concurrency && freeSlots(held, concurrency, actual.nowMs);
               const expected = pastOrPresent(modelOf(key), bans, actual.nowMs).map((before) =>
-                inReply(decideKey(before, call, windowsMs, actual.nowMs, slots), call.limits),
+                inReply(decideKey(before, call, windowsMs, actual.nowMs, slots), limits, trial),
               );
               expect(expected).toContainEqual(actual);
-              const { trial } = call.trial === undefined ? modelOf(key) : outcomeOf(replies[at]).state;
-              models[key] = { ...modelOf(key), ...onlyOf(actual.state, call.limits), trial };
+              models[key] = afterCall(modelOf(key), call, actual);
               if (concurrency) leases[key] = renewLease(held, concurrency, actual.admitted, actual.nowMs);
             }
           }
@@ -232,33 +237,54 @@ function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number
   return open;
 }
 
+/** Returns the counts that Redis has stored after a call. Requests of a banned key change nothing, so nothing is stored. */
+function afterCall(before: Readonly<QuotaState>, call: QuotaCall, actual: QuotaOutcome): QuotaState {
+  const changes = ({ admitted, refused, state }: TrialDecided, ofSide: Readonly<SideCounts> | undefined) =>
+    admitted + refused > 0 || state.bannedUntilMs !== (ofSide?.bannedUntilMs ?? 0);
+  const { limits, trial, unsent, concurrency } = call;
+  const isStored =
+    unsent !== undefined ||
+    concurrency !== undefined ||
+    changes(actual, before) ||
+    (actual.trial !== undefined && changes(actual.trial, before.trial));
+  const ofTrial = isStored && actual.trial && trial ? countsIn(actual.trial.state, trial) : undefined;
+  return {
+    ...before,
+    ...onlyOf(actual.state, limits),
+    trial: ofTrial ? { ...noSide, ...before.trial, ...ofTrial } : before.trial,
+  };
+}
+
 /**
- * Returns the outcome in the form of the script's reply, which leaves out windows without a limit. The reply contains `told` only if a
- * threshold is reached, and the thresholds of the outcome show the same. Differences between the counts of the plan and of the trial may be
- * stored after their window has ended. The counts of the trial do not contain such differences.
+ * Returns the outcome in the form of the reply, which leaves out windows without a limit. The reply contains `told` only if a threshold is
+ * reached, and the thresholds of the outcome show the same.
  */
-function inReply({ trial, ...outcome }: QuotaOutcome, limits: Limits): QuotaOutcome {
-  const limited = (state: Readonly<QuotaState>): QuotaState => ({
-    ...{ ...state, ...noCounts, ...onlyOf(state, limits) },
+function inReply({ trial, ...outcome }: QuotaOutcome, limits: Limits, ofTrial: Limits = []): QuotaOutcome {
+  const limited = (state: Readonly<QuotaState>, to: Limits): QuotaState => ({
+    ...{ ...state, ...noCounts, ...onlyOf(state, to) },
     ...{ told: undefined, trial: undefined },
   });
   return {
     ...outcome,
-    state: limited(outcome.state),
-    ...(trial && { trial: { ...trial, state: limited(trial.state) } }),
+    state: limited(outcome.state, limits),
+    ...(trial && { trial: { ...trial, state: limited(trial.state, ofTrial) } }),
   };
 }
 
 function onlyOf(state: Readonly<QuotaState>, limits: Limits): Partial<QuotaState> {
-  const { strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs, grant } = state;
+  const { liftedMs, resetMs, grant } = state;
+  return { ...countsIn(state, limits), liftedMs, resetMs, grant };
+}
+
+const noSide: SideCounts = { ...noCounts, ...noBan };
+
+/** The strikes, the ban, and the counts of the limited windows. */
+function countsIn(state: Readonly<SideCounts>, limits: Limits): Partial<SideCounts> {
   const windows = limits.flatMap(({ window }) => [
     [window, state[window]],
     [usedIn[window], state[usedIn[window]]],
   ]);
-  return {
-    ...Object.fromEntries(windows),
-    ...{ strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs, grant },
-  };
+  return { ...Object.fromEntries(windows), ...banOf(state) };
 }
 
 function toGrant(
@@ -266,15 +292,6 @@ function toGrant(
   nowMs: number,
 ): Grant {
   return { limits, ...(afterMs !== undefined && { fromMs: nowMs + afterMs }), untilMs: nowMs + forMs };
-}
-
-/** Half of the local decisions were made with a trial. */
-function unsentWithTrial(relative: Parameters<typeof toUnsent>[0], state: Readonly<QuotaState>): Unsent {
-  const unsent = toUnsent(relative, state);
-  if (relative.trialUsed === undefined) return unsent;
-  const [used, strikes] = [relative.trialUsed, relative.used];
-  const trial = { ...relative, used, strikes, bannedForMs: -relative.bannedForMs, banLevel: 1 };
-  return { ...unsent, trial: toUnsent(trial, state) };
 }
 
 function toUnsent(

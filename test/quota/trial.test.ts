@@ -6,7 +6,6 @@ import { decideKey } from '../../gateway/quota/decide-key.ts';
 import { applyGrant } from '../../gateway/quota/grants.ts';
 import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota/hash.ts';
 import type { Asked } from '../../gateway/quota/runs.ts';
-import { alignLimits, readTrial } from '../../gateway/quota/trial.ts';
 import { type DecidedTogether, decidedRuns, decisionAt } from '../../gateway/request/limit/decision-at.ts';
 import type { BanPolicy, Decision, Limits } from '../../gateway/shared/model.ts';
 import { limitsOf } from '../support/limits-of.ts';
@@ -97,19 +96,22 @@ it('the concurrency limit refuses the same requests with and without a trial, un
   expect(at(3, 2)).toEqual(['banned', 'banned', 'banned']);
 });
 
-it('a trial begins with the counts, strikes and bans of the plan, and again when its windows change', () => {
+it('a trial begins with the counts, strikes and bans of the plan, and so does each further window', () => {
   const bans = { after: 9, withinMs: 1_000, forMs: 1_000, maxMs: 10_000 };
   const limits = limitsOf({ perHour: 5 });
   const call = { keyId: 'k', bans, units: 1 };
   const first = decideKey(emptyQuotaState, { ...call, limits, requests: 7 }, windowsMs, 1_000);
   const tried = (before: Readonly<QuotaState>, trial: Limits, requests: number) =>
-    decideKey(before, { ...call, ...alignLimits(limits, trial), requests }, windowsMs, 1_000);
+    decideKey(before, { ...call, limits, trial, requests }, windowsMs, 1_000);
   const larger = tried(first.state, limitsOf({ perHour: 9 }), 6);
   expect(larger.trial).toMatchObject({ admitted: 4, refused: 2, state: { hourUsed: 9, strikes: 4 } });
   // The limit of the trial is edited: its counts stay.
   expect(tried(larger.state, limitsOf({ perHour: 10 }), 1).trial).toMatchObject({ admitted: 1 });
-  const otherWindows = tried(larger.state, limitsOf({ perHour: 9, perDay: 90 }), 0);
-  expect(otherWindows.trial?.state).toMatchObject({ hourUsed: 5, strikes: 8 });
+  const ofTwo = limitsOf({ perHour: 5, perDay: 90 });
+  const before = decideKey(larger.state, { ...call, limits: ofTwo, requests: 0 }, windowsMs, 1_000);
+  const counted = { ...before.state, dayUsed: 7 };
+  const further = decideKey(counted, { ...call, limits: ofTwo, trial: ofTwo, requests: 0 }, windowsMs, 1_000);
+  expect(further.trial?.state).toMatchObject({ hourUsed: 9, dayUsed: 7, strikes: 4 });
 });
 
 it('a state is kept until the refusals and the ban of the trial have expired', () => {
@@ -118,7 +120,8 @@ it('a state is kept until the refusals and the ban of the trial have expired', (
     keyId: 'k',
     bans,
     units: 1,
-    ...alignLimits(limitsOf({ perSecond: 9 }), limitsOf({ perSecond: 1 })),
+    limits: limitsOf({ perSecond: 9 }),
+    trial: limitsOf({ perSecond: 1 }),
   };
   const refused = decideKey(emptyQuotaState, { ...call, requests: 2 }, windowsMs, 1_000);
   expect(expiresMs(refused.state, bans, windowsMs)).toBe(6_000);
@@ -126,35 +129,14 @@ it('a state is kept until the refusals and the ban of the trial have expired', (
   expect(expiresMs(banned.state, bans, windowsMs)).toBe(12_000);
 });
 
-it('a trial whose plan gets other limits is decided beside these limits', () => {
-  const trial = limitsOf({ perHour: 3 });
-  for (const limits of [limitsOf({ perHour: 5 }), limitsOf({ perHour: 9 }), limitsOf({ perDay: 9 })])
-    expect(alignLimits(limits, trial).limits).toEqual(expect.arrayContaining([...limits]));
-  expect(alignLimits(limitsOf({ perDay: 9 }), trial)).toEqual({
-    limits: [{ window: 'hour', max: Number.POSITIVE_INFINITY }, ...limitsOf({ perDay: 9 })],
-    trial: [...trial, { window: 'day', max: Number.POSITIVE_INFINITY }],
-  });
-});
-
-it('a request that is decided without the trial counts in the trial as it counts in the plan', () => {
+it('a request that is decided without the trial does not count in the trial', () => {
   const limits = limitsOf({ perHour: 10 });
-  const call = { keyId: 'k', bans: farAway, units: 1 };
-  const tried = { ...call, ...alignLimits(limits, limitsOf({ perHour: 3 })) };
-  const before = decideKey(emptyQuotaState, { ...tried, requests: 5 }, windowsMs, 1_000);
-  expect(before.trial?.state.hourUsed).toBe(3);
-  const without = decideKey(before.state, { ...call, limits, requests: 2 }, windowsMs, 1_000);
+  const call = { keyId: 'k', bans: farAway, limits, units: 1 };
+  const tried = { ...call, trial: limitsOf({ perHour: 3 }) };
+  const before = decideKey(emptyQuotaState, { ...tried, requests: 2 }, windowsMs, 1_000);
+  const without = decideKey(before.state, { ...call, requests: 2 }, windowsMs, 1_000);
   const after = decideKey(without.state, { ...tried, requests: 0 }, windowsMs, 1_000);
-  expect([after.state.hourUsed, after.trial?.state.hourUsed]).toEqual([7, 5]);
-});
-
-it('units that are given back count for the trial too, but never below zero', () => {
-  const limits = limitsOf({ perHour: 10 });
-  const call = { keyId: 'k', bans: farAway, ...alignLimits(limits, limitsOf({ perHour: 3 })), units: 1 };
-  const before = decideKey(emptyQuotaState, { ...call, requests: 9 }, windowsMs, 1_000);
-  const givenBack = { ...before.state, hourUsed: 4 };
-  const after = decideKey(givenBack, { ...call, requests: 2 }, windowsMs, 1_000);
-  expect([after.state.hourUsed, after.trial?.state.hourUsed]).toEqual([6, 2]);
-  expect(readTrial(after.state, call.limits).hourUsed).toBe(2);
+  expect([after.state.hourUsed, after.trial?.state.hourUsed]).toEqual([4, 2]);
 });
 
 const farAway = { after: 1000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
@@ -188,7 +170,7 @@ function oneKey(limits: Limits, bans: BanPolicy, trial?: Limits) {
       nowMs: number,
       slots?: number,
     ): readonly Exclude<Decision, { kind: 'unavailable' }>[] {
-      const call = { keyId: 'k', ...alignLimits(limits, trial), bans, ...asked };
+      const call = { keyId: 'k', limits, trial, bans, ...asked };
       const outcome = decideKey(state, call, windowsMs, nowMs, slots);
       ({ state } = outcome);
       const runs = decidedRuns(asked, outcome, { source: 'memory', limits, trial, windowsMs });

@@ -1,13 +1,13 @@
 import { decode, encode } from '@msgpack/msgpack';
 import { usedIn, type WindowsMs } from '../../shared/calendar-windows.ts';
 import type { BanPolicy, Limits, PlanWindow } from '../../shared/model.ts';
+import { noBan } from '../bans.ts';
 import { type QuotaCall, type QuotaOutcome, reachedIn } from '../decide-key.ts';
 import { unpackGrant } from '../grants.ts';
-import { emptyQuotaState, type QuotaState } from '../hash.ts';
+import { emptyQuotaState, type QuotaState, sideOf, trialPrefix } from '../hash.ts';
 import type { Concurrency } from '../leases.ts';
 import { type Run, runsOf } from '../runs.ts';
 import { isThresholdWindow, unpackTold } from '../thresholds.ts';
-import { differencesOf, windowBits } from '../trial.ts';
 import type { Unsent } from '../unsent.ts';
 
 /**
@@ -25,21 +25,25 @@ export interface TermsRecord {
 
 interface SideTerms {
   readonly bans: BanPolicy;
+  /** The hash fields of the strikes and the ban. */
+  readonly banFields: readonly string[];
   readonly windows: readonly WindowTerms[];
-  /** The windows as bits (`windowBits`), for the field of a trial. */
-  readonly windowSet: number;
 }
 
 interface WindowTerms {
+  readonly bucket: string;
+  /** The name of the window in a grant. */
+  readonly name: string;
   /** The hash fields with the number of the window and with its charged units. */
   readonly field: string;
   readonly usedField: string;
   /** 0 for a calendar month. */
   readonly lengthMs: number;
-  /** Infinity if only the other side limits the window. */
   readonly limit: number;
   /** Whether thresholds of the window are reported. */
   readonly isReported: boolean;
+  /** In a trial: the place of the same window of the plan, from 1; 0 if the plan does not limit it. */
+  readonly ofPlan?: number | undefined;
 }
 
 /** What is asked of one key. */
@@ -63,7 +67,6 @@ interface UnsentRecord {
   readonly resetMs: number;
   readonly number: readonly number[];
   readonly used: readonly number[];
-  readonly trial?: UnsentRecord | undefined;
 }
 
 /** The reply: the store's clock, epoch ms, and for each key a decision or the reason why there is none. */
@@ -101,21 +104,26 @@ export function packTerms(
   { limits, trial, bans, thresholds }: Pick<QuotaCall, 'limits' | 'trial' | 'bans' | 'thresholds'>,
   windowsMs: WindowsMs,
 ): Buffer {
-  const sideOf = (of: Limits): SideTerms => ({
+  const place = (window: PlanWindow) => 1 + limits.findIndex((limit) => limit.window === window);
+  const sideTerms = (of: Limits, prefix: string): SideTerms => ({
     bans,
-    windows: of.map(({ window, max }) => windowTerms(window, max, windowsMs)),
-    windowSet: windowBits(of),
+    banFields: Object.keys(noBan).map((name) => prefix + name),
+    windows: of.map(({ window, max }) => ({
+      bucket: 'plan',
+      name: window,
+      field: prefix + window,
+      usedField: prefix + usedIn[window],
+      lengthMs: windowsMs[window],
+      limit: max,
+      isReported: isThresholdWindow(window),
+      ...(prefix !== '' && { ofPlan: place(window) }),
+    })),
   });
   return pack({
-    plan: sideOf(limits),
-    trial: trial && sideOf(trial),
+    plan: sideTerms(limits, ''),
+    trial: trial && sideTerms(trial, trialPrefix),
     lowest: thresholds?.[0],
   } satisfies TermsRecord);
-}
-
-function windowTerms(window: PlanWindow, limit: number, windowsMs: WindowsMs): WindowTerms {
-  const isReported = isThresholdWindow(window);
-  return { field: window, usedField: usedIn[window], lengthMs: windowsMs[window], limit, isReported };
 }
 
 /** Encodes what a call asks. @param terms the place of the call's terms among the arguments, from 1 */
@@ -130,10 +138,7 @@ export function packAsk(call: QuotaCall, terms: number): Buffer {
     changedMs,
     leaksReadMs,
     lease: concurrency,
-    unsent: unsent && {
-      ...unsentRecord(unsent, limits),
-      trial: unsent.trial && unsentRecord(unsent.trial, limits),
-    },
+    unsent: unsent && unsentRecord(unsent, limits),
   } satisfies AskRecord);
 }
 
@@ -152,23 +157,18 @@ export function unpackReply(reply: Buffer): ReplyRecord {
 
 /** Returns the outcome of a call from the record of its key. */
 export function outcomeOf(record: SideRecord, call: QuotaCall, nowMs: number): QuotaOutcome {
-  const [admitted, refused, banned, crowded, admittedOf, , , , told, ofTrial] = record;
+  const [told, ofTrial] = [record[8], record[9]];
   const state = stateOf(record, call.limits);
   const reached = told === false ? undefined : reachedIn(state, call, nowMs);
-  const outcome = {
-    ...{ nowMs, admitted, refused, banned, crowded },
-    ...(admittedOf && { admittedOf }),
-    ...(reached && { reached }),
-    state,
-  };
-  if (ofTrial === false) return outcome;
-  const trial = outcomeOf(ofTrial, call, nowMs);
-  state.trial = differencesOf(state, trial.state, call.limits);
-  return { ...outcome, trial: withoutClock(trial) };
+  const outcome = { nowMs, ...decidedIn(record), ...(reached && { reached }), state };
+  if (ofTrial === false || call.trial === undefined) return outcome;
+  const ofTrialState = stateOf(ofTrial, call.trial);
+  state.trial = sideOf(ofTrialState);
+  return { ...outcome, trial: { ...decidedIn(ofTrial), state: ofTrialState } };
 }
 
-function withoutClock({ nowMs: _, ...outcome }: QuotaOutcome): Omit<QuotaOutcome, 'nowMs'> {
-  return outcome;
+function decidedIn([admitted, refused, banned, crowded, admittedOf]: SideRecord) {
+  return { admitted, refused, banned, crowded, ...(admittedOf && { admittedOf }) };
 }
 
 function stateOf(record: SideRecord, limits: Limits): QuotaState {

@@ -2,7 +2,7 @@ import { isBanned } from '../../quota/bans.ts';
 import type { QuotaOutcome, TrialDecided } from '../../quota/decide-key.ts';
 import { applyGrant, isRunning } from '../../quota/grants.ts';
 import { type Asked, chargedUnits, type Run } from '../../quota/runs.ts';
-import { mostUnits, trialRuns } from '../../quota/trial.ts';
+import { costsTooMuch } from '../../quota/trial.ts';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Decision, DecisionSource, Limits, PlanWindow, TrialOutcome } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
@@ -55,7 +55,7 @@ function trialOutcomeAt(
   { outcome: { nowMs }, windowsMs }: DecidedTogether,
 ): TrialOutcome {
   if (index < admitted) {
-    if (units <= 1 || units <= mostUnits(limits, state.grant, nowMs)) return 'admitted';
+    if (!costsTooMuch(units, limits, state.grant, nowMs)) return 'admitted';
     // The request would get 403, and the message would name the smallest limit.
     const inForce = applyGrant(limits, state.grant, nowMs);
     return inForce.reduce((one, other) => (other.max < one.max ? other : one)).window;
@@ -136,7 +136,12 @@ function triedRuns(
   const unitsOf = ({ units, trialUnits = units }: Run) => trialUnits;
   const { later } = asked;
   if (later === undefined) return [{ ...trial, limits, units: unitsOf(asked) }];
-  return shares(trialRuns(asked, limits, state.grant, nowMs), trial).map((share, at) => ({
+  // A request that costs more than a limit is not charged.
+  const charged = (run: Run) => {
+    const units = unitsOf(run);
+    return { ...run, units: costsTooMuch(units, limits, state.grant, nowMs) ? 0 : units };
+  };
+  return shares({ ...charged(asked), later: later.map(charged) }, trial).map((share, at) => ({
     ...share,
     state,
     limits,

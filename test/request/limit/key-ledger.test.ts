@@ -95,22 +95,6 @@ it('a key is refused without the store only if the trial refuses the request too
   expect(ledger.refuse(tried, { units: 1 }, nowMs)).toMatchObject({ banned: 1, trial: { banned: 1 } });
 });
 
-it('a refusal that only the trial counts as a strike is reported as a strike of the trial', () => {
-  const ledger = createKeyLedger(few);
-  const tried = { ...termsOf('acme'), trial: limitsOf({ perMinute: 1, perDay: 9 }) };
-  const { state, ...rest } = reply(0);
-  const trial = { ...emptyQuotaState, windows: 0b1010 };
-  ledger.settle(ledger.openCall(tried, one), {
-    ...{ ...rest, state: { ...state, bannedUntilMs: nowMs + 60_000, banLevel: 1, trial } },
-  });
-  expect(ledger.refuse(tried, { units: 1 }, nowMs)).toMatchObject({ banned: 1, trial: { refused: 1 } });
-  const [report] = ledger.openReports(1);
-  expect(report).toMatchObject({
-    requests: 0,
-    unsent: { strikes: 0, trial: { strikes: 1, bannedUntilMs: 0 } },
-  });
-});
-
 it('after an edit of the limits or of the trial, the store decides before the process refuses', () => {
   const ledger = createKeyLedger(few);
   const terms = termsOf('acme');
@@ -121,17 +105,4 @@ it('after an edit of the limits or of the trial, the store decides before the pr
   ];
   for (const other of edited) expect(ledger.refuse(other, { units: 1 }, nowMs)).toBeUndefined();
   expect(ledger.refuse(terms, { units: 1 }, nowMs)?.refused).toBe(1);
-});
-
-it('decisions of a trial in a call that the store did not receive are sent with the later decisions', () => {
-  const ledger = createKeyLedger(few);
-  const limits = limitsOf({ perMinute: 9, perDay: 9 });
-  const tried = { ...termsOf('acme'), limits, trial: limitsOf({ perMinute: 2, perDay: 9 }) };
-  ledger.decideAlone(tried, { requests: 3, units: 1 }, nowMs, false);
-  const call = ledger.openCall(tried, one);
-  ledger.decideAlone(tried, { requests: 1, units: 1 }, nowMs, false);
-  ledger.giveUp(call, false);
-  expect(ledger.openReports(1)).toMatchObject([
-    { requests: 0, unsent: { minuteUsed: 4, strikes: 0, trial: { minuteUsed: 2, strikes: 2 } } },
-  ]);
 });

@@ -39,12 +39,6 @@ const step = fc.record({
 });
 
 it.each([
-  // No process refuses requests from memory, because its counts may be old.
-  [
-    'three processes, while Redis is away or loses calls and replies',
-    3,
-    { refusalRememberedMs: 0, banRepeatedMs: 0 },
-  ],
   [
     'one process, which also refuses requests from memory',
     1,

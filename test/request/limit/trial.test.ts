@@ -162,22 +162,6 @@ it('a process that has reached the concurrency limit of a key knows whether the 
   await limiter.close();
 });
 
-it('units that are given back count for the trial too, but never below zero', async () => {
-  const [{ limiter, prefix }] = await openLimiters(1, { url: redisUrl() });
-  const key = keyWith(limitsOf({ perDay: 20 }), limitsOf({ perDay: 3 }));
-  const trialsOf = async (requests: number) => {
-    const decisions: Decision[] = [];
-    for (let at = 0; at < requests; at++) decisions.push(...(await decideCosts(limiter, key, [1], farAway)));
-    return decisions.map(({ trial }) => trial);
-  };
-  expect(await trialsOf(9)).toEqual([...Array(3).fill('admitted'), ...Array(6).fill('day')]);
-  const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
-  await redis.commands.hset(redisKeys.quota.name(prefix, key.id), 'dayUsed', 1);
-  redis.close();
-  expect(await trialsOf(4)).toEqual([...Array(3).fill('admitted'), 'day']);
-  await limiter.close();
-});
-
 it('the counts of a key are kept while the trial counts a refusal of the key', async () => {
   const [{ limiter, prefix }] = await openLimiters(1, { url: redisUrl() });
   const key = keyWith(limitsOf({ perSecond: 9 }), limitsOf({ perSecond: 2 }));

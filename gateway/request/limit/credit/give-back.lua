@@ -97,6 +97,7 @@ for field in pairs(credits) do
 end
 if redis.call('PTTL', KEYS[2]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', expiresMs)) end
 for _, window in ipairs(windows) do
-  if window.given > 0 then takeBack(KEYS[1], counts, window.name, window.given) end
+  takeBack(KEYS[1], counts, window.name, window.given)
+  takeBack(KEYS[1], counts, 'trial:' .. window.name, window.due)
 end
 return { nowMs, failed, day, month }

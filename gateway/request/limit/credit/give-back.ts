@@ -110,7 +110,11 @@ export function giveBack(
     if (isOld && handled.get(field) === ofHour) handled.delete(field);
   }
   const last = units.day + units.month === 0 ? credits.last : withCredit(credits.last, run, given, nowMs);
-  const state = { ...before, dayUsed: before.dayUsed - units.day, monthUsed: before.monthUsed - units.month };
+  const { trial } = before;
+  const state = {
+    ...withoutUnits(before, due),
+    ...(trial && { trial: withoutUnits(trial, due) }),
+  };
   return { state, credits: { handled, last: last.slice(0, lastMax) }, given };
 }
 
@@ -139,4 +143,16 @@ function withCredit(
 /** The name of the field with the handled units of an hour. */
 export function creditField(hour: number, upstream: string): string {
   return `${hour}:${upstream}`;
+}
+
+/** Takes units back from the used units of each window, which never become negative. */
+function withoutUnits<Counts extends Readonly<Record<`${CreditWindow}Used`, number>>>(
+  counts: Counts,
+  { day, month }: Readonly<Record<CreditWindow, number>>,
+): Counts {
+  return {
+    ...counts,
+    dayUsed: Math.max(0, counts.dayUsed - day),
+    monthUsed: Math.max(0, counts.monthUsed - month),
+  };
 }
