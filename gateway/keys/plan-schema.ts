@@ -45,7 +45,7 @@ const guard = fields('a mapping with before, refusedAtMost and until', {
     'All limits of the plan before the edit. The guard returns the plan to these limits.',
   ),
   refusedAtMost: percent.describe(
-    'The share of requests, such as `3 %`, at which the plan returns to `before`. The guard counts requests that were refused by a window which is smaller than in `before`, during the last ten minutes.',
+    'The share of requests, such as `3 %`, at which the plan returns to `before`. The guard counts the requests that windows which are smaller than in `before` decided during the last ten minutes.',
   ),
   until: date.describe(
     'The time at which the guard ends and the new limits stay, on the clock of Redis. A date means 00:00 UTC.',

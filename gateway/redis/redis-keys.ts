@@ -169,7 +169,13 @@ export const redisKeys = {
     name: (prefix: string, identity: string) => `${prefix}:guard:{${identity}}`,
     pattern: '<prefix>:guard:{<identity of a guarded edit>}',
     type: 'hash',
-    bytesMax: 500_000,
+    bytesMax: 100_000,
+  },
+  activeKeys: {
+    name: (prefix: string, plan: string) => `${prefix}:active-keys:${plan}`,
+    pattern: '<prefix>:active-keys:<plan>',
+    type: 'zset',
+    bytesMax: 1_000,
   },
   events: {
     name: (prefix: string) => `${prefix}:fleet:{events}`,

@@ -31,8 +31,8 @@ export interface Snapshot {
   readonly authenticate: AuthenticateKey<KnownKey>;
   readonly corsOrigins: CorsOrigins;
   readonly hstsFields: readonly string[] | undefined;
-  /** A counter for each plan that a guard watches; undefined if no guard watches a plan. */
-  readonly guarded: ReadonlyMap<string, GuardCounter> | undefined;
+  /** The counters of the guards, by plan. */
+  readonly guardCounters: ReadonlyMap<string, GuardCounter>;
 }
 
 /** A key with values that are computed once per secret, when a client first presents the secret. */
@@ -64,7 +64,7 @@ export function createSnapshot(
     authenticate: createAuthenticateKey(settings, know, directory?.keysRead(settings), blocked),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
     hstsFields: hstsFieldsOf(settings.hsts),
-    guarded: guards.countersOf(plansInForce(settings)),
+    guardCounters: guards.countersOf(plansInForce(settings)),
   });
 }
 

@@ -55,7 +55,7 @@ export interface Guard {
 export interface Revert {
   /** Epoch ms on the store's clock. */
   readonly sinceMs: number;
-  /** The requests of the plan during the ten minutes before `sinceMs`. */
+  /** The requests during the ten minutes before `sinceMs` that the guard counted (`decide-guard.ts`). */
   readonly requests: number;
   /** The requests of these that a smaller window refused. */
   readonly refused: number;

@@ -301,12 +301,18 @@ export const defaultBounds = Object.freeze({
   guardSlots: 60,
   guardRequestsMin: 100,
   /**
-   * The maximum number of keys with refusals whose counts a slot lists separately. With more keys, the slot counts groups of keys
-   * (`guard-counts.ts`).
+   * The maximum number of keys whose counts a slot lists separately. With more keys, the slot counts groups of keys (`guard-counts.ts`).
    */
-  guardKeysPerSlotMax: 256,
+  guardKeysPerSlotMax: 64,
   /** How long Redis keeps the state of a guard after the last gateway with this guard in its configuration has read it. */
   guardKeptMs: 2_592_000_000,
+  /**
+   * A revert needs refusals of half of the keys of the plan that were active within `guardActiveMs`, and at most of five keys. Redis therefore
+   * has at most `guardActiveKeysMax` active keys of each plan. A process notes an active key again after `guardActiveRenewMs`.
+   */
+  guardActiveMs: 86_400_000,
+  guardActiveKeysMax: 10,
+  guardActiveRenewMs: 600_000,
   /** How long a process that starts waits for the state of the guards. */
   guardStartTimeoutMs: 1_000,
 
@@ -650,7 +656,7 @@ export const defaultBounds = Object.freeze({
   simulationMinutesKeptMax: 2_000_000,
   simulationKeptMs: 60_000,
   /**
-   * A simulation with edits of at most this many plans proposes guards. For each plan with requests, the simulation needs 8 KiB for each
+   * A simulation with edits of at most this many plans proposes guards. For each plan with requests, the simulation needs 20 KiB for each
    * simulated day.
    */
   simulationGuardsMax: 100,

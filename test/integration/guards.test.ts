@@ -29,6 +29,7 @@ async function send(
   { origins }: Pick<Fleet<RunningGateway>, 'origins'>,
   requests: number,
   of: readonly { readonly secret: string }[] = keys,
+  path = '/v1/pets',
 ): Promise<Record<number, number>> {
   const statuses: Record<number, number> = {};
   for (let from = 0; from < requests; from += 20) {
@@ -36,7 +37,7 @@ async function send(
       Array.from({ length: Math.min(20, requests - from) }, async (_, index) => {
         const number = from + index;
         const { secret } = of[number % of.length] ?? other;
-        const response = await fetch(`${origins[number % origins.length]}/v1/pets`, {
+        const response = await fetch(`${origins[number % origins.length]}${path}`, {
           headers: { authorization: `Bearer ${secret}` },
         });
         await response.arrayBuffer();
@@ -178,6 +179,64 @@ it('a flood by one key, and requests that fail at the upstream, revert nothing',
   await expect.poll(async () => (await planOf(one)).watched.requests).toBe(2_030);
   expect((await planOf(one)).watched.refused).toBe(2_000 - 15);
   expect(await isReverted(one)).toBe(false);
+});
+
+it('requests that no limit of the plan decides, and a flood by one key, do not keep a guard from reverting', async () => {
+  const flood = makeKey({ id: 'flood', plan: 'free' });
+  const costs = { '/pets': 1, '/free': 0, '/dear': 10_000 };
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'Test', version: '1.0.0' },
+    paths: Object.fromEntries(
+      Object.entries(costs).map(([path, cost]) => [path, { get: { operationId: path, 'x-cost': cost } }]),
+    ),
+  };
+  const smaller = { perDay: 20, concurrent: 4, guard: { ...guard, before: { perDay: 5_000 } } };
+  const fleet = await startGuarded(2, {
+    config: {
+      plans: { free: smaller, pro: before },
+      keys: [...keys, flood].map(({ entry }) => entry),
+      api: 'api.json',
+    },
+    files: { 'api.json': document },
+  });
+  const [one] = fleet.gateways;
+  if (one === undefined) throw new Error('two were started');
+  // The limit of requests in progress refuses some of twenty simultaneous requests.
+  expect(await send(fleet, 1_000, [flood], '/v1/dear')).toEqual({
+    403: expect.any(Number),
+    429: expect.any(Number),
+  });
+  expect(await send(fleet, 1_000, [flood], '/v1/free')).toEqual({
+    404: expect.any(Number),
+    429: expect.any(Number),
+  });
+  await send(fleet, 1_000, [flood]);
+  await exceed(fleet);
+  await allReverted(fleet);
+  const { requests, refused } = (await planOf(one)).reverted;
+  expect([requests <= 200, refused / requests >= 0.03]).toEqual([true, true]);
+});
+
+it('one active key of several reverts nothing, and the only key of a plan reverts it', async () => {
+  const only = makeKey({ id: 'only', plan: 'solo' });
+  const fleet = await startGuarded(2, {
+    config: {
+      plans: { free, pro: before, solo: free },
+      keys: [...keys, only].map(({ entry }) => entry),
+    },
+  });
+  const [one] = fleet.gateways;
+  if (one === undefined) throw new Error('two were started');
+  await send(fleet, 200, keys.slice(0, 1));
+  await send(fleet, 200, [only]);
+  const plans = async () => (await ask(one, '/plans')).body.plans;
+  await until('the guard of solo', async () => (await plans())[2].reverted !== undefined);
+  await expect.poll(async () => (await planOf(one)).watched.requests).toBe(200);
+  expect(await isReverted(one)).toBe(false);
+  // From now on two keys are active, and the plan has refusals of both.
+  await send(fleet, 40, keys.slice(1, 2));
+  await allReverted(fleet);
 });
 
 it('a revert survives an edit of other settings and the loss of all data in Redis, and ends with an edit of the plan', async () => {

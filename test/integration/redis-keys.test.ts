@@ -215,7 +215,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   });
   // The share is more than 100 %, so that the plan is not reverted.
   const never = { ...edit, guard: { ...edit.guard, refusedShareMax: 2 } };
-  const reply = await guard.report(never, { known: firstState, number: 1, periods });
+  const reply = await guard.report(never, { known: firstState, keysMin: 1, number: 1, periods });
   expect(reply).toMatchObject({ kind: 'replied', state: firstState });
 
   const [target] = ['one', 'two', 'three'].map((processId) => {

@@ -16,7 +16,7 @@ export const plansPage = z.object({
         .object({ requests: count, refused: count })
         .optional()
         .describe(
-          'The requests of the last ten minutes that the guard has counted, and the requests of these that a smaller window refused. Absent without a guard, and while no limit is smaller than in `before`.',
+          'The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. A guard counts each key only up to its part of these figures. Absent without a guard, and while no limit is smaller than in `before`.',
         ),
     }),
   ),

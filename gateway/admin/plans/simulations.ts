@@ -112,7 +112,7 @@ export const simulationShown = z.object({
       guardShare: quantity
         .optional()
         .describe(
-          'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for at most a fifth, as for a guard. A guard whose `refusedAtMost` is larger would not have reverted the plan. Present if the limits of the plan are edited, together with the limits of at most 99 other plans.',
+          'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for its part, as for a guard. A guard whose `refusedAtMost` is larger would not have reverted the plan. Present if the limits of the plan are edited, together with the limits of at most 99 other plans.',
         ),
     }),
   ),
@@ -168,7 +168,7 @@ export function createSimulations(
   const guardRules = {
     stepMinutes: Math.max(1, Math.round(stepMs / minuteMs)),
     requestsMin: bounds.guardRequestsMin,
-    keysMin: activeMax,
+    partsMax: activeMax,
   };
 
   return simulate;

@@ -1,6 +1,6 @@
 import type { Revert } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { activeMax, addCounts, byGroup, type GuardCounts, isGroup, noCounts } from './guard-counts.ts';
+import { activeMax, addCounts, type GuardCounts, type KeyCounts, sumOf } from './guard-counts.ts';
 
 /**
  * The state of a guarded edit that a process knows. Each retry by an operator increases the generation. A state with a higher generation is
@@ -16,6 +16,8 @@ export const firstState: GuardState = { generation: 0, revert: undefined };
 /** A report of one process: its state, and the counts that it has not reported before. */
 export interface GuardReport {
   readonly known: GuardState;
+  /** The number of keys that must have refusals for a revert (`keysForRevert`). */
+  readonly keysMin: number;
   readonly periods: readonly CountedPeriod[];
 }
 
@@ -37,7 +39,7 @@ export interface GuardRecord {
   readonly slots: Map<number, GuardCounts>;
 }
 
-/** The figures of the last ten minutes. */
+/** The requests that the watched windows decided in the last ten minutes, and the requests of these that they refused. */
 export interface GuardFigures {
   readonly requests: number;
   readonly refused: number;
@@ -57,27 +59,32 @@ type SlotBounds = Pick<Bounds, 'guardSlotMs' | 'guardSlots' | 'guardRequestsMin'
  */
 export function addReport(
   record: GuardRecord,
-  { known, periods }: GuardReport,
+  { known, keysMin, periods }: GuardReport,
   { refusedShareMax, untilMs }: GuardTerms,
   nowMs: number,
   bounds: SlotBounds,
 ): { readonly figures: GuardFigures; readonly hasChanged: boolean } {
-  const { guardSlotMs, guardKeysPerSlotMax } = bounds;
+  const { guardSlotMs, guardKeysPerSlotMax, guardRequestsMin } = bounds;
   if (isNewer(known, record.state)) restart(record, known);
   const isWatching = record.state.revert === undefined && nowMs < untilMs;
   if (isWatching && known.generation === record.state.generation) {
     for (const { agoMs, counts } of periods) {
       const slot = Math.floor((nowMs - agoMs) / guardSlotMs);
-      const there = record.slots.get(slot) ?? noCounts();
+      const there: GuardCounts = record.slots.get(slot) ?? new Map();
       addCounts(there, counts, guardKeysPerSlotMax);
       record.slots.set(slot, there);
     }
   }
   dropSlots(record.slots, nowMs, bounds);
-  const figures = figuresOf(record.slots);
-  const hasChanged = isWatching && isReached([...record.slots.values()], figures, refusedShareMax, bounds);
-  if (hasChanged) record.state = { ...record.state, revert: { sinceMs: nowMs, ...figures } };
-  return { figures, hasChanged };
+  const keys = [...sumOf(record.slots.values(), guardKeysPerSlotMax).values()];
+  const figures = figuresOf(keys);
+  const counted =
+    isWatching && figures.requests >= guardRequestsMin
+      ? refusalsOf(keys, refusedShareMax, keysMin)
+      : undefined;
+  if (counted === undefined) return { figures, hasChanged: false };
+  record.state = { ...record.state, revert: { sinceMs: nowMs, ...counted } };
+  return { figures, hasChanged: true };
 }
 
 /** Lets a reverted plan try its edit again. The watch starts anew without counts. @returns false if the plan is not reverted */
@@ -108,37 +115,63 @@ function dropSlots(
   for (const slot of slots.keys()) if (slot > last || slot <= last - guardSlots) slots.delete(slot);
 }
 
-function figuresOf(slots: ReadonlyMap<number, GuardCounts>): GuardFigures {
+function figuresOf(keys: readonly KeyCounts[]): GuardFigures {
   let [requests, refused] = [0, 0];
-  for (const counts of slots.values()) {
-    requests += counts.requests;
-    for (const refusals of counts.refused.values()) refused += refusals;
+  for (const key of keys) {
+    requests += key.requests;
+    refused += key.refused;
   }
   return { requests, refused };
 }
 
 /**
- * Whether the share of refused requests has reached the maximum. The refusals of one key count up to a fifth of the maximum. With fewer than
- * five active keys, the refusals of one key count up to the maximum divided by the number of active keys.
+ * Returns the counted requests and refusals if the refusals revert the plan; otherwise undefined.
+ *
+ * With n active keys, each key counts for at most 1/n of the requests, and for at most 1/n of the refusals that a revert needs. From five
+ * active keys on, the part is a fifth. The requests of a key beyond its part do not count, and its refusals count in proportion. A revert
+ * therefore needs n full parts.
  */
-function isReached(
-  slots: readonly GuardCounts[],
-  { requests, refused }: GuardFigures,
+function refusalsOf(
+  keys: readonly KeyCounts[],
   refusedShareMax: number,
-  { guardRequestsMin }: SlotBounds,
-): boolean {
-  // The product may be slightly too large, because a share such as 0.07 has no exact binary form.
-  const wanted = refusedShareMax * requests * (1 - 1e-9);
-  if (requests < guardRequestsMin || refused < wanted) return false;
-  const sums = new Map<string, number>();
-  const active = new Set<string>();
-  for (const counts of slots) {
-    for (const [name, refusals] of counts.refused) sums.set(name, (sums.get(name) ?? 0) + refusals);
-    for (const name of counts.active) active.add(name);
+  keysMin: number,
+): GuardFigures | undefined {
+  const refusing = keys.filter(({ refused }) => refused > 0);
+  if (refusing.length < keysMin) return undefined;
+  const parts = Math.min(keys.length, activeMax);
+  const requestsMax = partOf(
+    keys.map(({ requests }) => requests),
+    parts,
+  );
+  let [full, refused] = [0, 0];
+  for (const key of refusing) {
+    const counted = key.refused * Math.min(1, requestsMax / key.requests);
+    full += Math.min(1, counted / (refusedShareMax * requestsMax));
+    refused += counted;
   }
-  const all = [...sums.keys()].some(isGroup) ? byGroup(sums) : sums;
-  const ofOneKeyMax = (refusedShareMax * requests) / Math.max(1, Math.min(active.size, activeMax));
-  let counted = 0;
-  for (const refusals of all.values()) counted += Math.min(refusals, ofOneKeyMax);
-  return counted >= wanted;
+  // The sum may be slightly too small, because a share such as 0.07 has no exact binary form.
+  if (full < parts * (1 - 1e-9)) return undefined;
+  return { requests: Math.round(requestsMax * parts), refused: Math.ceil(refused - 1e-9) };
+}
+
+/**
+ * Returns the number of requests of one key that count at most. This number is the given part of all requests that count. If no key has
+ * more requests, all requests count.
+ */
+function partOf(requests: readonly number[], parts: number): number {
+  const most = requests.reduce((sum, one) => sum + one, 0) / parts;
+  const others = requests.filter((one) => one <= most);
+  return others.length === requests.length ? most : partOf(others, parts - (requests.length - others.length));
+}
+
+/**
+ * Returns the number of keys that must have refusals for a revert: at least two keys, and half of the active keys, but at most five. A plan
+ * with one key reverts by this key.
+ *
+ * @param keys the number of keys of the plan that are known
+ * @param active the number of keys that were active in the last 24 hours
+ */
+export function keysForRevert(keys: number, active: number): number {
+  if (Math.max(keys, active) < 2) return 1;
+  return Math.max(2, Math.min(activeMax, Math.ceil(active / 2)));
 }

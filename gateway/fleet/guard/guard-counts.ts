@@ -1,54 +1,52 @@
 import { type GuardedEdit, limitOf } from '../../keys/guards.ts';
-import type { Decision } from '../../shared/model.ts';
+import type { Decision, Window } from '../../shared/model.ts';
 import { hashOf } from '../../shared/structures/place-table.ts';
 
 /**
- * The counted requests of a guarded plan in a period. A name stands for a key (`nameOf`). If more keys have refusals than a slot may list,
- * keys whose names begin with the same two digits form a group, and the guard treats a group as one key. One key's refusals count only up to
- * a limit, so groups can only make the guard count fewer refusals. Refusals in five of the 256 groups can revert a plan.
+ * The counted requests of a guarded plan in a period, by name. A name stands for a key (`nameOf`). If more keys have requests than a slot may
+ * list, keys whose names begin with the same digit form a group, and the guard treats a group as one key.
  */
-export interface GuardCounts {
-  requests: number;
-  /** The refusals by a watched window, by the name of the key or group. */
-  readonly refused: Map<string, number>;
-  /** The names of up to five keys with requests. */
-  readonly active: Set<string>;
+export type GuardCounts = Map<string, KeyCounts>;
+
+export interface KeyCounts {
+  readonly requests: number;
+  /** The requests of these that a watched window refused. */
+  readonly refused: number;
 }
 
-/** A guard needs no more active keys, because the refusals of each key count up to a fifth from five active keys on. */
+/** From five active keys on, each key counts for at most a fifth. */
 export const activeMax = 5;
 
 /** The number of digits of a key's name, and of a group's name. */
-const [nameDigits, groupDigits] = [8, 2];
-
-export function noCounts(): GuardCounts {
-  return { requests: 0, refused: new Map(), active: new Set() };
-}
+const [nameDigits, groupDigits] = [8, 1];
 
 /** The counts of a process by the ids of keys. The names of keys are computed later, because most requests are counted only. */
 export class RequestCounts {
-  requests = 0;
-  readonly #refused = new Map<string, number>();
-  /** The refusals of further keys, by group. */
-  readonly #groups = new Map<string, number>();
-  readonly #active = new Set<string>();
+  readonly #keys = new Map<string, { requests: number; refused: number }>();
+  /** The counts of further keys, by group. */
+  readonly #groups: GuardCounts = new Map();
 
-  /** Counts a decided request. The request costs `units`. Requests during a ban and undecided requests do not count. */
+  get isEmpty(): boolean {
+    return this.#keys.size === 0;
+  }
+
+  /** Counts a request of a key if the watched windows decided it. The request costs `units`. */
   count(edit: GuardedEdit, { keyId, decision, units }: CountedRequest, keysMax: number): void {
-    const { kind } = decision;
-    if (kind === 'banned' || kind === 'unavailable') return;
-    this.requests += 1;
-    if (this.#active.size < activeMax) this.#active.add(keyId);
-    if (!isRefusedByEdit(edit, decision, units)) return;
-    const refusals = this.#refused.get(keyId);
-    if (refusals !== undefined || this.#refused.size < keysMax) this.#refused.set(keyId, (refusals ?? 0) + 1);
-    else addTo(this.#groups, groupOf(nameOf(keyId)), 1);
+    const outcome = outcomeOf(edit, decision, units);
+    if (outcome === undefined) return;
+    const refused = outcome === 'refused' ? 1 : 0;
+    const counts = this.#keys.get(keyId);
+    if (counts !== undefined) {
+      counts.requests += 1;
+      counts.refused += refused;
+    } else if (this.#keys.size < keysMax) this.#keys.set(keyId, { requests: 1, refused });
+    else addTo(this.#groups, groupOf(nameOf(keyId)), { requests: 1, refused });
   }
 
   byName(): GuardCounts {
-    const refused = new Map(this.#groups);
-    for (const [keyId, refusals] of this.#refused) addTo(refused, nameOf(keyId), refusals);
-    return { requests: this.requests, refused, active: new Set([...this.#active].map(nameOf)) };
+    const counts: GuardCounts = new Map(this.#groups);
+    for (const [keyId, ofKey] of this.#keys) addTo(counts, nameOf(keyId), ofKey);
+    return counts;
   }
 }
 
@@ -59,67 +57,74 @@ interface CountedRequest {
 }
 
 /**
- * Whether a window that the edit made smaller refused the request. If a grant has replaced the limit of the window, the edit is not the
- * reason. A request that costs more than a limit is refused too, unless it also cost more before the edit.
+ * Returns what the watched windows decided; undefined if they did not decide the request. A watched window decides a request if it has the
+ * plan's own limit, and if no other limit refuses the request. The limit of a grant is not the plan's own limit.
+ *
+ * A request whose cost exceeds a limit of its key is decided with the cost 0, and gets 403. The watched windows have refused it if the limits
+ * before the edit permitted its cost.
  */
-function isRefusedByEdit(
-  { windows, limits, guard }: GuardedEdit,
+function outcomeOf(
+  { windows: watched, limits, guard }: GuardedEdit,
   decision: Decision,
   units: number,
-): boolean {
-  const { inForce, windows: all } = decision.rateLimit;
-  if (decision.kind === 'refused') {
-    return windows.some((name) => name === inForce.name) && inForce.limit === limitOf(limits, inForce.name);
-  }
-  if (decision.kind !== 'admitted' || decision.units >= units) return false;
-  return all.some(({ name, limit }) => {
-    const isWatched = windows.some((one) => one === name) && limit === limitOf(limits, name);
-    return isWatched && limit < units && (limitOf(guard.before, name) ?? units) >= units;
-  });
+): 'admitted' | 'refused' | undefined {
+  const { kind } = decision;
+  if (units === 0 || (kind !== 'admitted' && kind !== 'refused')) return undefined;
+  const { windows } = decision.rateLimit;
+  const isWatched = ({ name, limit }: Window) =>
+    watched.some((one) => one === name) && limit === limitOf(limits, name);
+  if (!windows.some(isWatched)) return undefined;
+  const isTooDear = kind === 'admitted' && decision.units < units;
+  if (kind === 'admitted' && !isTooDear) return 'admitted';
+  const mayPass = (window: Window) => {
+    if (!isTooDear) return isWatched(window) || window.remaining >= units;
+    return (isWatched(window) ? (limitOf(guard.before, window.name) ?? units) : window.limit) >= units;
+  };
+  return windows.every(mayPass) ? 'refused' : undefined;
 }
 
-/** Adds the counts `more` to `counts`. */
+/** Adds the counts `more` to `counts`. If more than `namesMax` names have requests, groups replace all keys. */
 export function addCounts(counts: GuardCounts, more: GuardCounts, namesMax: number): void {
-  counts.requests += more.requests;
-  for (const [name, refusals] of more.refused) addRefusals(counts.refused, name, refusals, namesMax);
-  for (const name of more.active) if (counts.active.size < activeMax) counts.active.add(name);
+  for (const [name, ofKey] of more) addTo(counts, name, ofKey);
+  if (counts.size <= namesMax) return;
+  const groups = byGroup(counts);
+  counts.clear();
+  for (const [group, sum] of groups) counts.set(group, sum);
 }
 
-/** Adds refusals of a key or group. If more than `namesMax` names have refusals, groups replace all keys. */
-export function addRefusals(
-  refused: Map<string, number>,
-  name: string,
-  refusals: number,
-  namesMax: number,
-): void {
-  addTo(refused, name, refusals);
-  if (refused.size <= namesMax) return;
-  const groups = byGroup(refused);
-  refused.clear();
-  for (const [group, sum] of groups) refused.set(group, sum);
-}
-
-/** Adds up the refusals of each group. */
-export function byGroup(refused: ReadonlyMap<string, number>): Map<string, number> {
-  const groups = new Map<string, number>();
-  for (const [name, refusals] of refused) addTo(groups, groupOf(name), refusals);
+/** Adds up the counts of each group. */
+function byGroup(counts: GuardCounts): GuardCounts {
+  const groups: GuardCounts = new Map();
+  for (const [name, ofKey] of counts) addTo(groups, groupOf(name), ofKey);
   return groups;
 }
 
-function addTo(sums: Map<string, number>, name: string, refusals: number): void {
-  sums.set(name, (sums.get(name) ?? 0) + refusals);
+/** Adds up the counts of slots. If a slot has groups, all keys are counted by group. */
+export function sumOf(slots: Iterable<GuardCounts>, namesMax: number): GuardCounts {
+  const sum: GuardCounts = new Map();
+  for (const counts of slots) addCounts(sum, counts, namesMax);
+  return sum.keys().some(isGroup) ? byGroup(sum) : sum;
+}
+
+function addTo(sums: GuardCounts, name: string, { requests, refused }: KeyCounts): void {
+  const before = sums.get(name);
+  const sum =
+    before === undefined
+      ? { requests, refused }
+      : { requests: before.requests + requests, refused: before.refused + refused };
+  sums.set(name, sum);
 }
 
 function groupOf(name: string): string {
   return name.slice(0, groupDigits);
 }
 
-export function isGroup(name: string): boolean {
+function isGroup(name: string): boolean {
   return name.length === groupDigits;
 }
 
-/** A short name for a key: a hash of its id (FNV-1a with the final mix of MurmurHash3) in hex. */
-function nameOf(keyId: string): string {
+/** Returns a short name for a key: a hash of its id (FNV-1a with the final mix of MurmurHash3) in hex. */
+export function nameOf(keyId: string): string {
   let hash = hashOf(keyId);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);

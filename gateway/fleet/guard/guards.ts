@@ -4,10 +4,11 @@ import { type GuardedEdit, guardedEditOf } from '../../keys/guards.ts';
 import { guardedEditsAt } from '../../keys/plans.ts';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
 import { type Away, notConnected } from '../../redis/redis-reply.ts';
-import type { Decision, Plans, Revert, Reverts, Settings } from '../../shared/model.ts';
+import type { Decision, Keys, Plan, Plans, Revert, Reverts, Settings } from '../../shared/model.ts';
 import { joinNextRun } from '../../shared/structures/join-next-run.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { firstState, type GuardFigures, type GuardState, isNewer } from './decide-guard.ts';
+import { createActiveKeys } from './active-keys.ts';
+import { firstState, type GuardFigures, type GuardState, isNewer, keysForRevert } from './decide-guard.ts';
 import type { GuardReply, GuardStore } from './guard-store.ts';
 import { createMemoryGuardStore } from './memory-guard-store.ts';
 import { createRedisGuardStore } from './redis-guard-store.ts';
@@ -15,7 +16,7 @@ import { UnsentCounts } from './unsent-counts.ts';
 
 export type Guards = ReturnType<typeof createGuards>;
 
-/** Counts the decided requests of a plan for its guard. */
+/** Counts a decided request of a plan. The request costs `units`. */
 export type GuardCounter = (keyId: string, decision: Decision, units: number) => void;
 
 /** A change of a guard's state that this process has received. */
@@ -47,7 +48,7 @@ interface Watch {
  * remembers each revert. If Redis has lost a revert, by a failover for example, the next report restores it.
  *
  * While Redis is unavailable, no process decides. The counts wait until Redis is back. Without Redis, the same decision is made in this
- * process. Without a guard in the configuration, a process neither counts nor reports.
+ * process. Without a guard in the configuration, a process only notes which keys are active (`active-keys.ts`).
  */
 export function createGuards({
   redis,
@@ -58,7 +59,7 @@ export function createGuards({
 }: {
   readonly redis: RedisConnection | undefined;
   /** The configuration. */
-  readonly settings: () => Pick<Settings, 'plans'>;
+  readonly settings: () => Pick<Settings, 'plans' | 'keys'>;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly log: Pick<Logger, 'warn'>;
@@ -69,9 +70,11 @@ export function createGuards({
     redis === undefined
       ? createMemoryGuardStore({ nowMs, bounds })
       : createRedisGuardStore({ redis, processId, bounds });
+  const active = createActiveKeys({ redis, bounds });
   const watches = new Map<string, Watch>();
   const listeners = new Set<(news: readonly GuardNews[]) => void>();
   let reverts: Reverts = new Map();
+  let counted: { readonly of: Keys; readonly byPlan: ReadonlyMap<string, number> } | undefined;
   const warned = new Set<string>();
   const report = joinNextRun(reportOnce);
   const timer = setInterval(() => void report(), bounds.guardIntervalMs).unref();
@@ -95,18 +98,13 @@ export function createGuards({
         ]),
       ),
     /**
-     * Returns a counter for each plan that a guard watches; undefined without such a plan.
+     * Returns a counter for each plan with limits. The counter notes the active keys of the plan, and counts the requests that a guard watches.
      *
      * @param plans the plans in force. A reverted plan has nothing to watch
      */
-    countersOf(plans: Plans): ReadonlyMap<string, GuardCounter> | undefined {
-      const counters = [...plans.values()].flatMap((plan): [string, GuardCounter][] => {
-        const edit = plan.reverted === undefined ? guardedEditOf(plan, plan.limits) : undefined;
-        if (edit === undefined) return [];
-        // A report may have removed the watch, because the clocks of the snapshot and of the report differ around a scheduled change.
-        return [[plan.name, (...counted) => watchOf(edit).unsent.count(...counted)]];
-      });
-      return counters.length === 0 ? undefined : new Map(counters);
+    countersOf(plans: Plans): ReadonlyMap<string, GuardCounter> {
+      const counters = [...plans.values()].filter(({ isCustom }) => !isCustom);
+      return new Map(counters.map((plan) => [plan.name, counterOf(plan)]));
     },
     /** Reports at once, because the configuration has changed. */
     soon: () => void report(),
@@ -133,6 +131,17 @@ export function createGuards({
     },
   };
 
+  function counterOf(plan: Plan): GuardCounter {
+    const edit = plan.reverted === undefined ? guardedEditOf(plan, plan.limits) : undefined;
+    return (keyId, decision, units) => {
+      const { kind, rateLimit } = decision;
+      const isDecided = kind === 'admitted' ? decision.units > 0 : kind === 'refused';
+      if (isDecided) active.note(plan.name, keyId, rateLimit.nowMs);
+      // A report may have removed the watch, because the clocks of the snapshot and of the report differ around a scheduled change.
+      if (edit !== undefined) watchOf(edit).unsent.count(keyId, decision, units);
+    };
+  }
+
   function edits(): readonly GuardedEdit[] {
     return guardedEditsAt(settings().plans, nowMs());
   }
@@ -151,12 +160,18 @@ export function createGuards({
     const identities = new Set(configured.map(({ identity }) => identity));
     const ended = [...watches.keys()].filter((identity) => !identities.has(identity));
     for (const identity of ended) watches.delete(identity);
+    const activeKeys = await active.count(
+      configured.map(({ plan }) => plan),
+      nowMs(),
+    );
+    const keys = configured.length === 0 ? undefined : keysOfPlans();
     const replies = await Promise.all(
       store.together(() =>
         configured.map(async (edit) => {
           const watch = watchOf(edit);
           const counted = watch.unsent.report(performance.now());
-          const reply = await store.report(edit, { known: watch.state, ...counted });
+          const keysMin = keysForRevert(keys?.get(edit.plan) ?? 0, activeKeys.get(edit.plan) ?? 0);
+          const reply = await store.report(edit, { known: watch.state, keysMin, ...counted });
           note(edit, reply);
           if (reply.kind === 'away') return [];
           watch.unsent.confirm(counted.number);
@@ -165,6 +180,18 @@ export function createGuards({
       ),
     );
     tell(replies.flat());
+  }
+
+  /** Counts the usable keys of the configuration by plan. */
+  function keysOfPlans(): ReadonlyMap<string, number> {
+    const { keys } = settings();
+    if (counted?.of === keys) return counted.byPlan;
+    const byPlan = new Map<string, number>();
+    keys.tally((plan, isDisabled, lastEndMs) => {
+      if (!isDisabled && lastEndMs > nowMs()) byPlan.set(plan, (byPlan.get(plan) ?? 0) + 1);
+    });
+    counted = { of: keys, byPlan };
+    return byPlan;
   }
 
   /** Stores the state of a reply. An older state is ignored, because replies may arrive in another order. */

@@ -27,9 +27,9 @@ export function createRedisGuardStore({
   return {
     started: untilConnected(redis, bounds.guardStartTimeoutMs),
     together: redis.gather,
-    report: (edit, { known, number, periods }) =>
-      call(edit, 'report', known, [processId, number, ...periods.flatMap(argumentsOf)]),
-    retry: (edit, known) => call(edit, 'retry', known, [processId, 0]),
+    report: (edit, { known, keysMin, number, periods }) =>
+      call(edit, 'report', known, [processId, number, keysMin, ...periods.flatMap(argumentsOf)]),
+    retry: (edit, known) => call(edit, 'retry', known, [processId, 0, 0]),
     onReturn(listener) {
       redis.on('ready', listener);
       redis.on('nodes', listener);
@@ -58,14 +58,8 @@ export function createRedisGuardStore({
 }
 
 function argumentsOf({ agoMs, counts }: CountedPeriod): (string | number)[] {
-  const { requests, refused, active } = counts;
-  let sum = 0;
-  const parts: string[] = [];
-  for (const [name, refusals] of refused) {
-    sum += refusals;
-    parts.push(`${name} ${refusals}`);
-  }
-  return [Math.round(agoMs), requests, sum, parts.join(' '), [...active].join(' ')];
+  const ofKeys = [...counts].map(([name, { requests, refused }]) => `${name} ${requests} ${refused}`);
+  return [Math.round(agoMs), ofKeys.join(' ')];
 }
 
 function toReply(reply: readonly number[]): GuardReply {

@@ -65,7 +65,7 @@ export class UnsentCounts {
     const { guardSlotMs, guardSlots, guardKeysPerSlotMax } = this.#bounds;
     const fromMs = this.#fromMs;
     this.#fromMs = nowMs;
-    if (this.#now.requests === 0) return;
+    if (this.#now.isEmpty) return;
     const counts = this.#now.byName();
     this.#now = new RequestCounts();
     const last = this.#waiting.at(-1);

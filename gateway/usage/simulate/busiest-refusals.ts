@@ -6,8 +6,8 @@ export interface GuardRules {
   readonly stepMinutes: number;
   /** A period with fewer requests is not judged. */
   readonly requestsMin: number;
-  /** The minimum number of keys with refusals for a revert. If the plan has fewer active keys, all active keys are enough. */
-  readonly keysMin: number;
+  /** With n active keys, each key counts for 1/n. From this number of keys on, the part does not become smaller. */
+  readonly partsMax: number;
 }
 
 /** A new period begins in the middle of each period. */
@@ -20,18 +20,24 @@ export const stepsPerPeriod = 2;
  * most of its requests at the end of the day. The class therefore adds up the requests and refusals of periods of ten minutes, a new period
  * every five minutes, and finds the largest share.
  *
- * A guard counts `min(refused, x)` for each key. Here, x is a fifth of the number of refusals at which the guard reverts the plan (1/n with
- * n < 5 active keys). The guard reverts the plan when the sum reaches 5x. The four keys with the most refusals count for at most 4x, so the
- * refusals of all other keys must reach x. The guard therefore does not revert the plan if its share is larger than 5 times the refusals of
- * the other keys, divided by the requests. The guard does not revert it either if its share is larger than the share of all refusals. The
- * result is the smaller of both numbers.
+ * With n active keys, each key counts for at most 1/min(5, n) of the requests, which is the part `q`, and for as much of the refusals at which
+ * the guard reverts the plan. The refusals of a key with more than `q` requests count in proportion. The guard therefore does not revert the
+ * plan if its share is larger than the share of all counted refusals. Four keys count for at most four parts, so the counted refusals of all
+ * other keys must reach a part too. The guard therefore does not revert the plan either if its share is larger than the counted refusals of
+ * the other keys, divided by `q`. The result is the smaller of both numbers.
+ *
+ * Only the keys with the most requests can have more than `q` requests. For each period, the class remembers `partsMax` keys with the most
+ * requests, and of the other keys the largest refusals.
  */
 export class BusiestRefusals {
   private readonly rules: GuardRules;
   private readonly stepMinutes: number;
   private readonly firstStep: number;
   private readonly periods: number;
-  /** The figures of each plan: for each period the requests, the refusals, the active keys, and the largest refusals of single keys. */
+  /**
+   * The figures of each plan. For each period: the requests, the refusals, the active keys, then the requests and refusals of the keys with the
+   * most requests, then the largest refusals of other keys.
+   */
   private readonly plans = new Map<string, Uint32Array>();
   /** The minutes with refusals of the present key, and their refusals. */
   private minutes: number[] = [];
@@ -92,16 +98,40 @@ export class BusiestRefusals {
   shareOf(plan: string): number {
     const figures = this.plans.get(plan);
     if (figures === undefined) return 0;
-    const { requestsMin, keysMin } = this.rules;
     let largest = 0;
     for (let at = 0; at < figures.length; at += this.width) {
-      const [offered = 0, refused = 0, active = 0, ...heaviest] = figures.subarray(at, at + this.width);
-      if (offered < requestsMin) continue;
-      const keys = Math.min(active, keysMin);
-      const others = heaviest.slice(0, keys - 1).reduce((left, one) => left - one, refused);
-      largest = Math.max(largest, Math.min(refused, keys * others) / offered);
+      largest = Math.max(largest, this.shareIn(figures.subarray(at, at + this.width)));
     }
     return largest;
+  }
+
+  /** The share that a guard must allow in one period. */
+  private shareIn(figures: Uint32Array): number {
+    const { requestsMin, partsMax } = this.rules;
+    const [requests = 0, refused = 0, active = 0] = figures;
+    if (requests < requestsMin) return 0;
+    const parts = Math.min(active, partsMax);
+    const busiest = Array.from({ length: parts }, (_, index) => ({
+      requests: figures[3 + 2 * index] ?? 0,
+      refused: figures[4 + 2 * index] ?? 0,
+    }));
+    let [left, leftParts] = [requests, parts];
+    for (const one of busiest) {
+      if (one.requests <= left / leftParts) break;
+      left -= one.requests;
+      leftParts -= 1;
+    }
+    const part = left / leftParts;
+    let counted = refused;
+    const largest = Array.from(figures.subarray(3 + 2 * partsMax));
+    for (const one of busiest) {
+      const ofKey = one.refused * Math.min(1, part / one.requests);
+      counted -= one.refused - ofKey;
+      largest.push(ofKey);
+    }
+    largest.sort((a, b) => b - a);
+    const others = largest.slice(0, parts - 1).reduce((rest, one) => rest - one, counted);
+    return Math.min(counted / parts, Math.max(0, others)) / part;
   }
 
   /** Adds up the refusals of the present key in a step, which has the given positions of the record. */
@@ -125,30 +155,43 @@ export class BusiestRefusals {
 
   /** The number of figures of a period. */
   private get width(): number {
-    return 3 + this.rules.keysMin - 1;
+    return 3 + 2 * this.rules.partsMax + this.rules.partsMax - 1;
   }
 
   /** Adds a key to the period that begins with a step. */
   private addPeriod(figures: Uint32Array, step: number, offered: number, refused: number): void {
     const at = (step - this.firstStep) * this.width;
-    if (offered === 0 || !(at >= 0 && at < figures.length)) return;
+    if (offered <= 0 || !(at >= 0 && at < figures.length)) return;
     figures[at] = (figures[at] ?? 0) + offered;
     figures[at + 1] = (figures[at + 1] ?? 0) + refused;
     figures[at + 2] = (figures[at + 2] ?? 0) + 1;
-    let left = refused;
-    for (let place = at + 3; left > 0 && place < at + this.width; place++) {
+    const { partsMax } = this.rules;
+    let [requestsLeft, refusedLeft] = [offered, refused];
+    for (let place = at + 3; place < at + 3 + 2 * partsMax; place += 2) {
+      const [keptRequests = 0, keptRefused = 0] = figures.subarray(place, place + 2);
+      if (requestsLeft <= keptRequests) continue;
+      figures.set([requestsLeft, refusedLeft], place);
+      [requestsLeft, refusedLeft] = [keptRequests, keptRefused];
+    }
+    for (let place = at + 3 + 2 * partsMax; refusedLeft > 0 && place < at + this.width; place++) {
       const kept = figures[place] ?? 0;
-      if (left <= kept) continue;
-      figures[place] = left;
-      left = kept;
+      if (refusedLeft <= kept) continue;
+      figures[place] = refusedLeft;
+      refusedLeft = kept;
     }
   }
 }
 
-function offeredIn({ admitted, refused, bySecond, banned }: KeyMinutes, place: number, end: number): number {
+/** Counts the requests that a window could refuse. A request without a cost is not counted. */
+function offeredIn(
+  { admitted, refused, bySecond, banned, costs }: KeyMinutes,
+  place: number,
+  end: number,
+): number {
   let offered = 0;
   for (let at = place; at < end; at++) {
-    offered += (admitted[at] ?? 0) + (refused[at] ?? 0) + (bySecond[at] ?? 0) + (banned[at] ?? 0);
+    const free = (costs?.admitted.free[at] ?? 0) + (costs?.banned.free[at] ?? 0);
+    offered += (admitted[at] ?? 0) + (refused[at] ?? 0) + (bySecond[at] ?? 0) + (banned[at] ?? 0) - free;
   }
   return offered;
 }

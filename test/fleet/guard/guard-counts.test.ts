@@ -1,68 +1,96 @@
 import { describe, expect, it } from 'vitest';
-import { addRefusals, byGroup, RequestCounts } from '../../../gateway/fleet/guard/guard-counts.ts';
+import {
+  addCounts,
+  type GuardCounts,
+  type KeyCounts,
+  RequestCounts,
+  sumOf,
+} from '../../../gateway/fleet/guard/guard-counts.ts';
 import { UnsentCounts } from '../../../gateway/fleet/guard/unsent-counts.ts';
 import type { Decision } from '../../../gateway/shared/model.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { decisionOf, guardedEdit } from './guard-fixture.ts';
 
-const bounds = tunedBounds({ guardSlotMs: 10_000, guardSlots: 60, guardKeysPerSlotMax: 256 });
+const bounds = tunedBounds({ guardSlotMs: 10_000, guardSlots: 60, guardKeysPerSlotMax: 64 });
 const edit = guardedEdit();
 
-describe('what counts', () => {
-  it.each<[name: string, decision: Decision, units: number, counted: [requests: number, refused: number]]>([
-    ['an admitted request', decisionOf('admitted'), 1, [1, 0]],
-    ['a refusal by the smaller window', decisionOf('refused'), 1, [1, 1]],
+describe('what the watched windows decide', () => {
+  const [admitted, refused, neither] = [{ requests: 1, refused: 0 }, { requests: 1, refused: 1 }, undefined];
+  it.each<[name: string, decision: Decision, units: number, counted: KeyCounts | undefined]>([
+    ['an admitted request', decisionOf('admitted', { remaining: 39 }), 1, admitted],
+    ['a refusal by the smaller window', decisionOf('refused'), 1, refused],
+    ['an admitted request without a cost', decisionOf('admitted', { units: 0 }), 0, neither],
     [
       'a refusal by a window that the edit did not change',
-      decisionOf('refused', { window: 'day', limit: 1_000 }),
+      decisionOf('refused', { remaining: 5, dayRemaining: 0 }),
       1,
-      [1, 0],
+      neither,
     ],
-    ['a refusal by a limit of a grant', decisionOf('refused', { limit: 50 }), 1, [1, 0]],
-    ['a refusal by the limit of requests in progress', decisionOf('crowded'), 1, [1, 0]],
-    ['a request during a ban', decisionOf('banned'), 1, [0, 0]],
-    ['an undecided request', decisionOf('unavailable'), 1, [0, 0]],
-    ['a cost between the new and the old limit', decisionOf('admitted', { units: 0 }), 50, [1, 1]],
-    ['a cost above the new and the old limit', decisionOf('admitted', { units: 0 }), 70, [1, 0]],
-    ['a cost below the new limit', decisionOf('admitted', { units: 30 }), 30, [1, 0]],
+    ['a refusal by both windows', decisionOf('refused', { dayRemaining: 0 }), 1, neither],
+    [
+      'a refusal by the smaller window, because the request costs more than remains',
+      decisionOf('refused', { units: 5, remaining: 4, dayRemaining: 5 }),
+      5,
+      refused,
+    ],
+    [
+      'a refusal of a cost that the other window has no room for either',
+      decisionOf('refused', { units: 5, remaining: 4, dayRemaining: 4 }),
+      5,
+      neither,
+    ],
+    ['a refusal by a limit of a grant', decisionOf('refused', { limit: 50 }), 1, neither],
+    ['an admitted request under a grant', decisionOf('admitted', { limit: 50, remaining: 9 }), 1, neither],
+    ['a refusal by the limit of requests in progress', decisionOf('crowded'), 1, neither],
+    ['a request during a ban', decisionOf('banned'), 1, neither],
+    ['an undecided request', decisionOf('unavailable'), 1, neither],
+    ['a cost between the new and the old limit', decisionOf('admitted', { units: 0 }), 50, refused],
+    ['a cost above the new and the old limit', decisionOf('admitted', { units: 0 }), 70, neither],
+    ['a cost below the new limit', decisionOf('admitted', { units: 30, remaining: 10 }), 30, admitted],
   ])('%s', (_, decision, units, counted) => {
     const of = new RequestCounts();
-    of.count(edit, { keyId: 'acme', decision, units }, 256);
-    const counts = of.byName();
-    expect([counts.requests, sumOf(counts.refused)]).toEqual(counted);
-    expect(counts.active.size).toBe(counted[0]);
+    of.count(edit, { keyId: 'acme', decision, units }, 64);
+    expect([...of.byName().values()]).toEqual(counted === undefined ? [] : [counted]);
+  });
+
+  it('a cost between the new and the old limit, but above a limit that the edit did not change', () => {
+    const of = new RequestCounts();
+    const decision = decisionOf('admitted', { units: 0, dayLimit: 45 });
+    of.count(edit, { keyId: 'acme', decision, units: 50 }, 64);
+    expect(of.byName().size).toBe(0);
   });
 
   it('a window that had no limit before is watched', () => {
     const counts = new RequestCounts();
     const daily = guardedEdit({ before: [{ window: 'day', max: 1_000 }] });
-    counts.count(daily, { keyId: 'acme', decision: decisionOf('refused'), units: 1 }, 256);
-    expect(sumOf(counts.byName().refused)).toBe(1);
+    counts.count(daily, { keyId: 'acme', decision: decisionOf('refused'), units: 1 }, 64);
+    expect([...counts.byName().values()]).toEqual([{ requests: 1, refused: 1 }]);
   });
 });
 
-it('many keys take little memory, and no refusal is lost', () => {
+it('many keys take little memory, and no request is lost', () => {
   const of = new RequestCounts();
   for (let key = 0; key < 10_000; key++) {
-    of.count(edit, { keyId: `key-${key}`, decision: decisionOf('refused'), units: 1 }, 256);
+    of.count(edit, { keyId: `key-${key}`, decision: decisionOf('refused'), units: 1 }, 64);
   }
   const counts = of.byName();
-  expect([counts.requests, sumOf(counts.refused), counts.active.size]).toEqual([10_000, 10_000, 5]);
-  expect(counts.refused.size).toBeLessThanOrEqual(2 * 256);
-  const groups = byGroup(counts.refused);
-  expect(groups.size).toBe(256);
+  expect(counts.size).toBeLessThanOrEqual(2 * 64);
+  const groups = sumOf([counts], 64);
+  expect(groups.size).toBe(16);
+  expect(requestsOf(groups)).toBe(10_000);
   // The names of keys are spread evenly.
-  expect(Math.max(...groups.values())).toBeLessThan(3 * (10_000 / 256));
+  expect(Math.max(...groups.values().map(({ refused }) => refused))).toBeLessThan(1.5 * (10_000 / 16));
 });
 
 it('a key and its group are one group', () => {
-  const refused = new Map<string, number>();
-  for (const name of ['aa000001', 'aa000002', 'bb000001']) addRefusals(refused, name, 2, 2);
-  addRefusals(refused, 'aa000003', 1, 8);
-  expect(byGroup(refused)).toEqual(
+  const counted = (...names: string[]): GuardCounts =>
+    new Map(names.map((name) => [name, { requests: 2, refused: 1 }]));
+  const slot = counted('a0000001', 'a0000002');
+  addCounts(slot, counted('b0000001'), 2);
+  expect(sumOf([slot, counted('a0000003')], 8)).toEqual(
     new Map([
-      ['aa', 5],
-      ['bb', 2],
+      ['a', { requests: 6, refused: 3 }],
+      ['b', { requests: 2, refused: 1 }],
     ]),
   );
 });
@@ -72,7 +100,7 @@ describe('counts that the store has not confirmed', () => {
     unsent.count('acme', decisionOf('refused', nowMs === undefined ? {} : { nowMs }), 1);
   const shown = ({ number, periods }: ReturnType<UnsentCounts['report']>) => [
     number,
-    ...periods.map(({ agoMs, counts }) => `${counts.requests} from ${agoMs} ms ago`),
+    ...periods.map(({ agoMs, counts }) => `${requestsOf(counts)} from ${agoMs} ms ago`),
   ];
 
   it('are sent again with the same number, and later counts have the next number', () => {
@@ -102,7 +130,7 @@ describe('counts that the store has not confirmed', () => {
     unsent.confirm(1);
     const { periods } = unsent.report(3_000_500);
     expect(periods.length).toBe(60);
-    expect(periods.every(({ counts }) => counts.requests >= 9 && counts.requests <= 10)).toBe(true);
+    expect(periods.every(({ counts }) => [9, 10].includes(requestsOf(counts)))).toBe(true);
     expect(periods[0]?.agoMs).toBeLessThanOrEqual(600_500);
   });
 
@@ -117,6 +145,6 @@ describe('counts that the store has not confirmed', () => {
   });
 });
 
-function sumOf(refused: ReadonlyMap<string, number>): number {
-  return [...refused.values()].reduce((sum, one) => sum + one, 0);
+function requestsOf(counts: GuardCounts): number {
+  return counts.values().reduce((sum, { requests }) => sum + requests, 0);
 }

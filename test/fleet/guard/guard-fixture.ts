@@ -28,22 +28,37 @@ export function guardedEdit(members: Partial<Guard> = {}): GuardedEdit {
   return edit;
 }
 
-/** A decision in which `inForce` is the window that refuses, or the window with the least remaining requests. */
+/** A decision of a key with a limit per minute, which the edit made smaller, and a limit per day. */
 export function decisionOf(
   kind: Decision['kind'],
-  { window = 'minute', limit = 40, units = 1, nowMs = Date.now() }: DecisionOptions = {},
+  {
+    limit = 40,
+    remaining = 0,
+    dayLimit = 1_000,
+    dayRemaining = 9,
+    units = 1,
+    nowMs = Date.now(),
+  }: DecisionOptions = {},
 ): Decision {
-  const inForce = { name: window, limit, remaining: 0, resetMs: nowMs + 1, windowSeconds: 60 };
-  const day = { name: 'day', limit: 1_000, remaining: 9, resetMs: nowMs + 1, windowSeconds: 86_400 } as const;
-  const rateLimit = { nowMs, windows: [inForce, day], inForce };
+  const minute = { name: 'minute', limit, remaining, resetMs: nowMs + 1, windowSeconds: 60 } as const;
+  const day = {
+    name: 'day',
+    limit: dayLimit,
+    remaining: dayRemaining,
+    resetMs: nowMs + 1,
+    windowSeconds: 86_400,
+  } as const;
+  const rateLimit = { nowMs, windows: [minute, day], inForce: dayRemaining > remaining ? minute : day };
   const source = 'shared';
   if (kind === 'admitted') return { kind, units, rateLimit, source };
   return { kind, units, rateLimit, source, retryAtMs: nowMs + 1 };
 }
 
 interface DecisionOptions {
-  readonly window?: 'minute' | 'hour' | 'day';
   readonly limit?: number;
+  readonly remaining?: number;
+  readonly dayLimit?: number;
+  readonly dayRemaining?: number;
   readonly units?: number;
   readonly nowMs?: number;
 }

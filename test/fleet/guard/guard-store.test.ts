@@ -27,17 +27,18 @@ function reporter(store: GuardStore, edit: GuardedEdit) {
   let last = 0;
   return async (
     requests: Requests,
-    { agoMs = 0, known = firstState, number = ++last }: ReportOptions = {},
+    { agoMs = 0, known = firstState, keysMin = 1, number = ++last }: ReportOptions = {},
   ): Promise<GuardReply> => {
     const counts = countsOf(edit, requests, bounds);
-    const periods = counts.requests === 0 ? [] : [{ agoMs, counts }];
-    return replied(await store.report(edit, { known, number, periods }));
+    const periods = counts.size === 0 ? [] : [{ agoMs, counts }];
+    return replied(await store.report(edit, { known, keysMin, number, periods }));
   };
 }
 
 interface ReportOptions {
   readonly agoMs?: number;
   readonly known?: GuardState;
+  readonly keysMin?: number;
   readonly number?: number;
 }
 
@@ -86,9 +87,47 @@ function guaranteesOf(start: () => Promise<Fleet>): void {
     ['refusals of two of four keys', { admitted: ['c', 'd'], refused: { a: 100, b: 100 } }, false],
     ['refusals of more keys than a slot lists', { admitted: 10_000, refused: many(1_000) }, true],
     ['no refusal', { admitted: 5_000 }, false],
+    [
+      'six of seven keys have refusals, and the seventh key sends 10,000 requests that are refused',
+      { admitted: sixTimes(47), refused: { ...sixKeys(3), flood: 10_000 } },
+      true,
+    ],
+    [
+      'six of seven keys have refusals, and the seventh key sends 10,000 requests that are admitted',
+      { admitted: [...sixTimes(47), ...Array<string>(10_000).fill('flood')], refused: sixKeys(3) },
+      true,
+    ],
+    [
+      'six of seven keys have fewer refusals, and the seventh key floods',
+      { admitted: sixTimes(98), refused: { ...sixKeys(2), flood: 10_000 } },
+      false,
+    ],
   ])('%s', async (_, requests, reverts) => {
     const { edit, stores } = await start();
     expect(isReverted(await reporter(stores[0], edit)(requests))).toBe(reverts);
+  });
+
+  it('states the requests and the refusals of a revert as it counts them', async () => {
+    const { edit, stores } = await start();
+    const requests = { admitted: sixTimes(47), refused: { ...sixKeys(3), flood: 10_000 } };
+    // Each of six keys has 50 requests. The seventh key counts for a fifth: 75 of 375 requests, which are all refused.
+    expect((await reporter(stores[0], edit)(requests)).state.revert).toMatchObject({
+      requests: 375,
+      refused: 6 * 3 + 75,
+    });
+  });
+
+  it.each([
+    [1, 1, true],
+    [1, 2, false],
+    [2, 2, true],
+    [3, 4, false],
+    [4, 4, true],
+  ])('refusals of %i keys, where a revert needs %i', async (keys, keysMin, reverts) => {
+    const { edit, stores } = await start();
+    const refused = Object.fromEntries(Array.from({ length: keys }, (_, index) => [`key-${index}`, 100]));
+    const reply = await reporter(stores[0], edit)({ refused }, { keysMin });
+    expect(isReverted(reply)).toBe(reverts);
   });
 
   it('counts requests for ten minutes, by the age that the process states', async () => {
@@ -134,6 +173,16 @@ function guaranteesOf(start: () => Promise<Fleet>): void {
     const known = { generation: 0, revert: { sinceMs: 1, requests: 100, refused: 5 } };
     expect((await reporter(stores[0], ended)({}, { known })).state).toEqual(known);
   });
+}
+
+const six = ['a', 'b', 'c', 'd', 'e', 'f'];
+
+function sixKeys(refusals: number): Readonly<Record<string, number>> {
+  return Object.fromEntries(six.map((key) => [key, refusals]));
+}
+
+function sixTimes(requests: number): readonly string[] {
+  return six.flatMap((key) => Array<string>(requests).fill(key));
 }
 
 function many(keys: number): Readonly<Record<string, number>> {
@@ -182,15 +231,17 @@ for (const form of allRedisForms)
       await report({ admitted: 1 });
       for (const atMs of [Date.now() + 60 * minuteMs, Date.now() - 60 * minuteMs]) {
         const slot = Math.floor(atMs / bounds.guardSlotMs);
-        await redis.commands.hset(name, `counts:${slot}`, '5000 4000', `refused:${slot}`, 'aaaaaaaa 4000');
-        await redis.commands.hset(name, 'scanned', atMs, 'tidied', slot, 'process:old', `9 ${slot}`);
+        await redis.commands.hset(name, `keys:${slot}`, 'aaaaaaaa 5000 4000', 'process:old', `9 ${slot}`);
+        await redis.commands.hset(name, 'sums', `${slot} 1 5000 4000 aaaaaaaa 5000 4000`);
       }
       const reply = await report({ admitted: 94, refused: fiveKeys });
       expect(reply.state.revert).toMatchObject({ requests: 100, refused: 5 });
       const fields = Object.keys(await redis.commands.hgetall(name));
-      expect(fields.filter((field) => !/^(counts|refused|active):\d+$/.test(field)).toSorted()).toEqual(
-        ['process:p1', 'scanned', 'state', 'tidied', 'total'].toSorted(),
-      );
+      expect(fields.filter((field) => !/^keys:\d+$/.test(field)).toSorted()).toEqual([
+        'process:p1',
+        'state',
+        'sums',
+      ]);
     });
 
     it('has an expiry, which each slot renews', async () => {
@@ -217,12 +268,13 @@ for (const form of allRedisForms)
       });
       const arbitrary = fc.record({
         share: fc.constantFrom(0.01, 0.03, 0.07, 0.2, 0.5, 1),
-        namesMax: fc.constantFrom(2, 256),
+        namesMax: fc.constantFrom(2, 64),
+        keysMin: fc.integer({ min: 1, max: 5 }),
         reports: fc.array(arbitraryReport, { minLength: 1, maxLength: 12 }),
       });
       let reverted = 0;
       await fc.assert(
-        fc.asyncProperty(arbitrary, async ({ share, namesMax, reports }) => {
+        fc.asyncProperty(arbitrary, async ({ share, namesMax, keysMin, reports }) => {
           const tuned = { ...bounds, guardKeysPerSlotMax: namesMax };
           const memory = createMemoryGuardStore({ nowMs: Date.now, bounds: tuned });
           const edit = guardedEdit({ refusedShareMax: share });
@@ -231,15 +283,14 @@ for (const form of allRedisForms)
           );
           for (const [index, { process, admitted, refused, agoMs }] of reports.entries()) {
             const counts = countsOf(edit, { admitted, refused }, tuned);
-            const report = { known: firstState, number: index, periods: [{ agoMs, counts }] };
-            const name = redisKeys.guard.name(redis.prefix, edit.identity);
-            // The script adds up the refusals of each key at most twice a second.
-            await redis.commands.hdel(name, 'scanned');
+            const report = { known: firstState, keysMin, number: index, periods: [{ agoMs, counts }] };
             const [one, other] = [
               replied(await memory.report(edit, report)),
               replied(await (shared[process] ?? memory).report(edit, report)),
             ];
             expect([other.hasChanged, other.figures]).toEqual([one.hasChanged, one.figures]);
+            const [revert, same] = [one, other].map((reply) => reply.state.revert);
+            expect([same?.requests, same?.refused]).toEqual([revert?.requests, revert?.refused]);
             if (one.hasChanged) reverted += 1;
           }
         }),

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { addReport, firstState, type GuardRecord } from '../../../gateway/fleet/guard/decide-guard.ts';
-import { type GuardCounts, noCounts } from '../../../gateway/fleet/guard/guard-counts.ts';
+import type { GuardCounts } from '../../../gateway/fleet/guard/guard-counts.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { KeyMinutesBuilder } from '../../../gateway/usage/read/key-minutes.ts';
 import { BusiestRefusals } from '../../../gateway/usage/simulate/busiest-refusals.ts';
 import { outcomes } from '../../../gateway/usage/tally.ts';
 
-const rules = { stepMinutes: 5, requestsMin: 100, keysMin: 5 };
+const rules = { stepMinutes: 5, requestsMin: 100, partsMax: 5 };
 
 /** The requests of one key in one minute. */
 interface Minute {
@@ -88,12 +88,29 @@ it.each([
     0.1,
   ],
   [
+    'a key that sends most requests counts for a fifth of the requests',
+    [...same(9, [{ minute: 0, offered: 100, refused: 20 }]), [{ minute: 0, offered: 100_000, refused: 0 }]],
+    // 900 requests are four fifths, and 180 of them are refused.
+    0.16,
+  ],
+  [
     'requests without a decision do not count',
     same(5, [{ minute: 0, offered: 60, refused: 50, undecided: 40 }]),
     0.5,
   ],
 ] as const)('the share that a guard must allow: %s', (_, keys, share) => {
   expect(shareOf(keys as readonly (readonly Minute[])[])).toBeCloseTo(share, 10);
+});
+
+it('requests that cost nothing do not count', () => {
+  const busiest = new BusiestRefusals(0, 10, rules);
+  for (let key = 0; key < 10; key++) {
+    const builder = new KeyMinutesBuilder();
+    builder.add(0, outcomes.indexOf('admitted'), 100, 0, 80);
+    busiest.onRefused(0, 10);
+    busiest.add('free', builder.finish());
+  }
+  expect(busiest.shareOf('free')).toBeCloseTo(0.5, 10);
 });
 
 it('minutes before the period are left out', () => {
@@ -107,7 +124,7 @@ it('minutes before the period are left out', () => {
 /** Whether a real guard reverts the plan when it receives these counts. */
 function guardReverts(counts: GuardCounts, refusedShareMax: number): boolean {
   const record: GuardRecord = { state: firstState, slots: new Map() };
-  const report = { known: firstState, periods: [{ agoMs: 0, counts }] };
+  const report = { known: firstState, keysMin: 1, periods: [{ agoMs: 0, counts }] };
   addReport(record, report, { refusedShareMax, untilMs: 2 }, 1, defaultBounds);
   return record.state.revert !== undefined;
 }
@@ -138,11 +155,11 @@ it('a guard with a larger share would not have reverted the plan in any of the j
           );
           const sum = (minutes: readonly Minute[], of: 'offered' | 'refused') =>
             minutes.reduce((all, one) => all + one[of], 0);
-          const counts = noCounts();
-          counts.requests = sum(ofKeys.flat(), 'offered');
+          const counts: GuardCounts = new Map();
           for (const [key, minutes] of ofKeys.entries()) {
-            if (minutes.length > 0) counts.active.add(`key-${key}`);
-            if (sum(minutes, 'refused') > 0) counts.refused.set(`key-${key}`, sum(minutes, 'refused'));
+            if (minutes.length === 0) continue;
+            const [requests, refused] = [sum(minutes, 'offered'), sum(minutes, 'refused')];
+            counts.set(`key-${key}`, { requests, refused });
           }
           return guardReverts(counts, allowed);
         });
