@@ -29,6 +29,8 @@ export interface AdminListener {
 export interface AdminListenerOptions {
   /** Makes the response to a request. */
   readonly respond: (req: IncomingMessage, requestId: string) => Promise<AdminResponse>;
+  /** Returns the name of the token in an `Authorization` field; undefined without a valid token. */
+  readonly tokenOf: (authorization: string | undefined) => string | undefined;
   /** Called with an error that `respond` throws. */
   readonly reportBug: (bug: unknown, requestId: string) => void;
   readonly bounds: TlsFrontOptions['bounds'] & Bounds;
@@ -43,6 +45,8 @@ interface Connection {
   /** The client address under which this connection is counted. */
   readonly group: string;
   readonly socket: Socket;
+  /** The name of the valid token in the last request; undefined without a valid token. */
+  token: string | undefined;
   /**
    * Drops received octets that are not parsed yet. The function is undefined until the listener starts to read the
    * connection.
@@ -58,14 +62,19 @@ interface Connection {
  * The listener for operators, on loopback by default. `admin-paths.ts` lists its paths. Every client that reaches the
  * port may send requests, and the listener shares its event loop with customers' requests. The listener therefore
  * limits how fast it accepts connections, parses requests and sends responses. Client addresses take turns.
+ *
+ * A connection with a valid token waits only for other tokens, and is not replaced by a client without a token. A client without a token
+ * therefore does not use up what the operators of its address need. The listener looks for a token in the first packet of a waiting
+ * connection. With TLS, this packet is encrypted, so the token is known only after the first request.
  */
 export function createAdminListener(options: AdminListenerOptions): AdminListener {
-  const { respond, reportBug, bounds, certificate, onFailedHandshake } = options;
+  const { respond, tokenOf, reportBug, bounds, certificate, onFailedHandshake } = options;
   /** A client address gets at most half of the connections. */
   const shares = new Shares(bounds.adminConnectionsMax);
   /** Open connections by the addresses of their two ends (`endsOf`), ordered by their last use. */
   const connections = new Map<string, Connection>();
   const arrivals = new Pace(bounds.adminConnectionsPerSecondMax, bounds.adminConnectionsAtOnceMax);
+  const looks = new Pace(bounds.adminLooksPerSecondMax, bounds.adminLooksAtOnceMax);
   const turns = new Pace(bounds.adminTurnsPerSecondMax, bounds.adminTurnsAtOnceMax);
 
   const http = createHttpServer({
@@ -92,7 +101,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     connection.dropOctets = readInTurns(
       socket,
       { sliceBytes: bounds.adminSliceBytes, parsingMs: bounds.adminParsingMs },
-      (read) => turns.take(connection.group, read),
+      (read) => turns.take(laneOf(connection), read),
     );
   });
   const front =
@@ -111,7 +120,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   // event on to `receiver`.
   server.on('listening', () => receiver.emit('listening'));
 
-  /** Admits a connection. The listener reads the connection only when the limit on connections per second allows it. */
+  /** Admits a connection. The listener serves the connection only when the limit on connections per second allows it. */
   function accept(socket: Socket): void {
     socket.on('error', () => socket.destroy());
     const connection = admit(socket);
@@ -119,49 +128,73 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       socket.destroy();
       return;
     }
-    arrivals.take(connection.group, () => {
-      if (socket.destroyed) return false;
+    let isWaiting = true;
+    const begin = () => {
+      if (!isWaiting || socket.destroyed) return false;
+      isWaiting = false;
+      // The parser gets no octets while the stream has a `readable` listener.
+      socket.off('readable', look);
       noteUse(connection);
       receiver.emit('connection', socket);
       if (front === undefined) socket.resume();
+      return true;
+    };
+    /** Looks for a token in the first packet. */
+    const look = () => {
+      const packet: Buffer | null = socket.read();
+      if (packet === null) return;
+      socket.unshift(packet);
+      connection.token = tokenOf(authorizationIn(packet.subarray(0, bounds.adminHeadersBytesMax)));
+      if (connection.token !== undefined) arrivals.take(laneOf(connection), begin);
+    };
+    arrivals.take(connection.group, begin);
+    if (!isWaiting || front !== undefined) return;
+    looks.take(connection.group, () => {
+      if (!isWaiting || socket.destroyed) return false;
+      socket.once('readable', look);
       return true;
     });
   }
 
   /**
-   * Counts a connection until it closes. At the limit, a new connection replaces the connection that has been idle
-   * longest. The replaced connection belongs to the same address. If this address has no connection, the replaced
-   * connection may belong to any address.
+   * Counts a connection until it closes. At the limit, a new connection replaces the connection without a valid token that was unused for
+   * the longest time, or else the connection that has been idle longest. The replaced connection belongs to the same address. If this address
+   * has no connection, the replaced connection may belong to any address.
    *
-   * @returns undefined at the limit without an idle connection to replace
+   * @returns undefined at the limit without a connection to replace
    */
   function admit(socket: Socket): Connection | undefined {
     const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
     while (!shares.take(group, 1)) {
-      const idle = longestIdle(shares.heldBy(group) > 0 ? group : undefined);
-      if (idle === undefined) return undefined;
-      idle.socket.destroy();
-      release(idle);
+      const replaced = toReplace(shares.heldBy(group) > 0 ? group : undefined);
+      if (replaced === undefined) return undefined;
+      replaced.socket.destroy();
+      release(replaced);
     }
     const ends = endsOf(socket);
     // A client can reset a connection and reuse its port before Node reports the end of the old connection.
     const before = connections.get(ends);
     if (before !== undefined) release(before);
-    const connection = { ends, group, socket, dropOctets: undefined, unanswered: 0, later: [] };
+    const connection = {
+      ends,
+      group,
+      socket,
+      token: undefined,
+      dropOctets: undefined,
+      unanswered: 0,
+      later: [],
+    };
     connections.set(ends, connection);
     socket.once('close', () => release(connection));
     return connection;
   }
 
-  function longestIdle(group: string | undefined): Connection | undefined {
-    return connections
-      .values()
-      .find(
-        (one) =>
-          one.dropOctets !== undefined &&
-          one.unanswered === 0 &&
-          (group === undefined || one.group === group),
-      );
+  function toReplace(group: string | undefined): Connection | undefined {
+    const candidates = () => connections.values().filter((one) => group === undefined || one.group === group);
+    return (
+      candidates().find(({ token }) => token === undefined) ??
+      candidates().find(({ dropOctets, unanswered }) => dropOctets !== undefined && unanswered === 0)
+    );
   }
 
   function release(connection: Connection): void {
@@ -181,9 +214,10 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       return;
     }
     connection.unanswered += 1;
+    connection.token = tokenOf(req.headers.authorization);
     gatherPieces(req);
     const begin = () =>
-      turns.take(connection.group, () => {
+      turns.take(laneOf(connection), () => {
         if (!socket.destroyed) void serve(connection, req, res, make).then(() => answered(connection));
         return !socket.destroyed;
       });
@@ -289,6 +323,17 @@ const singularFields = ['Host', 'Authorization', 'Content-Type'];
 function endsOf(socket: Duplex): string {
   const { remoteAddress, remotePort, localAddress } = socket as Socket;
   return `${remoteAddress} ${remotePort} ${localAddress}`;
+}
+
+/** Returns what takes turns: the token of a connection, or else its client address. */
+function laneOf({ token, group }: Connection): string {
+  return token === undefined ? group : `token ${token}`;
+}
+
+/** Returns the `Authorization` field in the first packet of a connection. The rest of the head may follow in another packet. */
+function authorizationIn(packet: Buffer): string | undefined {
+  const [head = ''] = packet.toString('latin1').split('\r\n\r\n', 1);
+  return /\r\nauthorization:[ \t]*([^\r\n]*)\r\n/i.exec(`${head}\r\n`)?.[1];
 }
 
 /** The response to a request that Node's parser refuses; undefined when the connection itself has failed. */

@@ -3,6 +3,7 @@ import { createAdminListener } from '../admin/admin-listener.ts';
 import { createAdminPaths } from '../admin/admin-paths.ts';
 import { createAdminApi } from '../admin/api/admin-api.ts';
 import { createRoutes } from '../admin/api/routes.ts';
+import { tokenNameOf } from '../admin/api/tokens/authenticate.ts';
 import { createRecordedRuns } from '../admin/keys/makegood/recorded-runs.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
 import type { GatewayState, NotInForce, Phase, RevertedPlan } from '../admin/readiness.ts';
@@ -197,6 +198,7 @@ export function createAdminSide({
       }),
       pages: createAdminPages(),
     }),
+    tokenOf: (authorization) => tokenNameOf(authorization, settings.admin.tokens),
     reportBug,
     onFailedHandshake: (reason) => failedHandshakes.count('admin', reason),
     bounds,

@@ -280,6 +280,62 @@ describe('a request', () => {
     await Promise.all(clients.map(({ closed }) => closed));
   });
 
+  it('with a token does not wait for connections without a token from the same address', async () => {
+    const bounds = tunedBounds({ adminConnectionsPerSecondMax: 20, adminConnectionsAtOnceMax: 1 });
+    const started = await start({ tokens: [reader.entry] }, bounds);
+    onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
+    const clients = await Promise.all(Array.from({ length: 24 }, () => openRawClient(started.port)));
+    let answered = 0;
+    const responses = clients.map(async (client) => {
+      client.send(`GET ${plans} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      const { status } = await client.response();
+      answered += 1;
+      return status;
+    });
+    expect((await askAdmin(started.port, plans, { token: reader.token })).status).toBe(200);
+    expect(answered).toBeLessThan(clients.length);
+    expect(new Set(await Promise.all(responses))).toEqual(new Set([401]));
+    for (const client of clients) client.destroy();
+  });
+
+  it('is answered if its client sends it after the turn of its connection', async () => {
+    const bounds = tunedBounds({ adminConnectionsPerSecondMax: 20, adminConnectionsAtOnceMax: 1 });
+    const started = await start({}, bounds);
+    onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
+    const clients = [];
+    for (let opened = 0; opened < 4; opened++) clients.push(await openRawClient(started.port));
+    // The last connection has its turn after the other connections, which have sent nothing yet.
+    for (const client of clients.toReversed()) {
+      client.send('GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+      expect((await client.response()).status).toBe(200);
+    }
+  });
+
+  it('with a token is served while its address has all connections that it may have', async () => {
+    const bounds = tunedBounds({
+      adminConnectionsMax: 8,
+      adminConnectionsPerSecondMax: 20,
+      adminConnectionsAtOnceMax: 1,
+    });
+    const started = await start({ tokens: [reader.entry] }, bounds);
+    onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
+    const kept = await openRawClient(started.port);
+    onTestFinished(() => kept.destroy());
+    const ask = async () => {
+      const fields = ['Host: localhost', `Authorization: Bearer ${reader.token}`];
+      kept.send([`GET ${plans} HTTP/1.1`, ...fields, '', ''].join('\r\n'));
+      return (await kept.response()).status;
+    };
+    expect(await ask()).toBe(200);
+    // One address may have four connections. These six clients send nothing, and replace each other.
+    for (let opened = 0; opened < 6; opened++) {
+      const client = await openRawClient(started.port);
+      onTestFinished(() => client.destroy());
+    }
+    expect((await askAdmin(started.port, plans, { token: reader.token })).status).toBe(200);
+    expect(await ask()).toBe(200);
+  });
+
   it('that is pipelined behind four without a response ends its connection', async () => {
     const client = await openRawClient(port);
     client.send('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2_000));

@@ -7,6 +7,7 @@ import { type AdminResponse, jsonResponse } from '../../../gateway/admin/admin-r
 import { createAdminApi } from '../../../gateway/admin/api/admin-api.ts';
 import { defineRoute } from '../../../gateway/admin/api/route.ts';
 import type { AskThread } from '../../../gateway/admin/api/thread-routes.ts';
+import { tokenNameOf } from '../../../gateway/admin/api/tokens/authenticate.ts';
 import { createAdminPages } from '../../../gateway/admin/pages/admin-pages.ts';
 import {
   cursor,
@@ -130,6 +131,7 @@ async function start(own: Partial<Bounds> = {}) {
       api: createAdminApi({ routes, askThread, requestFlush, admin, log, nowMs: Date.now, bounds }),
       pages: createAdminPages(),
     }),
+    tokenOf: (authorization) => tokenNameOf(authorization, tokens),
     reportBug: (bug, requestId) => void logged.push([{ err: bug, requestId }]),
     bounds,
     onFailedHandshake: () => {},

@@ -24,6 +24,15 @@ export function authenticate(
   return found[0] === undefined ? { kind: 'wrong' } : { kind: 'authenticated', token: found[0] };
 }
 
+/** Returns the name of the token that an `Authorization` field presents; undefined without a valid token. */
+export function tokenNameOf(
+  authorization: string | undefined,
+  tokens: readonly AdminToken[],
+): string | undefined {
+  const authenticated = authenticate(authorization, tokens);
+  return authenticated.kind === 'authenticated' ? authenticated.token.name : undefined;
+}
+
 /** The credentials of a `Bearer` field; the scheme is case-insensitive (RFC 9110 §11.1). */
 function bearerToken(authorization: string): string | undefined {
   if (authorization.slice(0, bearer.length).toLowerCase() !== bearer) return undefined;
