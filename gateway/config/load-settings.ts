@@ -15,7 +15,7 @@ import { buildSettings } from './build-settings.ts';
 import { checkAdmin } from './check/check-admin.ts';
 import { checkCosts, checkGuard, checkLimits, checkTrial, type StatedLimits } from './check/check-limits.ts';
 import { checkOwnPaths, warnOfLeaks } from './check/check-own-paths.ts';
-import { checkReceivers } from './check/check-receivers.ts';
+import { checkReceivers, warnOfFilters } from './check/check-receivers.ts';
 import { checkRedis } from './check/check-redis.ts';
 import { checkScopes } from './check/check-scopes.ts';
 import {
@@ -183,6 +183,9 @@ export function loadSettings(options: LoadOptions): Loaded {
     ...warnOfPastChanges(raw, main, nowMs),
     ...warnOfGuards(settings, main, nowMs),
     ...warnOfLeaks(raw, main),
+    ...(raw.notify.length > 0 && !settings.directory
+      ? warnOfFilters(raw, main, keys).slice(0, configSizes.problemsMax)
+      : []),
     ...others.apiWarnings,
     ...warnOfCertificates(settings, nowMs),
   ];

@@ -52,6 +52,8 @@ export interface KeyChange {
   readonly by: string;
   /** The id of the key; absent for a change of many keys. */
   readonly key?: string | undefined;
+  /** The plan of the key at the time of the change, for receivers of webhooks. The record of changes does not have this member. */
+  readonly plan?: string | undefined;
   readonly before?: ChangedMembers | undefined;
   readonly after?: ChangedMembers | undefined;
   /** The error message when the store gave no reply. The store may still have written the change. */

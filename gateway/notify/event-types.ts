@@ -73,11 +73,84 @@ function typeOfChange({ action, after }: KeyChange): WebhookEventType | undefine
   }
 }
 
-/** Whether a receiver gets the event of a notice. */
-export function isWantedBy({ events, at }: Pick<Receiver, 'events' | 'at'>, notice: Notice): boolean {
+/**
+ * Whether a receiver gets the event of a notice. An event matches each filter of the receiver, and an event without a key, plan or operation
+ * matches no filter by it.
+ *
+ * @param planOfKey the plan of the notice's key at the time of the event, if the notice does not state it
+ */
+export function isWantedBy(
+  { events, at, keys, plans, operations }: Omit<Receiver, 'id' | 'url' | 'secrets'>,
+  notice: Notice,
+  planOfKey?: string,
+): boolean {
   const type = eventTypeOf(notice);
   if (type === undefined || !events.includes(type)) return false;
-  return notice.kind !== 'quota_threshold' || at.includes(notice.percent);
+  if (notice.kind === 'quota_threshold' && !at.includes(notice.percent)) return false;
+  const { key, plan = planOfKey, operation } = aboutOf(notice);
+  const matches = (filter: readonly string[] | undefined, id: string | undefined) =>
+    filter === undefined || (id !== undefined && filter.includes(id));
+  return matches(keys, key) && matches(plans, plan) && matches(operations, operation);
+}
+
+/** What a filter of receivers can select. */
+export interface About {
+  readonly key?: string | undefined;
+  /** The plan of the key, or the plan that the event is about. Undefined if the notice does not state it. */
+  readonly plan?: string | undefined;
+  readonly operation?: string | undefined;
+}
+
+/** Returns the key, plan and operation that a notice states. */
+export function aboutOf(notice: Notice): About {
+  switch (notice.kind) {
+    case 'ban':
+    case 'ban_ended':
+    case 'quota_threshold':
+    case 'secret_leaked':
+    case 'key_expiring':
+      return { key: notice.keyId, plan: notice.plan };
+    case 'key_changed': {
+      const plan = notice.plan ?? notice.after?.plan ?? notice.before?.plan;
+      return { key: notice.key, plan: typeof plan === 'string' ? plan : undefined };
+    }
+    case 'plan_changed':
+    case 'plan_reverted':
+    case 'plan_retried':
+      return { plan: notice.plan };
+    case 'operation_sunset':
+      return { operation: notice.operation };
+    default:
+      return {};
+  }
+}
+
+/** The filters that can match an event of a type. */
+export function filtersOf(type: WebhookEventType): readonly ('keys' | 'plans' | 'operations')[] {
+  switch (type) {
+    case 'quota.threshold':
+    case 'key.banned':
+    case 'key.unbanned':
+    case 'key.created':
+    case 'key.revoked':
+    case 'key.rotated':
+    case 'key.expiring':
+    case 'secret.leaked':
+      return ['keys', 'plans'];
+    case 'plan.changed':
+    case 'plan.reverted':
+      return ['plans'];
+    case 'operation.sunset':
+      return ['operations'];
+    case 'target.down':
+    case 'target.up':
+    case 'store.away':
+    case 'store.back':
+    case 'config.rejected':
+    case 'config.reloaded':
+    case 'usage.paused':
+      return [];
+  }
 }
 
 /** The subject of an event, such as a key or a target. A receiver gets the events of one subject in their order. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
+import { keyId } from '../keys/key-schema.ts';
 import { type Receiver, type WebhookEventType, webhookEventTypes } from '../shared/model.ts';
 import { adviceOnName } from '../shared/schema/closest-name.ts';
 import { expects, fields, list, text, wholeNumber } from '../shared/schema/schema-parts.ts';
@@ -7,8 +8,17 @@ import { expects, fields, list, text, wholeNumber } from '../shared/schema/schem
 /** The maximum numbers of receivers, and of percentages of one receiver. Each event is stored once for each of its receivers. */
 export const receiversMax = 20;
 const percentagesMax = 10;
+/** The maximum number of entries in each filter of a receiver. */
+const filterMax = 1_000;
 /** The percentages of a receiver that states none: in time to act, and at the limit. */
 const defaultPercentages = [80, 100];
+
+function filter<Entry extends z.ZodType<string>>(entry: Entry, what: string) {
+  return list(entry, `a list of ${what}`)
+    .min(1, expects(`a list with at least one of the ${what}`))
+    .max(filterMax, expects(`a list of at most ${filterMax} ${what}`))
+    .optional();
+}
 
 const receiver = fields('a receiver: a mapping with url, secretFile and events', {
   url: text('an https URL such as https://hooks.example.com/tollgate', /^\S{1,2048}$/)
@@ -40,6 +50,15 @@ const receiver = fields('a receiver: a mapping with url, secretFile and events',
     .describe(
       'The percentages of a limit at which the receiver gets quota.threshold, for limits per hour, day and month. The default is [80, 100].',
     ),
+  keys: filter(keyId, 'ids of keys').describe(
+    'The receiver gets only events about these keys. Without this list, it gets the events of all keys.',
+  ),
+  plans: filter(text('the name of a plan'), 'names of plans').describe(
+    'The receiver gets only events about these plans, and about keys that are on these plans at the time of the event.',
+  ),
+  operations: filter(text('the operationId of an operation'), 'operationIds').describe(
+    'The receiver gets only events about these operations.',
+  ),
 });
 
 /** The setting `notify`. */
@@ -55,7 +74,7 @@ export type StatedReceiver = z.output<typeof receiver>;
 
 /** @param secrets the secrets in the file of the receiver */
 export function compileReceiver(stated: StatedReceiver, secrets: readonly string[]): Receiver {
-  const { url, at = defaultPercentages } = stated;
+  const { url, at = defaultPercentages, keys, plans, operations } = stated;
   const events = [...new Set<WebhookEventType>(stated.events)];
   return {
     id: receiverId(url),
@@ -63,6 +82,9 @@ export function compileReceiver(stated: StatedReceiver, secrets: readonly string
     secrets,
     events,
     at: events.includes('quota.threshold') ? [...new Set(at)].sort((a, b) => a - b) : [],
+    ...(keys && { keys: [...new Set(keys)] }),
+    ...(plans && { plans: [...new Set(plans)] }),
+    ...(operations && { operations: [...new Set(operations)] }),
   };
 }
 

@@ -3,7 +3,7 @@ import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Receiver } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { makeEventBody } from './event-body.ts';
-import { isWantedBy, subjectOf } from './event-types.ts';
+import { aboutOf, eventTypeOf, isWantedBy, subjectOf } from './event-types.ts';
 import { identityOf, type Notice } from './notices.ts';
 import { newEventId, type QueueCounts, type SenderState } from './queue/delivery-queue.ts';
 import { createMemoryQueue } from './queue/memory-queue.ts';
@@ -31,6 +31,7 @@ export function createNotify({
   receivers: first,
   redis,
   processId,
+  planOf,
   nowMs,
   log,
   bounds,
@@ -39,6 +40,8 @@ export function createNotify({
   /** Without Redis, the process keeps the queue. */
   readonly redis: RedisConnection | undefined;
   readonly processId: string;
+  /** Returns the present plan of a key; undefined if the key is unknown. */
+  readonly planOf: (keyId: string) => Promise<string | undefined>;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly log: Logger;
@@ -64,6 +67,16 @@ export function createNotify({
     counts = read;
   }
 
+  /** Returns the plan of a notice's key if a filter needs it and the notice does not state it. */
+  async function planFor(notice: Notice): Promise<string | undefined> {
+    const type = eventTypeOf(notice);
+    const { key, plan } = aboutOf(notice);
+    const isNeeded = receivers.some(
+      ({ plans, events }) => plans && type !== undefined && events.includes(type),
+    );
+    return isNeeded && key !== undefined && plan === undefined ? planOf(key) : undefined;
+  }
+
   return {
     queue,
     /**
@@ -72,8 +85,9 @@ export function createNotify({
      * @param seenBy the process that observed it, if another process records it
      */
     async record(notice: Notice, seenBy?: string): Promise<Recorded> {
-      const wanting = receivers.filter((receiver) => isWantedBy(receiver, notice));
       const atMs = nowMs();
+      const plan = await planFor(notice);
+      const wanting = receivers.filter((receiver) => isWantedBy(receiver, notice, plan));
       const body = wanting.length > 0 ? makeEventBody(notice, atMs, bounds) : undefined;
       if (body === undefined) return 'unwanted';
       const { kind } = await queue.add({

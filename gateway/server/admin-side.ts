@@ -312,11 +312,11 @@ export function createAdminSide({
     notices.record(notice, seenBy);
   }
 
-  function recordKeyChange(change: KeyChange): void {
+  function recordKeyChange({ plan, ...change }: KeyChange): void {
     if (recordedLeaks.isRepeated(change)) return;
     const { key, by, action } = change;
     changes.record(change);
-    recordNotice({ kind: 'key_changed', ...change });
+    recordNotice({ kind: 'key_changed', plan, ...change });
     const leaked = leakNotice(change, settings.keys.get(key ?? '')?.plan ?? directory?.planOf(key ?? ''));
     if (leaked !== undefined) recordNotice(leaked);
     logger.info({ keyId: key, by, action }, 'a key was changed');

@@ -44,6 +44,7 @@ export function createNotices({
     receivers: settings().notify,
     redis: records,
     processId,
+    planOf,
     nowMs,
     log,
     bounds,
@@ -84,6 +85,14 @@ export function createNotices({
   function record(notice: Notice, seenBy?: string): void {
     if (notice.kind === 'quota_threshold') void thresholds.record(notice, seenBy);
     else void notify.record(notice, seenBy);
+  }
+
+  async function planOf(keyId: string): Promise<string | undefined> {
+    const configured = settings().keys.get(keyId)?.plan;
+    if (configured !== undefined || directory === undefined) return configured;
+    const read = await directory.readMany([keyId]);
+    const key = read.kind === 'found' ? read.keys[0] : 'unknown';
+    return key === 'unknown' ? directory.planOf(keyId) : key?.plan;
   }
 
   /** Reads the callers in the reading thread, because the usage record of many keys must be read. */

@@ -608,6 +608,10 @@ export interface Receiver {
   readonly events: readonly WebhookEventType[];
   /** The percentages of `quota.threshold`, ascending. The list is empty if `events` does not have `quota.threshold`. */
   readonly at: readonly number[];
+  /** The receiver gets only events about these keys, plans and operations (`isWantedBy`). Absent: no filter. */
+  readonly keys?: readonly string[];
+  readonly plans?: readonly string[];
+  readonly operations?: readonly string[];
 }
 
 /** What happens with leaked secrets, and whose reports the public listener accepts. */

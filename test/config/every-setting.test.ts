@@ -143,6 +143,12 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   'notify.[].secretFile': [notify({}), notify({ secretFile: 'other-hook' })],
   'notify.[].events': [notify({}), notify({ events: ['quota.threshold', 'key.banned'] })],
   'notify.[].at': [notify({}), notify({ at: [50] })],
+  'notify.[].keys': [notify({}), notify({ keys: ['acme'] })],
+  'notify.[].operations': [
+    notify({ events: ['operation.sunset'] }),
+    notify({ events: ['operation.sunset'], operations: ['listPets'] }),
+  ],
+  'notify.[].plans': [notify({}), notify({ plans: ['free'] })],
   'cors.origins': [{}, { cors: { origins: ['https://app.example.com'] } }],
   'hsts.maxAge': [{ listen: { tls: pair('one') }, hsts: { maxAge: '1d' } }, { hsts: { maxAge: '2d' } }],
   'hsts.includeSubDomains': [

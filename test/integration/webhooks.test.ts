@@ -25,6 +25,16 @@ const guarded = makeKey({ id: 'guarded', plan: 'guarded' });
 const guard = { before: { perDay: 9 }, refusedAtMost: '50 %', until: '2100-01-01' };
 const plans = { ...plansOfTests, guarded: { perDay: 1, guard } };
 const made = makeKey({ id: 'expiring' });
+/** The filter of each further receiver, and its events. */
+const filters = {
+  ofKey: { keys: ['counted'], events: ['quota.threshold', 'key.banned', 'key.created'], at: [50, 80, 100] },
+  ofPlan: {
+    plans: ['free'],
+    events: ['key.created', 'key.rotated', 'key.revoked', 'key.banned', 'plan.changed'],
+  },
+  ofBoth: { keys: ['banned', 'made'], plans: ['enterprise'], events: ['key.banned', 'key.revoked'] },
+  ofOperation: { operations: ['listPets'], events: ['operation.sunset'] },
+};
 const expiring = {
   ...made,
   entry: { ...made.entry, secrets: made.entry.secrets.map((one) => ({ ...one, expires: soon(10) })) },
@@ -57,8 +67,16 @@ const api = {
 let fleet: Fleet<RunningGateway>;
 let backend: RecordingBackend;
 let receiver: WebhookReceiver;
+let filtered: Record<keyof typeof filters, WebhookReceiver>;
 beforeAll(async () => {
   [backend, receiver] = await Promise.all([startRecordingBackend(), startWebhookReceiver(hookSecret)]);
+  const start = () => startWebhookReceiver(hookSecret);
+  filtered = {
+    ofKey: await start(),
+    ofPlan: await start(),
+    ofBoth: await start(),
+    ofOperation: await start(),
+  };
   fleet = await startFleetHere({
     relayed: true,
     starts: [{ tuning: { bounds } }, { tuning: { bounds } }],
@@ -74,7 +92,14 @@ beforeAll(async () => {
       keys: { file: 'keys.yaml', directory: true },
       bans: { after: 3, for: '5s' },
       admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
-      notify: [{ url: receiver.url, secretFile: 'hook', events: [...webhookEventTypes], at: [50, 80, 100] }],
+      notify: [
+        { url: receiver.url, secretFile: 'hook', events: [...webhookEventTypes], at: [50, 80, 100] },
+        ...Object.entries(filtered).map(([name, { url }]) => ({
+          url,
+          secretFile: 'hook',
+          ...filters[name as keyof typeof filters],
+        })),
+      ],
     },
   });
   for (const gateway of fleet.gateways) {
@@ -83,7 +108,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await fleet.stop();
-  await Promise.all([backend.close(), receiver.close()]);
+  await Promise.all([backend, receiver, ...Object.values(filtered)].map((one) => one.close()));
 });
 
 /** Waits until an event of this type arrives whose data pass the test. */
@@ -202,6 +227,28 @@ it('an outage of Redis is two events, which arrive after the outage', async () =
   fleet.relay?.switchTo(fleet.redis.port);
   await arrives('store.away');
   await arrives('store.back');
+});
+
+it('a receiver with filters gets only the events that match each filter', async () => {
+  const wanted: Record<keyof typeof filters, readonly string[]> = {
+    ofKey: ['quota.threshold counted', 'quota.threshold counted', 'quota.threshold counted'],
+    ofPlan: [
+      'key.created made',
+      'key.rotated made',
+      'key.revoked made',
+      'key.revoked made',
+      'plan.changed free',
+    ],
+    ofBoth: ['key.banned banned'],
+    ofOperation: ['operation.sunset listPets'],
+  };
+  const shown = ({ received }: WebhookReceiver) =>
+    received.map(({ type, data }) => `${type} ${data.key ?? data.operation ?? data.plan}`).toSorted();
+  for (const [name, events] of Object.entries(wanted)) {
+    const { [name as keyof typeof filters]: one } = filtered;
+    await until('all events arrive', () => one.received.length >= events.length);
+    expect(shown(one)).toEqual(events.toSorted());
+  }
 });
 
 it('each event arrived once, with a right signature, and no body has a secret or the path of the URL', () => {

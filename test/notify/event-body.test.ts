@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { keyActions } from '../../gateway/fleet/changes.ts';
 import { makeEventBody } from '../../gateway/notify/event-body.ts';
-import { eventTypeOf, isWantedBy, subjectOf } from '../../gateway/notify/event-types.ts';
+import { aboutOf, eventTypeOf, filtersOf, isWantedBy, subjectOf } from '../../gateway/notify/event-types.ts';
 import { identityOf, type Notice } from '../../gateway/notify/notices.ts';
 import { type WebhookEventType, webhookEventTypes } from '../../gateway/shared/model.ts';
 import { digestSecret, issueAdminToken, issueSecret } from '../../gateway/shared/secrets.ts';
@@ -261,6 +261,53 @@ it('a receiver gets the types that it states, and of the thresholds only its per
   expect(wants(['quota.threshold'], [90])).toBe(false);
   expect(wants(['key.banned'], [80])).toBe(false);
   expect(isWantedBy({ events: [...webhookEventTypes], at: [] }, { kind: 'recording_resumed' })).toBe(false);
+});
+
+it.each([
+  [
+    { keys: ['other', 'acme'] },
+    { ban: true, plan_changed: false, operation_sunset: false, store_away: false },
+  ],
+  [{ keys: ['other'] }, { ban: false }],
+  [{ plans: ['free'] }, { ban: true, plan_changed: true, operation_sunset: false, reload: false }],
+  [{ plans: ['pro'] }, { ban: false, plan_changed: false }],
+  [{ keys: ['acme'], plans: ['pro'] }, { ban: false }],
+  [
+    { keys: ['acme'], plans: ['free'] },
+    { ban: true, key_expiring: true },
+  ],
+  [{ operations: ['getPet'] }, { operation_sunset: true, ban: false, target_unhealthy: false }],
+] as const)('a receiver with the filter %j gets only matching events', (filter, expected) => {
+  const all = { events: webhookEventTypes, at: [80], ...filter };
+  for (const [kind, isWanted] of Object.entries(expected)) {
+    const [notice] = notices[kind as Notice['kind']];
+    if (notice === undefined) throw new Error('no notice');
+    expect([kind, isWantedBy(all, notice)]).toEqual([kind, isWanted]);
+  }
+});
+
+it('the plan of a changed key is the plan that the notice states, or else the present plan', () => {
+  const revoked = { kind: 'key_changed', action: 'revoke', by: 'alice', key: 'acme' } as const;
+  const wants = (notice: Notice, planOfKey?: string) =>
+    isWantedBy({ events: ['key.revoked'], at: [], plans: ['free'] }, notice, planOfKey);
+  expect([wants(revoked), wants(revoked, 'free'), wants(revoked, 'pro')]).toEqual([false, true, false]);
+  expect([wants({ ...revoked, plan: 'free' }, 'pro'), wants({ ...revoked, plan: 'pro' }, 'free')]).toEqual([
+    true,
+    false,
+  ]);
+});
+
+it('the check of filters knows what each event states', () => {
+  for (const notice of all) {
+    const type = eventTypeOf(notice);
+    // An import has no key, but other events of its type have one.
+    if (type === undefined || type === 'key.created') continue;
+    const { key, plan, operation } = aboutOf(notice);
+    if (key !== undefined) expect([type, ...filtersOf(type)]).toEqual([type, 'keys', 'plans']);
+    else if (operation !== undefined) expect([type, ...filtersOf(type)]).toEqual([type, 'operations']);
+    else if (plan !== undefined) expect([type, ...filtersOf(type)]).toEqual([type, 'plans']);
+    else expect([type, ...filtersOf(type)]).toEqual([type]);
+  }
 });
 
 it('the identity of a notice has its kind, so that notices of two kinds are never merged', () => {

@@ -31,6 +31,7 @@ async function openEvents(tuning: Partial<Bounds>) {
   const notify = createNotify({
     receivers: [receiver],
     redis: connection,
+    planOf: () => Promise.resolve(undefined),
     processId: 'p1',
     nowMs: limiter.storeNowMs,
     log: pino({ level: 'silent' }),

@@ -188,6 +188,13 @@ export const settingsShown = z.object({
       url: z.string().describe('The URL without its path and parameters, which may contain a token.'),
       events: list(words(...webhookEventTypes)),
       at: list(positive).describe('The percentages of `quota.threshold`.'),
+      keys: list(z.string()).optional().describe('The receiver gets only events about these keys.'),
+      plans: list(z.string())
+        .optional()
+        .describe('The receiver gets only events about these plans and their keys.'),
+      operations: list(z.string())
+        .optional()
+        .describe('The receiver gets only events about these operations.'),
       secretDigestStarts: list(shownDigest),
     }),
   ).describe('The receivers of webhooks.'),
@@ -304,9 +311,9 @@ function leaksView({ onLeak, github }: LeakSettings): SettingsShown['leaks'] {
   return { onLeak, github: github && { keysUrl: github.keysUrl, keys } };
 }
 
-function receiverView({ id, url, events, at, secrets }: Receiver): SettingsShown['notify'][number] {
+function receiverView({ id, url, secrets, ...shown }: Receiver): SettingsShown['notify'][number] {
   const secretDigestStarts = secrets.map((secret) => digestStart(digestSecret(secret)));
-  return { id, url: maskPath(url), events, at, secretDigestStarts };
+  return { id, url: maskPath(url), ...shown, secretDigestStarts };
 }
 
 function clientTlsView({ ca, own }: Pick<UpstreamTls, 'ca' | 'own'>): z.output<typeof clientTls> {

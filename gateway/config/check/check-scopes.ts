@@ -19,7 +19,7 @@ interface Scoped {
   readonly operations: readonly Operation[];
 }
 
-/** Checks that each operation named by a plan or key is in the API document. */
+/** Checks that each operation named by a plan, key or receiver is in the API document. */
 export function checkScopes({ raw, main, keyList, operations }: Scoped): readonly Problem[] {
   const problems = createProblemList();
   const known = new Set(operations.map(({ id }) => id));
@@ -28,6 +28,9 @@ export function checkScopes({ raw, main, keyList, operations }: Scoped): readonl
   for (const [name, plan] of Object.entries(raw.plans)) {
     check(plan.operations, main, ['plans', name, 'operations']);
   }
+  raw.notify.forEach(({ operations }, index) => {
+    check(operations, main, ['notify', index, 'operations']);
+  });
   keyList.keys.forEach((key, index) => {
     check(key.operations, keyList.source, [...keyList.path, index, 'operations']);
   });

@@ -92,6 +92,7 @@ export async function rotateOwnSecret(
       action: 'rotate',
       by: 'holder',
       key: id,
+      plan: found.key.plan,
       before: { secret: presentedStart },
       after: {
         secret: digestStart(issuedDigest),

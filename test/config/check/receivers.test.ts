@@ -59,6 +59,16 @@ describe('a receiver', () => {
     expect(thresholds).toEqual([5, 80, 90, 100]);
   });
 
+  it('may have filters, and a key that the configuration does not have is a warning', () => {
+    const filters = 'keys: [acme, acme, gone], plans: [free]';
+    const { loaded } = load(receiver(`url: ${hook}, events: [key.banned], ${filters}`));
+    if (loaded.kind === 'invalid') throw new Error('the configuration is valid');
+    expect(loaded.settings.notify).toMatchObject([{ keys: ['acme', 'gone'], plans: ['free'] }]);
+    expect(loaded.warnings.filter((warning) => warning.includes('notify[0].keys'))).toEqual([
+      expect.stringMatching(/tollgate\.yaml:\d+:\d+: `notify\[0\]\.keys\[2\]` names no key, so/),
+    ]);
+  });
+
   it.each(['http://127.0.0.1:1/a', 'http://127.9.9.9', 'http://[::1]:8080', 'http://localhost/hook'])(
     'at the loopback address %s may do without https',
     (url) => {
@@ -136,6 +146,27 @@ describe('an error', () => {
     ],
     ['`at` of 0', receiver(`url: ${hook}, events: [quota.threshold], at: [0]`), 'from 1 to 100'],
     ['`at` above 100', receiver(`url: ${hook}, events: [quota.threshold], at: [101]`), 'from 1 to 100'],
+    [
+      'a filter for a plan that does not exist',
+      receiver(`url: ${hook}, events: [key.banned], plans: [fre]`),
+      '`notify[0].plans[0]` names no plan; did you mean `free`?',
+    ],
+    [
+      'a filter for an operation that does not exist',
+      receiver(`url: ${hook}, events: [operation.sunset], operations: [getPets]`),
+      '`notify[0].operations[0]`',
+    ],
+    [
+      'an event without a key and a filter by key',
+      receiver(`url: ${hook}, events: [key.banned, target.down], keys: [acme]`),
+      '`notify[0].events[1]`: no event of the type `target.down` matches `keys`',
+    ],
+    [
+      'filters that no event can match together',
+      receiver(`url: ${hook}, events: [operation.sunset], operations: [any], keys: [acme]`),
+      'no event of the type `operation.sunset` matches `keys`',
+    ],
+    ['an empty filter', receiver(`url: ${hook}, events: [key.banned], keys: []`), 'at least one of the ids'],
     ['no secret', `  - { url: ${hook}, events: [key.banned] }\n`, '`notify[0].secretFile` is missing'],
     [
       'a missing file',

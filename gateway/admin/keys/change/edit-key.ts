@@ -39,6 +39,7 @@ export async function editKey(
     const found = await findInDirectory(sources, id);
     if (found.kind === 'refused') return found;
     if (!isMatch(headers, found.key)) return refused('precondition_failed');
+    const { plan } = found.key;
     const made = edit(found.key);
     if (made.kind === 'refused') return made;
     if (made.kind === 'unchanged') return { kind: 'done', key: found.key };
@@ -46,7 +47,7 @@ export async function editKey(
     switch (reply.kind) {
       case 'written':
       case 'removed':
-        sources.record({ ...made.change, by: token.name, key: id });
+        sources.record({ ...made.change, by: token.name, key: id, plan });
         return { kind: 'done', key: reply.kind === 'written' ? reply.key : found.key };
       case 'absent':
         return noSuchKey();
@@ -56,7 +57,7 @@ export async function editKey(
       case 'away': {
         const failed = storeFailed(reply);
         if (reply.mayHaveRun) {
-          sources.record({ ...made.change, by: token.name, key: id, error: failed.message });
+          sources.record({ ...made.change, by: token.name, key: id, plan, error: failed.message });
         }
         return failed;
       }
