@@ -11,7 +11,7 @@ const secret = 'Xq7Zw9Kv_Rt4';
 
 /** Settings that can have no secret, except in a URL that an operator wrote there. A setting that is not listed can have one. */
 const withoutSecrets =
-  /^(environment|baseUrl|workers|(listen|admin)\.(host|port)|admin\.hosts|upstreams?\b.*|plans\..*|api|(limits|leaks|docs)Path|selfService\..*|bans\..*|addressBucket\..*|bodyBytesMax|usage\..*|cors\..*|hsts\..*|trustedProxies|redis\.(onFailure|prefix|sentinel\.name)|keys\.directory|keys\.\[\]\.(id|plan))$/;
+  /^(environment|baseUrl|workers|(listen|admin)\.(host|port)|admin\.hosts|upstreams?\b.*|plans\..*|api|(limits|leaks|docs)Path|selfService\..*|bans\..*|addressBucket\..*|bodyBytesMax|usage\..*|cors\..*|hsts\..*|trustedProxies|redis\.(onFailure|prefix|sentinel\.name)|keys\.directory|keys\.\[\]\.(id|plan)|notify\.\[\]\.(keys|plans|operations))$/;
 
 /** URLs with the secret. Each URL is broken in another way. */
 const brokenUrls: Readonly<Record<string, string>> = {
