@@ -37,9 +37,10 @@ local function strike(side, refusals)
   return before
 end
 
--- Returns the time from which the strikes and the ban have no effect, epoch ms.
-local function bansEndMs(side)
+-- Returns the time from which the counts of a side have no effect, epoch ms.
+local function sideEndMs(side)
   return math.max(
+    windowsEndMs(side),
     side.strikes > 0 and side.strikesFromMs + side.bans.withinMs or 0,
     side.bannedUntilMs > 0 and side.bannedUntilMs + side.bans.maxMs or 0)
 end

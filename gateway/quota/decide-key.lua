@@ -32,10 +32,6 @@ local function decideSides(plan, trial, ask, slots, stored, grant)
   return ofPlan, ofTrial
 end
 
-local function sideEndMs(side)
-  return math.max(windowsEndMs(side), bansEndMs(side))
-end
-
 -- Returns the time from which the hash has no effect, epoch ms.
 local function expiresMs(terms, stored, lease)
   local atMs = sideEndMs(terms.plan)
