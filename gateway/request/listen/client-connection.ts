@@ -172,13 +172,16 @@ export class ClientConnection {
     const { bytesRead, bytesWritten, timeout: elapsedMs = 0, writableLength } = this.socket;
     const { writeTimeoutMs, keepAliveTimeoutMs, halfClosedTimeoutMs } = this.bounds;
     const { clientBytesPerSecondMin, clientReadAheadMaxMs } = this.bounds;
-    const isUnmoved = bytesRead + bytesWritten === this.bytesMoved;
-    this.bytesMoved = bytesRead + bytesWritten;
     const taken = bytesTaken(this.socket);
     const burst = taken - this.takenBefore;
     this.takenBefore = taken;
+    const isUnmoved = burst === 0 && bytesRead + bytesWritten === this.bytesMoved;
+    this.bytesMoved = bytesRead + bytesWritten;
     if (burst > 0) {
-      this.readAllowanceMs = Math.min((burst * 1000) / clientBytesPerSecondMin, clientReadAheadMaxMs);
+      // A small burst may follow a large burst that the client is still reading.
+      const restMs = Math.max(this.readAllowanceMs - this.inactiveMs, 0);
+      const burstMs = (burst * 1000) / clientBytesPerSecondMin;
+      this.readAllowanceMs = Math.min(restMs + burstMs, clientReadAheadMaxMs);
     }
     // The timer of a TLS socket restarts only after a whole write, so it also fires while the client reads.
     if (writableLength > 0 && burst > 0 && this.socket instanceof TLSSocket) this.inactiveMs = 0;

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import type { ClientResponse } from '../../../gateway/request/respond/client-response.ts';
 import { plainAddress } from '../../../gateway/shared/addresses/address-group.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import { bytesTaken } from '../../../gateway/shared/tls/bytes-taken.ts';
 import { answer, expectRejection, refuse, startListener } from '../../support/listener-fixture.ts';
 import { makeCertificate } from '../../support/make-certificate.ts';
 import { exchangeRaw, openRawClient } from '../../support/raw-http.ts';
@@ -170,6 +171,34 @@ describe('times', () => {
     await expect.poll(() => listener.connections()).toBe(1);
     client.send(get);
     await expect.poll(() => listener.connections()).toBe(0);
+    client.destroy();
+  });
+
+  test('a small burst of the kernel does not end the time for reading the large burst before it', async () => {
+    const clientBytesPerSecondMin = 1_000_000;
+    let taken = () => 0;
+    const { listener, port } = await startListener({
+      bounds: { writeTimeoutMs: 100, clientReadAheadMaxMs: 60_000, clientBytesPerSecondMin },
+      handlers: {
+        onRequest: ({ socket }, res) => {
+          taken = () => bytesTaken(socket);
+          res.end(Buffer.alloc(64 << 20));
+        },
+      },
+    });
+    const client = await openRawClient(port);
+    client.socket.pause();
+    client.send(get);
+    const startedMs = performance.now();
+    await expect.poll(() => taken()).toBeGreaterThan(0);
+    await sleep(400);
+    const first = taken();
+    client.socket.on('data', () => taken() > first && client.socket.pause()).resume();
+    await expect.poll(() => taken()).toBeGreaterThan(first);
+    // The client then reads nothing, for most of the time that a client at the minimum needs for all octets.
+    const neededMs = (taken() * 1000) / clientBytesPerSecondMin;
+    await sleep(startedMs + neededMs * 0.75 - performance.now());
+    expect(listener.connections()).toBe(1);
     client.destroy();
   });
 
