@@ -1,4 +1,3 @@
-import type { Decision, Operation } from '../shared/model.ts';
 import { clientOrigin } from './authenticate/client-origin.ts';
 import {
   accept,
@@ -24,11 +23,9 @@ import { type Ending, end, gatewayFields, markFailed, refused } from './path/end
 import { answerLeakReport } from './path/leak-report.ts';
 import { answerHolder, answerPreflight, answerPublicPage, varying } from './path/own-answers.ts';
 import { chargeAddress, refuseUnauthenticated } from './path/refuse-unauthenticated.ts';
-import { brownoutRefusal } from './respond/brownout-refusal.ts';
 import { isPreflight } from './respond/cors-fields.ts';
 import { costRefusal, limitRefusal } from './respond/limit-refusal.ts';
-import type { Refusal } from './respond/refusal-response.ts';
-import { brownoutEndMs } from './route/brownouts.ts';
+import { brownoutRefusal } from './route/brownouts.ts';
 import { escapeFault } from './route/escape-fault.ts';
 import { isGone, mayCall, routeRequest } from './route/operation-table.ts';
 import type { Stations } from './stations.ts';
@@ -148,7 +145,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
     return refused(found(decided, { cause }), { code: 'invalid_request', message });
   }
   if (isGone(operation, stations.nowMs())) return refused(decided, { code: 'gone' });
-  const brownout = brownoutRefusalOf(operation, decision);
+  const brownout = brownoutRefusal(operation, decision);
   if (brownout !== undefined) return refused(decided, brownout);
   if (decision.units < units) {
     found(decided, { cause: `the operation costs ${units} units, more than a limit of the key` });
@@ -156,18 +153,6 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
 
   return forward(permit(decided, route.offered), stations);
-}
-
-/**
- * Returns the refusal if the operation has a brownout now; undefined otherwise. `nowMs` is the time of the decision, on the store's clock.
- */
-function brownoutRefusalOf(
-  operation: Operation,
-  { noBrownouts, rateLimit: { nowMs } }: Extract<Decision, { kind: 'admitted' }>,
-): Refusal | undefined {
-  const endMs = brownoutEndMs(operation, nowMs);
-  if (endMs === undefined || noBrownouts) return undefined;
-  return brownoutRefusal({ nowMs, endMs, sunsetMs: operation.deprecation?.sunsetMs ?? endMs });
 }
 
 async function forward(exchange: Permitted, { forwarder }: Stations): Promise<Ending> {

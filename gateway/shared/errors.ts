@@ -142,6 +142,15 @@ export interface WholeResponse {
   readonly body: string | Buffer;
 }
 
+/** An error response of the gateway. The catalogue defines the status and the default text of each code. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  /** The text for the client, which replaces the default text of the code. */
+  readonly message?: string | undefined;
+  /** Additional header fields such as `Allow` and `Retry-After`, as a flat list of names and values. */
+  readonly fields?: readonly string[] | undefined;
+}
+
 /** The fault that Node's parser or a check of the raw request has found in a request. */
 export interface Rejection {
   readonly code: ErrorCode;

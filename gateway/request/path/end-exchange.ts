@@ -1,8 +1,8 @@
-import { type ErrorCode, errors, type WholeResponse } from '../../shared/errors.ts';
+import { type ErrorCode, errors, type Refusal, type WholeResponse } from '../../shared/errors.ts';
 import { type Charged, type Exchange, found, isOverTls, writable } from '../exchange.ts';
 import { commonFields } from '../respond/common-fields.ts';
 import { corsFields } from '../respond/cors-fields.ts';
-import { type Refusal, refusalResponse } from '../respond/refusal-response.ts';
+import { refusalResponse } from '../respond/refusal-response.ts';
 import type { Stations } from '../stations.ts';
 
 /**

@@ -1,10 +1,10 @@
+import type { Refusal } from '../../shared/errors.ts';
 import type { Operation } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type UsageStep, usageRows, usageSteps } from '../../usage/read/usage-rows.ts';
 import type { Authenticated } from '../exchange.ts';
-import type { Refusal } from '../respond/refusal-response.ts';
 import { mayCall } from '../route/operation-table.ts';
 import type { Stations } from '../stations.ts';
 import type { Days } from './record-turns.ts';

@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { errors } from '../../shared/errors.ts';
+import { errors, type Refusal } from '../../shared/errors.ts';
 import type { BucketDecision } from '../../shared/model.ts';
 import type { Caller } from '../authenticate/authenticate-key.ts';
 import { type Charged, type Exchange, writable } from '../exchange.ts';
 import { bucketRefusal } from '../respond/limit-refusal.ts';
-import type { Refusal } from '../respond/refusal-response.ts';
 import type { KnownKey } from '../snapshot.ts';
 import type { Stations } from '../stations.ts';
 import { type Ending, refused } from './end-exchange.ts';

@@ -4,11 +4,11 @@ import { withNewSecret } from '../../keys/directory/change-secrets.ts';
 import { type DirectoryKey, type DirectorySecret, expiryOf } from '../../keys/directory/directory-key.ts';
 import type { KeyDefinition } from '../../keys/directory/key-directory.ts';
 import { ancestorsOf, descendantsOf } from '../../keys/directory/lineage.ts';
+import type { Refusal } from '../../shared/errors.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../../shared/secrets.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Authenticated } from '../exchange.ts';
-import type { Refusal } from '../respond/refusal-response.ts';
 import type { Stations } from '../stations.ts';
 import type { HolderData } from './holder-answers.ts';
 

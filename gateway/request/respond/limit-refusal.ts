@@ -1,7 +1,7 @@
+import type { Refusal } from '../../shared/errors.ts';
 import type { BucketDecision, Decision, RateLimitState, Window } from '../../shared/model.ts';
+import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
-import { secondsUntil } from './rate-limit-fields.ts';
-import type { Refusal } from './refusal-response.ts';
 
 /**
  * Makes the refusal of a request with a valid key. The message states the used-up limit or the ban, and when to retry.

@@ -1,4 +1,5 @@
 import { type RateLimitState, toldWindow, type Window } from '../../shared/model.ts';
+import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 
 /** Returns the value of `RateLimit-Policy` for the windows of one key. */
@@ -73,8 +74,3 @@ export const rateLimitFields = rememberLast(
     ];
   },
 );
-
-/** Returns the seconds from now, rounded up and at least 0. `Retry-After` uses this form (delta-seconds, RFC 9110 §10.2.3). */
-export function secondsUntil(instantMs: number, nowMs: number): number {
-  return Math.max(0, Math.ceil((instantMs - nowMs) / 1000));
-}

@@ -1,13 +1,4 @@
-import { type ErrorCode, errorBody, errors, type WholeResponse } from '../../shared/errors.ts';
-
-/** An error response of the gateway. `errors.ts` defines the status and the default text of each code. */
-export interface Refusal {
-  readonly code: ErrorCode;
-  /** The text for the client, which replaces the default text of the code. */
-  readonly message?: string | undefined;
-  /** Additional header fields such as `Allow` and `Retry-After`, as a flat list of names and values. */
-  readonly fields?: readonly string[] | undefined;
-}
+import { type ErrorCode, errorBody, errors, type Refusal, type WholeResponse } from '../../shared/errors.ts';
 
 /** Makes the response to a refused request. @param common the header fields that every response has */
 export function refusalResponse(refusal: Refusal, common: readonly string[]): WholeResponse {

@@ -1,4 +1,31 @@
-import type { Brownouts, Operation } from '../../shared/model.ts';
+import type { Refusal } from '../../shared/errors.ts';
+import type { Brownouts, Decision, Operation } from '../../shared/model.ts';
+import { isoSecondOf, secondsUntil } from '../../shared/schema/dates-and-durations.ts';
+
+/**
+ * Returns the refusal of an admitted request during a brownout, a rehearsal of the removal of its operation. Returns undefined outside of
+ * brownouts, and if a grant exempts the key.
+ */
+export function brownoutRefusal(
+  operation: Operation,
+  { noBrownouts, rateLimit: { nowMs } }: Extract<Decision, { kind: 'admitted' }>,
+): Refusal | undefined {
+  const endMs = brownoutEndMs(operation, nowMs);
+  if (endMs === undefined || noBrownouts) return undefined;
+  const sunsetMs = operation.deprecation?.sunsetMs ?? endMs;
+  const seconds = secondsUntil(endMs, nowMs);
+  const ends =
+    endMs < sunsetMs
+      ? `It ends at ${secondOf(endMs)}, in ${seconds} s. The operation is removed for good on ${secondOf(sunsetMs)}.`
+      : `It lasts until the operation is removed for good on ${secondOf(sunsetMs)}.`;
+  const message = `This is a rehearsal of the removal of this operation. ${ends} A Link header names its successor if there is one.`;
+  return { code: 'gone', message, fields: ['Retry-After', String(seconds)] };
+}
+
+/** Formats a timestamp, rounded up to a whole second. A client that retries at this second is served. */
+function secondOf(epochMs: number): string {
+  return isoSecondOf(Math.ceil(epochMs / 1_000) * 1_000);
+}
 
 /**
  * Returns the end of the operation's current brownout, epoch ms; undefined without a current brownout. A brownout ends no later than the

@@ -34,6 +34,11 @@ export function isoSecondOf(epochMs: number): string {
   return `${isoOf(epochMs).slice(0, 19)}Z`;
 }
 
+/** Returns the seconds from now, rounded up and at least 0. `Retry-After` uses this form (delta-seconds, RFC 9110 §10.2.3). */
+export function secondsUntil(instantMs: number, nowMs: number): number {
+  return Math.max(0, Math.ceil((instantMs - nowMs) / 1000));
+}
+
 /** A duration in whole seconds, minutes or hours. */
 export const durationPattern = /^[1-9]\d{0,8}[smh]$/;
 

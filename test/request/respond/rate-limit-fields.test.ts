@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  createPolicyText,
-  rateLimitFields,
-  secondsUntil,
-} from '../../../gateway/request/respond/rate-limit-fields.ts';
+import { createPolicyText, rateLimitFields } from '../../../gateway/request/respond/rate-limit-fields.ts';
 import type { RateLimitState, Window } from '../../../gateway/shared/model.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12, 0, 29, 500);
@@ -71,16 +67,4 @@ it('the policy of a key follows a grant and the length of the month, and lists o
     '"minute";q=60;w=60',
     '"address";q=30;w=60',
   ]);
-});
-
-describe('secondsUntil', () => {
-  it.each([
-    [1, 1],
-    [1000, 1],
-    [1001, 2],
-    [0, 0],
-    [-5, 0],
-  ])('rounds %i ms up to %i s, so that a waiting client is never early', (fromNowMs, seconds) => {
-    expect(secondsUntil(nowMs + fromNowMs, nowMs)).toBe(seconds);
-  });
 });
