@@ -18,7 +18,7 @@ import type { ForwardOutcome } from './forward/forwarder.ts';
 import { screenRequest } from './listen/screen-request.ts';
 import { publicFileOf } from './pages/own-pages.ts';
 import { readKey } from './path/authenticate-request.ts';
-import { decideAgain, decideUnits, isCurrent, isUnconfirmed } from './path/decide-units.ts';
+import { decideCurrent, decideUnits, isUnconfirmed } from './path/decide-units.ts';
 import { type Ending, end, gatewayFields, markFailed, refused } from './path/end-exchange.ts';
 import { answerLeakReport } from './path/leak-report.ts';
 import { answerHolder, answerPreflight, answerPublicPage, varying } from './path/own-answers.ts';
@@ -117,10 +117,10 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   // A request that matches no operation costs 1 unit.
   const units = offered?.operation.cost ?? 1;
   let decision = await decideUnits(key, units, snapshot.rules, stations.limiter);
-  if (decision.kind === 'stale' || (isUnconfirmed(decision) && !(await isCurrent(key, decision, stations)))) {
-    const again = await decideAgain(authenticated, units, stations);
-    if (again.kind !== 'decided') return again;
-    ({ key, decision } = again);
+  if (isUnconfirmed(decision, key)) {
+    const current = await decideCurrent(authenticated, decision, units, stations);
+    if (current.kind !== 'decided') return current;
+    ({ key, decision } = current);
   }
   const decided = decide(authenticated, key, decision);
   const tried = key.trial && { limits: key.trial, cost: units };

@@ -35,50 +35,63 @@ async function decideAboveLimit(...[key, units, rules, limiter]: Parameters<type
     : { ...decision, trial: free.trial };
 }
 
+/** A result of the limiter that does not show whether its key is current. */
+type Unconfirmed = StaleKey | (Decision & ({ readonly source: 'local' } | { readonly kind: 'crowded' }));
+
 /**
- * Whether a decision does not show whether its key is current. The store decides only requests of current keys, and a process refuses
- * requests from memory only just after a decision of the store. Other decisions do not show whether a key of the directory has changed.
+ * Whether the key of a decision may be outdated, so that `decideCurrent` must check it. The store decides only requests of current keys, and
+ * a process refuses requests from memory only just after a decision of the store. Other decisions do not show whether a key of the directory
+ * has changed.
  */
-export function isUnconfirmed(decision: Decision): boolean {
+export function isUnconfirmed(
+  decision: Decision | StaleKey,
+  { generation }: Pick<Key, 'generation'>,
+): decision is Unconfirmed {
+  if (decision.kind === 'stale') return true;
+  if (generation === undefined || decision.kind === 'unavailable') return false;
   return decision.source === 'local' || decision.kind === 'crowded';
 }
 
 /**
- * Whether the key of an unconfirmed decision is current. The key is read again if the process has not read it recently. If the store does
- * not reply to this read, the cached key counts as current.
- *
- * If the key has changed, the decision has no effect except its charge, and the request no longer counts towards the concurrency limit.
+ * Decides a request for its current key, after a first decision that is unconfirmed. If the key has changed, the key is read again, or the
+ * leaked secrets of the configuration, and the request is decided with the new limits.
  */
-export async function isCurrent(
-  key: Key,
-  decision: Decision,
-  { directory, limiter }: Pick<Stations, 'directory' | 'limiter'>,
-): Promise<boolean> {
-  if (directory === undefined || key.generation === undefined || decision.kind === 'unavailable') return true;
-  if (await directory.confirm(key.id, key.generation)) return true;
-  if (decision.kind === 'admitted' && key.concurrent !== undefined) limiter.release(key.id);
-  return false;
-}
-
-/** Reads a changed key, or the leaked secrets of the configuration, again. Then decides the request with the new limits. */
-export async function decideAgain(
+export async function decideCurrent(
   exchange: Authenticated,
+  first: Unconfirmed,
   units: number,
   stations: Stations,
 ): Promise<Ending | { readonly kind: 'decided'; readonly key: KnownKey; readonly decision: Decision }> {
   const { limiter, directory, leaks, bounds } = stations;
   let { key } = exchange;
-  found(exchange, { key: undefined });
-  for (let reads = 0; reads < bounds.directoryRereadsMax; reads++) {
+  let decision = await confirm(key, first, stations);
+  if (decision === undefined) found(exchange, { key: undefined });
+  for (let reads = 0; decision === undefined && reads < bounds.directoryRereadsMax; reads++) {
     if (key.generation !== undefined) directory?.drop(key.id, key.generation);
     else if (!(await leaks.blocked.readAgain())) break;
     const caller = await authenticateRequest(exchange, stations);
     if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
     ({ key } = caller);
-    const decision = await decideUnits(key, units, exchange.snapshot.rules, limiter);
-    if (decision.kind === 'stale') continue;
-    if (isUnconfirmed(decision) && !(await isCurrent(key, decision, stations))) continue;
-    return { kind: 'decided', key, decision };
+    decision = await confirm(key, await decideUnits(key, units, exchange.snapshot.rules, limiter), stations);
   }
-  return refuseUnread(exchange, stations);
+  return decision === undefined ? refuseUnread(exchange, stations) : { kind: 'decided', key, decision };
+}
+
+/**
+ * Returns the decision if its key is current; undefined otherwise. The key is read again if the process has not read it recently. If the
+ * store does not reply to this read, the cached key counts as current.
+ *
+ * If the key has changed, the decision has no effect except its charge, and the request no longer counts towards the concurrency limit.
+ */
+async function confirm(
+  key: Key,
+  decision: Decision | StaleKey,
+  { directory, limiter }: Pick<Stations, 'directory' | 'limiter'>,
+): Promise<Decision | undefined> {
+  if (!isUnconfirmed(decision, key)) return decision;
+  if (decision.kind === 'stale') return undefined;
+  if (directory === undefined || key.generation === undefined) return decision;
+  if (await directory.confirm(key.id, key.generation)) return decision;
+  if (decision.kind === 'admitted' && key.concurrent !== undefined) limiter.release(key.id);
+  return undefined;
 }
