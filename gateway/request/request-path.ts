@@ -7,6 +7,7 @@ import {
   type Exchange,
   found,
   isOverTls,
+  type Located,
   locate,
   originFields,
   type Permitted,
@@ -15,13 +16,12 @@ import {
 } from './exchange.ts';
 import type { TunnelOpener } from './forward/forward-types.ts';
 import type { ForwardOutcome } from './forward/forwarder.ts';
-import { screenRequest } from './listen/screen-request.ts';
-import { publicFileOf } from './pages/own-pages.ts';
+import type { ScreenRefusal } from './listen/screen-refusal.ts';
+import { type ScreenedRequest, screenRequest } from './listen/screen-request.ts';
 import { readKey } from './path/authenticate-request.ts';
 import { decideCurrent, decideUnits, isUnconfirmed } from './path/decide-units.ts';
 import { type Ending, end, gatewayFields, markFailed, refused } from './path/end-exchange.ts';
-import { answerLeakReport } from './path/leak-report.ts';
-import { answerHolder, answerPreflight, answerPublicPage, varying } from './path/own-answers.ts';
+import { answerPage, answerPreflight, varying } from './path/own-answers.ts';
 import { chargeAddress, refuseUnauthenticated } from './path/refuse-unauthenticated.ts';
 import { isPreflight } from './respond/cors-fields.ts';
 import { costRefusal, limitRefusal } from './respond/limit-refusal.ts';
@@ -69,19 +69,12 @@ function record(exchange: Exchange, stations: Stations): void {
  * therefore cannot find out which paths exist, and every request of a valid key is charged.
  */
 async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
-  const { arrival, req, res, snapshot } = exchange;
+  const { req, snapshot } = exchange;
   const { method = '' } = req;
   const origin = clientOrigin(originFields(req), snapshot.trustedProxies);
   const located = locate(exchange, origin);
 
-  const head =
-    res.rejection === undefined
-      ? screenRequest(req, {
-          bounds: stations.bounds,
-          isHandshake: arrival.kind === 'upgrade',
-          isSecure: isOverTls(req) || origin.trustedPeer,
-        })
-      : ({ kind: 'refused', ...res.rejection } as const);
+  const head = screenHead(located, stations);
   if (head.kind === 'refused') {
     // A malformed request is charged to the client's address. The error of the request is never replaced by a 429, even when the address
     // bucket is used up.
@@ -92,26 +85,18 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   if (isPreflight(req, snapshot.corsOrigins)) return answerPreflight(screened, stations);
 
-  // A page of the gateway itself. Validation ensures that no operation has the path of a page.
-  const page = snapshot.pages.get(head.plainPath);
-  const file = page && publicFileOf(page, req);
-  if (file !== undefined) return varying(page, await answerPublicPage(screened, stations, file));
-  if (page?.kind === 'leaks') return answerLeakReport(screened, stations);
-
   const route = routeRequest(snapshot.operations, method, head.plainPath);
   const offered = route.kind === 'operation' ? route.offered : undefined;
-  if (offered !== undefined) writable(screened).offered = offered;
+
+  // Validation ensures that no operation of an API document has the path of a page of the gateway.
+  const page = snapshot.pages.get(head.plainPath);
+  if (page !== undefined) return varying(page, await answerPage(screened, page, offered, stations));
+  writable(screened).offered = offered;
 
   let caller = snapshot.authenticate(screened, stations.nowMs());
   if (caller.kind === 'unread') caller = await readKey(screened, caller, stations);
-  if (caller.kind !== 'authenticated') {
-    return varying(page, await refuseUnauthenticated(screened, stations, caller));
-  }
+  if (caller.kind !== 'authenticated') return refuseUnauthenticated(screened, stations, caller);
   const authenticated = authenticate(screened, caller.key);
-
-  if (page?.kind === 'holder') {
-    return varying(page, await answerHolder(authenticated, page.part, stations));
-  }
 
   let { key } = authenticated;
   // A request that matches no operation costs 1 unit.
@@ -134,12 +119,8 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   const { operation } = route.offered;
   if (!mayCall(key, operation)) return refused(decided, { code: 'operation_not_allowed' });
-  const fault = escapeFault(
-    snapshot.operations,
-    route.offered,
-    { method, ...head },
-    snapshot.settings.upstreams,
-  );
+  const { upstreams } = snapshot.settings;
+  const fault = escapeFault(snapshot.operations, route.offered, { method, ...head }, upstreams);
   if (fault !== undefined) {
     const { message, cause } = fault;
     return refused(found(decided, { cause }), { code: 'invalid_request', message });
@@ -153,6 +134,19 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
 
   return forward(permit(decided, route.offered), stations);
+}
+
+/** Checks the request head. If Node's parser has refused the request, the fault that the parser found is the result. */
+function screenHead(
+  { arrival, req, res, origin }: Located,
+  { bounds }: Stations,
+): ScreenedRequest | ScreenRefusal {
+  if (res.rejection !== undefined) return { kind: 'refused', ...res.rejection };
+  return screenRequest(req, {
+    bounds,
+    isHandshake: arrival.kind === 'upgrade',
+    isSecure: isOverTls(req) || origin.trustedPeer,
+  });
 }
 
 async function forward(exchange: Permitted, { forwarder }: Stations): Promise<Ending> {

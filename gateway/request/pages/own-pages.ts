@@ -44,16 +44,15 @@ export function createOwnPages(
   return pages;
 }
 
-/** Returns the file that a request gets without a key; undefined when the request needs a key. */
-export function publicFileOf(
-  page: OwnPage,
-  { method, headers }: { readonly method?: string | undefined; readonly headers: IncomingHttpHeaders },
-): ServedFile | undefined {
-  if (page.kind === 'public') return page.file;
-  if (page.kind === 'leaks') return undefined;
-  const wantsPage =
-    headers.authorization === undefined && isPageMethod(method) && prefersHtml(headers.accept);
-  return wantsPage ? page.page : undefined;
+/** Whether a request at a path with data of a key gets the HTML page of this path, which needs no key. */
+export function wantsPage({
+  method,
+  headers,
+}: {
+  readonly method?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+}): boolean {
+  return headers.authorization === undefined && isPageMethod(method) && prefersHtml(headers.accept);
 }
 
 /** Whether `Accept` lists HTML and does not prefer JSON (RFC 9110 §12.5.1). Programs that accept everything get JSON. */

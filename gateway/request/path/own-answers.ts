@@ -1,18 +1,27 @@
 import { changesAfter } from '../../keys/plans.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
-import { type Authenticated, type Charged, found, type Screened } from '../exchange.ts';
+import {
+  type Authenticated,
+  authenticate,
+  type Charged,
+  found,
+  type Screened,
+  writable,
+} from '../exchange.ts';
 import { creditView } from '../limit/credit/credit-store.ts';
 import type { HolderPart } from '../pages/holder-page.ts';
 import { jsonPage, limitsView } from '../pages/limits-view.ts';
-import { isPageMethod, type OwnPage, pageMethods } from '../pages/own-pages.ts';
+import { isPageMethod, type OwnPage, pageMethods, wantsPage } from '../pages/own-pages.ts';
 import type { ServedFile } from '../pages/served-file.ts';
 import { preflightFields } from '../respond/cors-fields.ts';
 import { bucketRefusal, limitRefusal } from '../respond/limit-refusal.ts';
+import type { OfferedOperation } from '../route/operation-table.ts';
 import type { Stations } from '../stations.ts';
 import { authenticateRequest } from './authenticate-request.ts';
 import { answered, type Ending, refused } from './end-exchange.ts';
 import { deprecatedCallsOf, usageOf } from './holder-answers.ts';
+import { answerLeakReport } from './leak-report.ts';
 import { refuseUnauthenticated } from './refuse-unauthenticated.ts';
 import { rotateOwnSecret } from './rotate-secret.ts';
 
@@ -28,11 +37,39 @@ export async function answerPreflight(exchange: Screened, { limiter, bounds }: S
   return answered(charged, { status: 204, fields, body: '' });
 }
 
-/** Serves a public file. The request needs no key and is charged to the client's address. */
-export async function answerPublicPage(
+/**
+ * Responds to a request at the path of one of the gateway's own pages. Only the data of a key needs a key.
+ *
+ * @param offered the operation that also has this path. Without an API document, the only operation has every path
+ */
+export async function answerPage(
   exchange: Screened,
-  { limiter, unreadPages }: Stations,
+  page: OwnPage,
+  offered: OfferedOperation | undefined,
+  stations: Stations,
+): Promise<Ending> {
+  switch (page.kind) {
+    case 'public':
+      return answerPublicPage(exchange, page.file, stations);
+    case 'leaks':
+      return answerLeakReport(exchange, stations);
+    case 'holder': {
+      if (page.page !== undefined && wantsPage(exchange.req)) {
+        return answerPublicPage(exchange, page.page, stations);
+      }
+      writable(exchange).offered = offered;
+      const caller = await authenticateRequest(exchange, stations);
+      if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
+      return answerHolder(authenticate(exchange, caller.key), page.part, stations);
+    }
+  }
+}
+
+/** Serves a public file. The request needs no key and is charged to the client's address. */
+async function answerPublicPage(
+  exchange: Screened,
   file: ServedFile,
+  { limiter, unreadPages }: Stations,
 ): Promise<Ending> {
   const { address, req } = exchange;
   const decision = await limiter.chargeDocs(address);
@@ -60,11 +97,7 @@ function answerUnlessUnread(
 }
 
 /** Serves data of the calling key, even if the key is banned. The request is charged to a separate bucket, not to the quota. */
-export async function answerHolder(
-  exchange: Authenticated,
-  part: HolderPart,
-  stations: Stations,
-): Promise<Ending> {
+async function answerHolder(exchange: Authenticated, part: HolderPart, stations: Stations): Promise<Ending> {
   const { limiter, unreadPages } = stations;
   let { key } = exchange;
   const decision = await limiter.chargeLimits(key.id);
@@ -122,8 +155,8 @@ async function answerLimits(exchange: Authenticated, { limiter }: Stations): Pro
  * Adds `Vary` to a response at a path that also has an HTML page. Without `Vary`, a cache could send the page to a program, or JSON to a
  * browser.
  */
-export function varying(page: OwnPage | undefined, ending: Ending): Ending {
-  if (page?.kind !== 'holder' || page.page === undefined) return ending;
+export function varying(page: OwnPage, ending: Ending): Ending {
+  if (page.kind !== 'holder' || page.page === undefined) return ending;
   switch (ending.kind) {
     case 'answered': {
       const { response } = ending;
