@@ -108,9 +108,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
     ({ key, decision } = current);
   }
   const decided = decide(authenticated, key, decision);
-  const tried = key.trial && { limits: key.trial, cost: units };
-  stations.usage?.decided(key.id, decision, decided.address, key.digestStart, tried);
-  snapshot.guardCounters.get(key.plan)?.(key.id, decision, units);
+  for (const observe of stations.decisionObservers) observe(decided, units);
   if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision, snapshot.counted));
 
   if (route.kind === 'not_found') return refused(decided, { code: 'not_found' });

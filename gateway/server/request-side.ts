@@ -109,11 +109,21 @@ export function createRequestSide({
     unreadPages: new UnreadPages(bounds),
     directory,
     leaks,
-    usage: usage?.recorder,
     recordKeyChange: onKeyChange,
     ownUsage: usage && { ...usage, turns: new RecordTurns(bounds), nowMs: limiter.storeNowMs },
     bounds,
     nowMs,
+    decisionObservers: [
+      ({ key, decision, address }, units) =>
+        usage?.recorder.decided(
+          key.id,
+          decision,
+          address,
+          key.digestStart,
+          key.trial && { limits: key.trial, cost: units },
+        ),
+      ({ key, decision, snapshot }, units) => snapshot.guardCounters.get(key.plan)?.(key.id, decision, units),
+    ],
     records: [
       (exchange) => access(accessLine(exchange)),
       metrics.end,
