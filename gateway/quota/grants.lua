@@ -15,13 +15,11 @@ local function isRunning(grant)
   return grant and nowMs >= (tonumber(string.match(grant, ' from (%d+)')) or 0)
 end
 
--- Replaces the limits of the windows that a running grant names. A grant limits no window that the plan does not limit, and no group.
+-- Replaces the limits of the windows that a running grant names. A grant limits no window that the plan does not limit.
 local function applyGrant(side, grant)
   if not isRunning(grant) then return end
   for i = 1, #side.windows do
     local window = side.windows[i]
-    if window.bucket == 'plan' then
-      window.inForce = tonumber(string.match(grant, ' ' .. window.name .. ' (%d+)')) or window.limit
-    end
+    window.inForce = tonumber(string.match(grant, ' ' .. window.name .. ' (%d+)')) or window.limit
   end
 end

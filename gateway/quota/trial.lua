@@ -1,5 +1,5 @@
 --[[
-The trial of a plan: a second side with limits, groups, strikes and a ban of its own, which refuses no request. Its hash fields have the
+The trial of a plan: a second side with limits, strikes and a ban of its own, which refuses no request. Its hash fields have the
 prefix `trial:`. A field that the hash does not have is copied from the plan: in the first call of a trial, in the first call with a further
 window, and after a reset, which removes all counts.
 ]]
@@ -18,15 +18,13 @@ local function readTrial(trial, plan, stored)
   end
 end
 
--- Whether a request costs more than a limit of its buckets, both with and without the grant. Such a request would get 403, and would not be
+-- Whether a request costs more than a limit, both with and without the grant. Such a request would get 403, and would not be
 -- charged. If only a grant makes a limit lower than the cost, a window would refuse the request.
-local function costsTooMuch(trial, units, buckets)
+local function costsTooMuch(trial, units)
   local isAboveLimit, isAboveGrant = false, false
   for i = 1, #trial.windows do
     local window = trial.windows[i]
-    if not buckets or buckets[window.bucket] then
-      isAboveLimit, isAboveGrant = isAboveLimit or units > window.limit, isAboveGrant or units > window.inForce
-    end
+    isAboveLimit, isAboveGrant = isAboveLimit or units > window.limit, isAboveGrant or units > window.inForce
   end
   return isAboveLimit and isAboveGrant
 end
@@ -38,11 +36,11 @@ local function decideTrial(trial, runs, slots, ofPlan)
   local outcome, places = newOutcome(), slots
   for n = 1, #runs do
     local run = runs[n]
-    local units, buckets = run.trialUnits or run.units, run.trialBuckets or run.buckets
+    local units = run.trialUnits or run.units
     local left = places - ofPlan.admittedOf[n]
     local crowdedOut = left > 0 and 0 or run.requests - math.min(run.requests, math.max(0, places))
-    if units > 1 and costsTooMuch(trial, units, buckets) then units = 0 end
-    outcome.admittedOf[n] = decideRun(trial, run.requests - crowdedOut, units, buckets, math.huge, outcome)
+    if units > 1 and costsTooMuch(trial, units) then units = 0 end
+    outcome.admittedOf[n] = decideRun(trial, run.requests - crowdedOut, units, math.huge, outcome)
     if isBanned(trial) then outcome.banned = outcome.banned + crowdedOut end
     places = left
   end

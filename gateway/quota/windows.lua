@@ -2,13 +2,12 @@
 The windows of a side, and the units that requests are charged in them. Windows follow the UTC calendar.
 
 A side is what one decision reads and changes. Every key has the side of its plan, which enforces. A key with a trial has a second side,
-which only observes. Both go through the same functions. A side has windows of one or more buckets: the bucket `plan`, and a bucket for
-each group of operations that the call charges. A side has these members. The terms stay the same from call to call. The counts are set
-anew for each key:
+which only observes. Both go through the same functions. A side has these members. The terms stay the same from call to call. The counts
+are set anew for each key:
 
   bans, banFields     terms: the ban policy, and the hash fields of the counts of bans.lua
-  windows             terms: for each window its bucket, field and usedField (hash.lua), lengthMs (0 for a calendar month), limit, name,
-                      and isReported (thresholds.lua)
+  windows             terms: for each window its name, field and usedField (hash.lua), lengthMs (0 for a calendar month), limit, and
+                      isReported (thresholds.lua)
   window.number       count: the number of the window (epoch ms / its length). Month 0 is January 1970
   window.used         count: the units that were charged in this window
   window.inForce      the limit that applies now (grants.lua)
@@ -61,13 +60,12 @@ local function openWindows(side)
   end
 end
 
--- Returns the number of units for which every window of the buckets has room; negative if a limit was lowered below the used units.
--- Without `buckets`, all buckets count.
-local function roomIn(side, buckets)
+-- Returns the number of units for which every window has room; negative if a limit was lowered below the used units.
+local function roomIn(side)
   local room = math.huge
   for i = 1, #side.windows do
     local window = side.windows[i]
-    if (not buckets or buckets[window.bucket]) and window.inForce - window.used < room then room = window.inForce - window.used end
+    if window.inForce - window.used < room then room = window.inForce - window.used end
   end
   return room
 end
@@ -78,10 +76,10 @@ local function fitting(requests, units, room)
   return math.max(0, math.floor(room / units))
 end
 
-local function charge(side, buckets, units)
+local function charge(side, units)
   for i = 1, #side.windows do
     local window = side.windows[i]
-    if not buckets or buckets[window.bucket] then window.used = window.used + units end
+    window.used = window.used + units
   end
 end
 
