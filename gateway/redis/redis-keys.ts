@@ -15,7 +15,7 @@ export const redisKeys = {
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}:credits`,
     pattern: '<prefix>:{<key id>}:credits',
     type: 'hash',
-    bytesMax: 40_000,
+    bytesMax: 80_000,
   },
   usageDay: {
     name: (prefix: string, id: string) => `${prefix}:{${id}}:usage`,

@@ -260,7 +260,7 @@ function endedExchange(
     atMs: decision?.rateLimit.nowMs ?? storeNowMs(),
     operationId: offered?.operation.id ?? '',
     status,
-    failed: failedUnits(exchange, cutsConnections),
+    failed: failedCharge(exchange, cutsConnections),
     isBrownout: status === 410 && offered !== undefined && isInBrownout(exchange, offered.operation),
     ending: trafficEndingOf(exchange),
     ownMs: ownMsOf(exchange),
@@ -269,18 +269,18 @@ function endedExchange(
 }
 
 /**
- * Returns the charged units of a request that failed because of the gateway or the upstream; undefined for any other request. If a drain
- * cuts the connection of a request, the request looks as if the client had closed the connection.
+ * Returns the charge of a request that failed because of the gateway or the upstream; undefined for any other request. If a drain cuts the
+ * connection of a request, the request looks as if the client had closed the connection.
  */
-function failedUnits(
-  exchange: Exchange,
-  cutsConnections: boolean,
-): { readonly units: number; readonly upstream: string | undefined } | undefined {
+function failedCharge(exchange: Exchange, cutsConnections: boolean): EndedExchange['failed'] {
   const { decidedMs, decision, status, offered } = exchange;
   if (decidedMs === undefined || decision?.kind !== 'admitted' || decision.units === 0) return undefined;
   const isCutByDrain = cutsConnections && status === 499;
   if (failureOf(exchange) === undefined && !isCutByDrain) return undefined;
-  return { units: decision.units, upstream: offered?.operation.upstream };
+  // The trial refuses a request that is too expensive for it, so each request that it admits costs the same as in the plan.
+  const { units, trial } = decision;
+  const inTrial = trial === 'admitted' ? [{ bucket: 'trial', units } as const] : [];
+  return { charged: [{ bucket: 'plan', units }, ...inTrial], upstream: offered?.operation.upstream };
 }
 
 /** Whether a brownout caused the 410. The result is false for a 410 of the backend and for a removed operation. */

@@ -669,7 +669,7 @@ export const defaultBounds = Object.freeze({
 
   /**
    * The maximum number of shown credits of a key, and the maximum number of hours with failed units in one call to the store, counted for
-   * each upstream.
+   * each upstream and bucket.
    */
   creditsShownMax: 5,
   creditHoursPerCallMax: 48,

@@ -12,8 +12,9 @@ import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
  * | | `outcomes:<hour>` | requests by minute, with the later outcomes (`laterNumber`) |
  * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
  * | | `hours` | by hour: requests, admitted requests, and extra units and free requests among the admitted requests; `withCosts`; 0: the last decision |
- * | | `hours` | 98 to 121: failed units by hour, without names of upstreams |
+ * | | `hours` | 98 to 121: failed units of the plan by hour, without names of upstreams |
  * | | `failed:<hour>:<upstream>` | failed units by minute: units of admitted requests that ended with 5xx, or that the gateway or the upstream cut |
+ * | | `failed/<bucket>:<hour>:<upstream>` | the units that such requests charged to another bucket than the plan, such as `trial`, by minute |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
  * | | `brownout:<id>` | by hour: requests that a brownout of the operation refused; 0: the last decision |
  * | | `secret:<digest>` | 0: the last decision on a request with this secret (`<digest>`: first 8 digits) |
@@ -37,8 +38,8 @@ export const secretField = (digestStart: string) => `secret:${digestStart}`;
 export const unauthorizedField = (hour: number) => `unauthorized:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
 export const networkField = (network: string) => `network:${network}`;
-export const failedField = (hour: number, upstream: string) =>
-  `failed:${String(hourOfDay(hour)).padStart(2, '0')}:${upstream}`;
+export const failedField = (hour: number, upstream: string, bucket: Bucket = 'plan') =>
+  `failed${bucket === 'plan' ? '' : `/${bucket}`}:${String(hourOfDay(hour)).padStart(2, '0')}:${upstream}`;
 export const unitsField = (hour: number) => `units:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const outcomesField = (hour: number) => `outcomes:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const trialField = (hour: number, trial: string) =>
@@ -46,6 +47,11 @@ export const trialField = (hour: number, trial: string) =>
 export const daysField = (month: string) => `days:${month}`;
 export const dayUnitsField = (month: string) => `units:${month}`;
 export const dayOutcomesField = (month: string) => `outcomes:${month}`;
+
+/** The buckets whose failed units are recorded. */
+export const buckets = ['plan', 'trial'] as const;
+
+export type Bucket = (typeof buckets)[number];
 
 /** Reads the counts of one hour from a key's record of a day. The result maps each minute of the hour to its counts. */
 export function talliesOfHour(fields: ReadonlyMap<string, Counts>, hour: number): ReadonlyMap<number, Tally> {
@@ -74,7 +80,7 @@ export const withCosts = 97;
 /** The failed units of an hour in the field `hours`. */
 export const failedHourNumber = (hour: number) => 98 + hourOfDay(hour);
 
-/** The failed units of a minute in the field `failed:<hour>:<upstream>`. */
+/** The failed units of a minute in the fields `failed:<hour>:<upstream>` and `failed/<bucket>:<hour>:<upstream>`. */
 export const failedNumber = (minute: number) => 1 + minuteOfHour(minute);
 
 /** The requests of a minute in the field `unauthorized:<hour>`. */

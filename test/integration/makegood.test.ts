@@ -614,6 +614,56 @@ it('while Redis is away, a run changes nothing; a run that Redis interrupts cont
   for (const { entry } of keys) expect(await usedOf(gateway, entry.id)).toEqual([0, 0]);
 });
 
+it.each([
+  { charged: 'no failure', perDay: 20, succeeded: 20, failures: 15, refused: 15, left: 0 },
+  { charged: 'some failures', perDay: 20, succeeded: 12, failures: 15, refused: 7, left: 8 },
+  { charged: 'every failure', perDay: 20, succeeded: 3, failures: 15, refused: 0, left: 17 },
+  {
+    charged: 'some failures of 5 units',
+    path: '/report',
+    perDay: 20,
+    succeeded: 9,
+    failures: 4,
+    refused: 2,
+    left: 11,
+  },
+  {
+    charged: 'no failure, each too expensive',
+    path: '/report',
+    perDay: 4,
+    succeeded: 3,
+    failures: 2,
+    refused: 2,
+    left: 1,
+  },
+])('a trial that has charged $charged gets back only what it charged', async (of) => {
+  const { path = '/pets', perDay, succeeded, failures, refused, left } = of;
+  const key = makeKey({ plan: 'free' });
+  const { fleet, backend } = await start(startFleetHere, [key], {
+    config: { plans: { ...plans, free: { perDay: 60, trial: { perDay } } }, bans: { after: 1_000 } },
+  });
+  const lines = () => fleet.gateways.flatMap((gateway) => gateway.lines).filter(({ decision }) => decision);
+  /** Sends requests through all gateways, and returns how many requests the trial has refused so far. */
+  const sendTimes = async (times: number, to = '/pets') => {
+    const before = lines().length;
+    for (let request = 0; request < times; request++) await send(member(fleet, request), key.secret, to);
+    await until('every request has its line', async () => lines().length === before + times);
+    return lines().filter(({ trial }) => trial === 'day').length;
+  };
+  await sendTimes(succeeded);
+  backend.be('503');
+  expect(await sendTimes(failures, path)).toBe(refused);
+  const failed = failures * (operations[path]?.['x-cost'] ?? 1);
+  // Several runs at the same time give each unit of each bucket back once.
+  const runs = await Promise.all(fleet.gateways.map((gateway) => makegood(gateway)));
+  expect(runs.reduce((sum, { body }) => sum + body.givenBack.day, 0)).toBe(failed);
+  const again = (await makegood(member(fleet, 0))).body;
+  expect(again).toMatchObject({ failedUnits: failed, givenBack: { day: 0 } });
+  expect(await usedOf(member(fleet, 1), key.entry.id)).toEqual([succeeded]);
+  backend.be('ok');
+  expect(await sendTimes(left + 3)).toBe(refused + 3);
+});
+
 it('failed requests that were decided while Redis was away are given back too', async () => {
   const key = makeKey({ plan: 'free' });
   const { fleet, backend } = await start(startFleetHere, [key], {

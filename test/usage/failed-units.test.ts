@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FailedHour } from '../../gateway/usage/read/failed-units.ts';
+import { type Bucket, buckets } from '../../gateway/usage/record-fields.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { connectRedis } from '../support/connect-redis.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
@@ -36,6 +37,8 @@ interface Failure {
   readonly atMs: number;
   readonly upstream: string | undefined;
   readonly units: number;
+  /** Whether the trial has charged the request. */
+  readonly isInTrial?: boolean;
 }
 
 const failures = fc.array(
@@ -45,29 +48,48 @@ const failures = fc.array(
     atMs: fc.integer({ min: today - 2 * hourMs, max: today + 2 * hourMs }),
     upstream: fc.constantFrom('pets', 'payments', 'removed', undefined),
     units: fc.constantFrom(1, 2, 5, 10_000),
+    isInTrial: fc.boolean(),
   }),
   { maxLength: 40 },
 );
 
-function count({ recorder }: Usage, { keyId, atMs, upstream, units }: Failure): void {
+function count({ recorder }: Usage, failure: Failure): void {
+  const { keyId, atMs, upstream, units } = failure;
   const ended = { status: 502, ending: 'failedByUpstream', ownMs: 1, upstreamMs: 1 } as const;
-  recorder.ended({ ...ended, operationId: 'getPet', keyId, atMs, failed: { units, upstream } });
+  const charged = bucketsOf(failure).map((bucket) => ({ bucket, units }));
+  recorder.ended({ ...ended, operationId: 'getPet', keyId, atMs, failed: { charged, upstream } });
 }
 
-/** The sum of the failed units of each minute and upstream. */
-function sumsOf(all: readonly (readonly [minute: number, upstream: string, units: number])[]) {
+function bucketsOf({ isInTrial }: Failure): readonly Bucket[] {
+  return isInTrial === true ? ['plan', 'trial'] : ['plan'];
+}
+
+/** The sum of the failed units of each minute, and of each name of a bucket and an upstream. */
+function sumsOf(all: readonly (readonly [minute: number, name: string, units: number])[]) {
   const sums: Record<string, number> = {};
-  for (const [minute, upstream, units] of all) {
-    sums[`${minute} ${upstream}`] = (sums[`${minute} ${upstream}`] ?? 0) + units;
+  for (const [minute, name, units] of all) {
+    sums[`${minute} ${name}`] = (sums[`${minute} ${name}`] ?? 0) + units;
   }
   return sums;
 }
 
 function readSums(hours: readonly FailedHour[] | undefined) {
   return sumsOf(
-    (hours ?? []).flatMap(({ hour, upstream, minutes }) =>
-      minutes.map(({ minute, units }) => [hour * 60 + minute, upstream, units] as const),
+    (hours ?? []).flatMap(({ hour, bucket, upstream, minutes }) =>
+      minutes.map(({ minute, units }) => [hour * 60 + minute, `${bucket} ${upstream}`, units] as const),
     ),
+  );
+}
+
+/** What the reader must find about the failures. */
+function expectedSums(failures: readonly Failure[]) {
+  return sumsOf(
+    failures.flatMap((failure) => {
+      const { atMs, upstream = '*', units } = failure;
+      return bucketsOf(failure).map(
+        (bucket) => [Math.floor(atMs / minuteMs), `${bucket} ${upstream}`, units] as const,
+      );
+    }),
   );
 }
 
@@ -75,7 +97,7 @@ describe.each([
   { name: 'in memory', open: openInMemory },
   { name: 'in Redis', open: openOnRedis },
 ])('the failed units of the record $name', ({ open }) => {
-  it('are exact by minute and upstream, also of an upstream that the configuration no longer has', async () => {
+  it('are exact by minute, bucket and upstream, also of an upstream that the configuration no longer has', async () => {
     await fc.assert(
       fc.asyncProperty(failures, fc.integer({ min: -130, max: 130 }), async (all, fromMinutes) => {
         const usage = await open();
@@ -84,20 +106,12 @@ describe.each([
         const asked = { fromMs: today + fromMinutes * minuteMs, toMs: period.toMs };
         const found = await usage.reader.failedUnits(keyIds, asked, { known });
         const expected = keyIds.map((keyId) =>
-          sumsOf(
-            all
-              .filter((one) => one.keyId === keyId && one.atMs >= asked.fromMs)
-              .map(({ atMs, upstream = '*', units }) => [Math.floor(atMs / minuteMs), upstream, units]),
-          ),
+          expectedSums(all.filter((one) => one.keyId === keyId && one.atMs >= asked.fromMs)),
         );
         expect(found?.map(readSums)).toEqual(expected);
         const ofPets = await usage.reader.failedUnits(['acme'], period, { known, only: 'pets' });
         expect(ofPets?.map(readSums)).toEqual([
-          sumsOf(
-            all
-              .filter(({ keyId, upstream }) => keyId === 'acme' && upstream === 'pets')
-              .map(({ atMs, units }) => [Math.floor(atMs / minuteMs), 'pets', units]),
-          ),
+          expectedSums(all.filter(({ keyId, upstream }) => keyId === 'acme' && upstream === 'pets')),
         ]);
       }),
       { numRuns: 15 },
@@ -107,11 +121,15 @@ describe.each([
   it('have at most eight upstreams by name on a day, and all further upstreams together', async () => {
     const usage = await open();
     const names = Array.from({ length: 11 }, (_, index) => `upstream-${index}`);
-    for (const upstream of [...names, ...names])
-      count(usage, { keyId: 'acme', atMs: today, upstream, units: 2 });
+    for (const upstream of [...names, ...names]) {
+      count(usage, { keyId: 'acme', atMs: today, upstream, units: 2, isInTrial: true });
+    }
     const [found] = (await usage.reader.failedUnits(['acme'], period, { known })) ?? [];
     const minute = today / minuteMs;
-    const named = names.slice(0, 8).map((upstream) => [minute, upstream, 4] as const);
-    expect(readSums(found)).toEqual(sumsOf([...named, [minute, '*', 12]]));
+    const ofBucket = (bucket: Bucket) => [
+      ...names.slice(0, 8).map((upstream) => [minute, `${bucket} ${upstream}`, 4] as const),
+      [minute, `${bucket} *`, 12] as const,
+    ];
+    expect(readSums(found)).toEqual(sumsOf(buckets.flatMap(ofBucket)));
   });
 });

@@ -1,6 +1,14 @@
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { others } from '../record/key-usage.ts';
-import { failedField, failedHourNumber, failedNumber, hoursField, nameIn } from '../record-fields.ts';
+import {
+  type Bucket,
+  buckets,
+  failedField,
+  failedHourNumber,
+  failedNumber,
+  hoursField,
+  nameIn,
+} from '../record-fields.ts';
 import type { Counts } from '../store/counts.ts';
 import type { RecordRead } from '../store/usage-store.ts';
 import { daysOf, hoursWithin, isWithin, type UsageCalendar } from '../usage-calendar.ts';
@@ -8,7 +16,7 @@ import { daysOf, hoursWithin, isWithin, type UsageCalendar } from '../usage-cale
 /** Reads the failed units of keys: the units of requests that ended with 5xx, or that the gateway or the upstream cut. */
 export interface FailedUnitsReader {
   /**
-   * Returns the failed units of each key by hour and upstream, in the order of the ids. The element of a key is undefined if its record
+   * Returns the failed units of each key by hour, bucket and upstream, in the order of the ids. The element of a key is undefined if its record
    * cannot be read. The whole result is undefined if the store does not answer.
    *
    * @param period the minutes that contain `fromMs` and `toMs`, and all minutes in between
@@ -23,8 +31,9 @@ export interface FailedUnitsReader {
   ): Promise<readonly (readonly FailedHour[] | undefined)[] | undefined>;
 }
 
-/** The failed units of a key in one hour at one upstream. */
+/** The units that failed requests have charged to one bucket of a key in one hour at one upstream. */
 export interface FailedHour {
+  readonly bucket: Bucket;
   /** The number of the hour since 1970. */
   readonly hour: number;
   /** The name of the upstream, or `*` for upstreams that are not recorded separately. */
@@ -92,17 +101,17 @@ export function createFailedUnitsReader({
     const records = await readKnown(
       days.map((one) => ({
         record: recordOf(one),
-        fields: names && one.hours.flatMap((hour) => names.map((name) => failedField(hour, name))),
+        fields: names && one.hours.flatMap((hour) => fieldsOf(hour, names)),
       })),
     );
     return new Map(days.map((one, index) => [one, hoursIn(one, records?.[index])]));
   }
 
   /** Returns the minutes of an hour that belong to the period; an empty list if there are none. */
-  function partIn(period: Period, { hour, upstream, minutes }: FailedHour): readonly FailedHour[] {
+  function partIn(period: Period, { hour, minutes, ...of }: FailedHour): readonly FailedHour[] {
     const startMs = hour * hourMs;
     const within = minutes.filter(({ minute }) => isWithin(startMs + minute * minuteMs, minuteMs, period));
-    return within.length === 0 ? [] : [{ hour, upstream, minutes: within }];
+    return within.length === 0 ? [] : [{ ...of, hour, minutes: within }];
   }
 }
 
@@ -115,7 +124,7 @@ interface OfDay {
 interface FailingDay extends OfDay {
   /** The hours of the period with failed units. */
   readonly hours: readonly number[];
-  /** The failed units in these hours. */
+  /** The failed units of the plan in these hours. */
   readonly units: number;
 }
 
@@ -130,12 +139,18 @@ function hoursIn(
   return (
     record &&
     hours.flatMap((hour) =>
-      [...record].flatMap(([field, counts]) => {
-        const upstream = nameIn(field, (name) => failedField(hour, name));
-        return upstream === undefined ? [] : [{ hour, upstream, minutes: minutesIn(counts) }];
-      }),
+      buckets.flatMap((bucket) =>
+        [...record].flatMap(([field, counts]) => {
+          const upstream = nameIn(field, (name) => failedField(hour, name, bucket));
+          return upstream === undefined ? [] : [{ bucket, hour, upstream, minutes: minutesIn(counts) }];
+        }),
+      ),
     )
   );
+}
+
+function fieldsOf(hour: number, upstreams: readonly string[]): readonly string[] {
+  return buckets.flatMap((bucket) => upstreams.map((upstream) => failedField(hour, upstream, bucket)));
 }
 
 function minutesIn(counts: Counts): FailedHour['minutes'] {
@@ -144,7 +159,9 @@ function minutesIn(counts: Counts): FailedHour['minutes'] {
     .sort((a, b) => a.minute - b.minute);
 }
 
-/** Returns the sum of all failed units. */
+/** Returns the sum of the failed units of the plan. */
 export function unitsIn(hours: readonly FailedHour[]): number {
-  return hours.reduce((sum, { minutes }) => minutes.reduce((all, { units }) => all + units, sum), 0);
+  return hours
+    .filter(({ bucket }) => bucket === 'plan')
+    .reduce((sum, { minutes }) => minutes.reduce((all, { units }) => all + units, sum), 0);
 }

@@ -2,6 +2,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import {
   addressesField,
   admittedNumber,
+  type Bucket,
   brownoutField,
   clientErrorsNumber,
   extraUnitsNumber,
@@ -57,6 +58,14 @@ interface KeyUsageDeps {
     | 'usageUpstreamsPerKeyMax'
     | 'usageTrialsPerKeyMax'
   >;
+}
+
+/** The charge of a failed request. */
+export interface FailedCharge {
+  /** The charged units of each bucket that the request has charged. */
+  readonly charged: readonly { readonly bucket: Bucket; readonly units: number }[];
+  /** The upstream of the operation; undefined if the request was not meant for an upstream. */
+  readonly upstream: string | undefined;
 }
 
 interface SecretUse {
@@ -192,18 +201,20 @@ export class KeyUsage {
    * Counts the units of a failed request.
    *
    * @param atMs the time of the decision, because the units were charged in the windows of this time
-   * @param upstream undefined if the request was not meant for an upstream
    */
-  failed(atMs: number, units: number, upstream: string | undefined): void {
+  failed(atMs: number, { charged, upstream }: FailedCharge): void {
     const { minuteMs, hourMs, dayMs } = this.calendar;
     const day = Math.floor(atMs / dayMs);
     const hour = Math.floor(atMs / hourMs);
     this.failedUpstreams ??= new NamesOfDay();
     const { usageUpstreamsPerKeyMax: max } = this.bounds;
     const isNamed = upstream !== undefined && this.failedUpstreams.add(upstream, day, max);
-    const field = failedField(hour, isNamed ? upstream : others);
-    if (!this.unsent.add(day, field, failedNumber(Math.floor(atMs / minuteMs)), units)) return;
-    this.unsent.add(day, hoursField, failedHourNumber(hour), units);
+    const number = failedNumber(Math.floor(atMs / minuteMs));
+    for (const { bucket, units } of charged) {
+      const field = failedField(hour, isNamed ? upstream : others, bucket);
+      const isAdded = this.unsent.add(day, field, number, units);
+      if (isAdded && bucket === 'plan') this.unsent.add(day, hoursField, failedHourNumber(hour), units);
+    }
   }
 
   ended(operationId: string, atMs: number, status: number, isBrownout = false): void {

@@ -10,7 +10,7 @@ import { type Outcome, outcomeOf, outcomes } from '../tally.ts';
 import { trialName } from '../trial.ts';
 import { type UnsentCounts, type UnsentRecord, UnsentRoom } from '../unsent-counts.ts';
 import type { UsageCalendar } from '../usage-calendar.ts';
-import { KeyUsage } from './key-usage.ts';
+import { type FailedCharge, KeyUsage } from './key-usage.ts';
 import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
 
 /**
@@ -54,11 +54,8 @@ export interface Tried {
 export interface EndedExchange extends EndedRequest {
   /** The key for which the request was decided. The request also counts for the key's operations. */
   readonly keyId: string | undefined;
-  /**
-   * The charged units of a request that failed because of the gateway or the upstream, and the upstream of its operation. Absent for any
-   * other request.
-   */
-  readonly failed?: { readonly units: number; readonly upstream: string | undefined } | undefined;
+  /** Present if the request failed because of the gateway or the upstream, and was charged. */
+  readonly failed?: FailedCharge | undefined;
   /** Whether a brownout of the operation refused the request. */
   readonly isBrownout?: boolean | undefined;
   /** The key and the digest of a presented secret that belongs to a key but is not valid. */
@@ -215,7 +212,7 @@ export function createUsageRecorder({
       const source = sourceOf(keyId);
       source.ended += 1;
       source.counted.ended(operationId, atMs, status, isBrownout);
-      if (failed !== undefined) source.counted.failed(atMs, failed.units, failed.upstream);
+      if (failed !== undefined) source.counted.failed(atMs, failed);
     },
     unsent: (records) => records.map(unsentOf),
     lastSeen() {

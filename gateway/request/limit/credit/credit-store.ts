@@ -13,7 +13,7 @@ import {
 
 /** Stores the credits of keys beside their counts. The implementations for Redis and for memory pass the same tests. No promise rejects. */
 export interface CreditStore {
-  /** Gives a key back the units of its failed requests. Each minute and upstream is given back once, however often the call is repeated. */
+  /** Gives a key back the units of its failed requests. Each unit of each bucket is given back once, however often the call is repeated. */
   giveBack(call: CreditCall): Promise<GivenBack | StoreFailure>;
   /** Returns the last credits of each key, the newest first. An element is undefined if the store does not reply. */
   read(keyIds: readonly string[]): Promise<readonly (readonly Credit[] | undefined)[]>;

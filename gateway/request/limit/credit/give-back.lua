@@ -1,12 +1,16 @@
 --[[
-Gives a key back the units of its failed requests, once for each minute and upstream. The script does the same as giveBack in
-give-back.ts. The script calls functions of the chapters in `quota/`, which the gateway puts before this script.
+Gives a key back the units of its failed requests, once for each minute, bucket and upstream. Each bucket gets back only what it charged.
+The script does the same as giveBack in give-back.ts. The script calls functions of the chapters in `quota/`, which the gateway puts before
+this script.
 
 KEYS[1]  `<prefix>:{<key id>}`: the counts of the key (`quota/hash.lua`).
 KEYS[2]  `<prefix>:{<key id>}:credits`: the units for which the key has received a credit. The hash has these fields:
 
   `<hour>:<upstream>`: the failed units of each minute that earlier calls have handled, for example `0 12 1 7`. The first number of a
   pair is the minute of the hour. The second number is the units. The hour is the number of the hour since 1970.
+
+  `<hour>:<bucket>/<upstream>`: likewise the units that another bucket than the plan has charged, such as `trial`. The counts of the bucket
+  are the fields `<bucket>:day`, `<bucket>:dayUsed` and so on of KEYS[1].
 
   `last`: the last credits, the newest first. Each credit has eight parts. The first four parts are the name of the run, the time of the
   credit, and the beginning and the end of the period of the run. Then follow the failed units, the units that the day has received, and
@@ -18,9 +22,10 @@ ARGV  1. `1` to compute the result without any change, and otherwise `0`.
   6. The time at which the hash may expire, epoch ms. The time never becomes earlier.
   7. to 9. The lengths of a minute, a day and a month in ms; 0 for a calendar month.
   10. The maximum number of credits in `last`.
-  Then follow, for each hour and upstream: the name of the field, and the failed units of each minute in the form of the field.
+  Then follow, for each hour, bucket and upstream: the name of the field, and the failed units of each minute in the form of the field.
 
-Reply  nowMs, the failed units that no earlier call has handled, and the units that the day and the month have received.
+Reply  nowMs, the failed units that no earlier call has handled, and the units that the day and the month have received. These are the
+units of the plan.
 
 A minute adds to a window if the window is open and contains the minute, and if the counts were not reset after the minute. The used units
 of a window never become negative. HSET on KEYS[2] is the first write, and the only write that Redis refuses when it is out of memory or
@@ -36,16 +41,24 @@ if stored.err then return stored end
 local credits = {}
 for i = 1, #stored, 2 do credits[stored[i]] = stored[i + 1] end
 
-local windows = {}
-for i, name in ipairs({ 'day', 'month' }) do
-  local lengthMs = tonumber(ARGV[7 + i])
-  windows[i] = { name = name, lengthMs = lengthMs, index = openIndex(counts, name, lengthMs), due = 0 }
+-- The windows of each bucket, with the units that are due. The key is the prefix of the bucket's fields.
+local windowsOf = {}
+local function windowsIn(prefix)
+  if not windowsOf[prefix] then
+    windowsOf[prefix] = {}
+    for i, name in ipairs({ prefix .. 'day', prefix .. 'month' }) do
+      local lengthMs = tonumber(ARGV[7 + i])
+      windowsOf[prefix][i] = { name = name, lengthMs = lengthMs, index = openIndex(counts, name, lengthMs), due = 0 }
+    end
+  end
+  return windowsOf[prefix]
 end
 
 local failed, written, isNew = 0, {}, {}
 for i = 11, #ARGV, 2 do
   local field = ARGV[i]
-  local hour = tonumber(string.match(field, '^%d+'))
+  local hour, bucket = tonumber(string.match(field, '^%d+')), string.match(field, '^%d+:([^/]+)/')
+  local windows = windowsIn(bucket and bucket .. ':' or '')
   local handled, isChanged = {}, false
   for minute, units in string.gmatch(credits[field] or '', '(%d+) (%d+)') do handled[tonumber(minute)] = tonumber(units) end
   for minute, units in string.gmatch(ARGV[i + 1], '(%d+) (%d+)') do
@@ -53,7 +66,7 @@ for i = 11, #ARGV, 2 do
     local more = units - (handled[minute] or 0)
     if more > 0 then
       handled[minute], isChanged = units, true
-      failed = failed + more
+      if not bucket then failed = failed + more end
       local startMs = (hour * 60 + minute) * minuteMs
       for _, window in ipairs(windows) do
         local isCounted = startMs + minuteMs > numberIn(counts, 'resetMs') and window.index == windowIndex(window.lengthMs, startMs)
@@ -71,9 +84,11 @@ for i = 11, #ARGV, 2 do
   end
 end
 
-for _, window in ipairs(windows) do window.given = math.max(0, math.min(window.due, usedIn(counts, window.name))) end
-local day, month = windows[1].given, windows[2].given
-if isDryRun or failed == 0 then return { nowMs, failed, day, month } end
+local function givenTo(window)
+  return math.max(0, math.min(window.due, usedIn(counts, window.name)))
+end
+local day, month = givenTo(windowsIn('')[1]), givenTo(windowsIn('')[2])
+if isDryRun or #written == 0 then return { nowMs, failed, day, month } end
 
 if day + month > 0 then
   local others, all = {}, failed
@@ -96,8 +111,7 @@ for field in pairs(credits) do
   if hour and hour < oldestHour and not isNew[field] then redis.call('HDEL', KEYS[2], field) end
 end
 if redis.call('PTTL', KEYS[2]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', expiresMs)) end
-for _, window in ipairs(windows) do
-  takeBack(KEYS[1], counts, window.name, window.given)
-  takeBack(KEYS[1], counts, 'trial:' .. window.name, window.due)
+for _, windows in pairs(windowsOf) do
+  for _, window in ipairs(windows) do takeBack(KEYS[1], counts, window.name, window.due) end
 end
 return { nowMs, failed, day, month }

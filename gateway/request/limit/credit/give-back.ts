@@ -23,14 +23,16 @@ export interface CreditRun {
   readonly isDryRun: boolean;
 }
 
-/** The result of a call. */
+/** The result of a call. The figures are those of the plan. */
 export interface GivenBack {
   readonly kind: 'given';
   /** The failed units of the call for which the key had received no credit before. */
   readonly failedUnits: number;
   /** The units that were given back, by window. */
-  readonly units: Readonly<Record<CreditWindow, number>>;
+  readonly units: UnitsByWindow;
 }
+
+type UnitsByWindow = Readonly<Record<CreditWindow, number>>;
 
 /** The windows in which failed units are given back. Shorter windows have usually ended before an operator gives units back. */
 const creditWindows = ['day', 'month'] as const;
@@ -46,12 +48,12 @@ export interface Credit {
   readonly toMs: number;
   /** The failed units, and the units that were given back, by window. */
   readonly failedUnits: number;
-  readonly units: Readonly<Record<CreditWindow, number>>;
+  readonly units: UnitsByWindow;
 }
 
 /** The credits of a key. */
 export interface Credits {
-  /** For each hour and upstream, the failed units of each minute for which the key has received a credit. */
+  /** For each hour, bucket and upstream, the failed units of each minute for which the key has received a credit. */
   readonly handled: ReadonlyMap<string, ReadonlyMap<number, number>>;
   /** The last credits with the names of their runs, the newest first. */
   readonly last: readonly (Credit & { readonly run: string })[];
@@ -60,8 +62,9 @@ export interface Credits {
 export const noCredits: Credits = { handled: new Map(), last: [] };
 
 /**
- * Gives a key back the units of its failed requests, once for each minute and upstream. A minute adds to a window if the window is open and
- * contains the minute, and if the counts were not reset after the minute. The used units of a window never become negative.
+ * Gives a key back the units of its failed requests, once for each minute, bucket and upstream. Each bucket gets back only what it charged. A
+ * minute adds to a window if the window is open and contains the minute, and if the counts were not reset after the minute. The used units
+ * of a window never become negative.
  * `give-back.lua` is the same function inside Redis, and tests compare the two functions.
  *
  * @param lastMax the maximum number of credits in `last`
@@ -77,10 +80,13 @@ export function giveBack(
   }: { readonly windowsMs: WindowsMs; readonly nowMs: number; readonly lastMax: number },
 ): { readonly state: Readonly<QuotaState>; readonly credits: Credits; readonly given: GivenBack } {
   const handled = new Map(credits.handled);
-  const due = { day: 0, month: 0 };
+  const due = { plan: { day: 0, month: 0 }, trial: { day: 0, month: 0 } };
   let failedUnits = 0;
-  for (const { hour, upstream, minutes } of failed) {
-    const field = creditField(hour, upstream);
+  let isAnyChanged = false;
+  for (const failedHour of failed) {
+    const { hour, bucket, minutes } = failedHour;
+    const counts = bucket === 'plan' ? before : before[bucket];
+    const field = creditField(failedHour);
     const ofHour = new Map(handled.get(field));
     let isChanged = false;
     for (const { minute, units } of minutes) {
@@ -88,23 +94,24 @@ export function giveBack(
       if (more <= 0) continue;
       ofHour.set(minute, units);
       isChanged = true;
-      failedUnits += more;
+      if (bucket === 'plan') failedUnits += more;
       const startMs = (hour * 60 + minute) * windowsMs.minute;
-      if (startMs + windowsMs.minute <= before.resetMs) continue;
+      if (counts === undefined || startMs + windowsMs.minute <= before.resetMs) continue;
       for (const window of creditWindows) {
         const lengthMs = windowsMs[window];
-        const isOpen = before[window] >= windowIndex(lengthMs, nowMs);
-        if (isOpen && before[window] === windowIndex(lengthMs, startMs)) due[window] += more;
+        const isOpen = counts[window] >= windowIndex(lengthMs, nowMs);
+        if (isOpen && counts[window] === windowIndex(lengthMs, startMs)) due[bucket][window] += more;
       }
     }
     if (isChanged) handled.set(field, ofHour);
+    isAnyChanged ||= isChanged;
   }
   const units = {
-    day: Math.min(due.day, before.dayUsed),
-    month: Math.min(due.month, before.monthUsed),
+    day: Math.min(due.plan.day, before.dayUsed),
+    month: Math.min(due.plan.month, before.monthUsed),
   };
   const given: GivenBack = { kind: 'given', failedUnits, units };
-  if (run.isDryRun || failedUnits === 0) return { state: before, credits, given };
+  if (run.isDryRun || !isAnyChanged) return { state: before, credits, given };
   for (const [field, ofHour] of credits.handled) {
     const isOld = Number.parseInt(field, 10) < run.oldestHour;
     if (isOld && handled.get(field) === ofHour) handled.delete(field);
@@ -112,8 +119,8 @@ export function giveBack(
   const last = units.day + units.month === 0 ? credits.last : withCredit(credits.last, run, given, nowMs);
   const { trial } = before;
   const state = {
-    ...withoutUnits(before, due),
-    ...(trial && { trial: withoutUnits(trial, due) }),
+    ...withoutUnits(before, due.plan),
+    ...(trial && { trial: withoutUnits(trial, due.trial) }),
   };
   return { state, credits: { handled, last: last.slice(0, lastMax) }, given };
 }
@@ -141,14 +148,14 @@ function withCredit(
 }
 
 /** The name of the field with the handled units of an hour. */
-export function creditField(hour: number, upstream: string): string {
-  return `${hour}:${upstream}`;
+export function creditField({ hour, bucket, upstream }: Omit<FailedHour, 'minutes'>): string {
+  return `${hour}:${bucket === 'plan' ? '' : `${bucket}/`}${upstream}`;
 }
 
 /** Takes units back from the used units of each window, which never become negative. */
 function withoutUnits<Counts extends Readonly<Record<`${CreditWindow}Used`, number>>>(
   counts: Counts,
-  { day, month }: Readonly<Record<CreditWindow, number>>,
+  { day, month }: UnitsByWindow,
 ): Counts {
   return {
     ...counts,

@@ -53,7 +53,7 @@ export function createRedisCredits(
     const args = [
       ...[run.isDryRun ? 1 : 0, run.name, run.fromMs, run.toMs, run.oldestHour, run.keptUntilMs],
       ...[windowsMs.minute, windowsMs.day, windowsMs.month, bounds.creditsShownMax],
-      ...failed.flatMap((hour) => [creditField(hour.hour, hour.upstream), packMinutes(hour)]),
+      ...failed.flatMap((hour) => [creditField(hour), packMinutes(hour)]),
     ];
     const call = async (): Promise<GivenBack> => {
       const [, failedUnits, day, month] = await client.giveBack(...names, ...args.map(String));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { emptyQuotaState, type QuotaState } from '../../../../gateway/quota/hash.ts';
+import { emptyQuotaState, type QuotaState, sideOf } from '../../../../gateway/quota/hash.ts';
 import {
   type CreditStore,
   createMemoryCredits,
@@ -14,6 +14,7 @@ import {
 } from '../../../../gateway/request/limit/credit/give-back.ts';
 import { createRedisCredits } from '../../../../gateway/request/limit/credit/redis-credits.ts';
 import { calendarWindowsMs, windowIndex } from '../../../../gateway/shared/calendar-windows.ts';
+import { type Bucket, buckets } from '../../../../gateway/usage/record-fields.ts';
 import { connectRedis } from '../../../support/connect-redis.ts';
 import { inspect } from '../../../support/inspect.ts';
 import { freshPrefix, redisUrl } from '../../../support/redis.ts';
@@ -28,8 +29,8 @@ interface Subject {
   readonly credits: CreditStore;
   /** Replaces the counts of a key. */
   put(keyId: string, state: QuotaState): Promise<void>;
-  /** Returns the used units of the day and the month. */
-  used(keyId: string): Promise<readonly [day: number, month: number]>;
+  /** Returns the used units of the day and the month, of the plan or of the trial. */
+  used(keyId: string, bucket?: Bucket): Promise<readonly [day: number, month: number]>;
 }
 
 async function onRedis(): Promise<Subject & { readonly redis: Redis; readonly prefix: string }> {
@@ -45,13 +46,16 @@ async function onRedis(): Promise<Subject & { readonly redis: Redis; readonly pr
     redis,
     prefix,
     credits: createRedisCredits(connection, bounds),
-    async put(keyId, { day, dayUsed, month, monthUsed, resetMs }) {
+    async put(keyId, { day, dayUsed, month, monthUsed, resetMs, trial }) {
       await redis.del(nameOf(keyId));
-      const fields = Object.entries({ day, dayUsed, month, monthUsed, resetMs }).filter(([, one]) => one > 0);
+      const ofTrial = Object.entries(trial ?? {}).map(([name, one]) => [`trial:${name}`, one] as const);
+      const ofPlan = Object.entries({ day, dayUsed, month, monthUsed, resetMs });
+      const fields = [...ofPlan, ...ofTrial].filter(([, one]) => one > 0);
       if (fields.length > 0) await redis.hset(nameOf(keyId), Object.fromEntries(fields));
     },
-    async used(keyId) {
-      const [day, month] = await redis.hmget(nameOf(keyId), 'dayUsed', 'monthUsed');
+    async used(keyId, bucket = 'plan') {
+      const prefix = bucket === 'plan' ? '' : `${bucket}:`;
+      const [day, month] = await redis.hmget(nameOf(keyId), `${prefix}dayUsed`, `${prefix}monthUsed`);
       return [Number(day ?? 0), Number(month ?? 0)];
     },
   };
@@ -68,8 +72,15 @@ async function inMemory(): Promise<Subject> {
     async put(keyId, state) {
       states.set(keyId, state);
     },
-    used: async (keyId) => [stateOf(keyId).dayUsed, stateOf(keyId).monthUsed],
+    async used(keyId, bucket = 'plan') {
+      const { dayUsed, monthUsed } = { ...emptyQuotaState, ...sideIn(stateOf(keyId), bucket) };
+      return [dayUsed, monthUsed];
+    },
   };
+}
+
+function sideIn(state: Readonly<QuotaState>, bucket: Bucket) {
+  return bucket === 'plan' ? state : state.trial;
 }
 
 function runOf(members: Partial<CreditRun> = {}): CreditRun {
@@ -96,15 +107,16 @@ function stateAt(atMs: number, members: Partial<QuotaState> = {}): QuotaState {
 }
 
 /** The failed units of one minute, given as the time of the minute. */
-function failedAt(atMs: number, units: number, upstream = 'pets') {
+function failedAt(atMs: number, units: number, upstream = 'pets', bucket: Bucket = 'plan') {
   const hour = Math.floor(atMs / hourMs);
-  return { hour, upstream, minutes: [{ minute: Math.floor((atMs % hourMs) / 60_000), units }] };
+  return { bucket, hour, upstream, minutes: [{ minute: Math.floor((atMs % hourMs) / 60_000), units }] };
 }
 
 const failedHours = fc.array(
   fc.record({
     // Hours of the present day, of the present month, of earlier months, and ahead of the clock.
     hoursBack: fc.constantFrom(0, 0, 1, 5, 23, 30, 100, 400, 800, -1, -30),
+    bucket: fc.constantFrom(...buckets),
     upstream: fc.constantFrom('pets', 'payments', '*'),
     units: fc.uniqueArray(fc.tuple(fc.nat({ max: 59 }), fc.integer({ min: 1, max: 30 })), {
       selector: ([minute]) => minute,
@@ -121,11 +133,16 @@ const step = fc.record({
   isDryRun: fc.constantFrom(false, false, false, true),
 });
 
-const beginning = fc.record({
+const side = fc.record({
   daysBack: fc.constantFrom(0, 0, 0, 1, -1),
   monthsBack: fc.constantFrom(0, 0, 0, 1, -1),
   dayUsed: fc.nat({ max: 120 }),
   monthUsed: fc.nat({ max: 300 }),
+});
+
+const beginning = fc.record({
+  plan: side,
+  trial: fc.option(side, { nil: undefined }),
   resetHoursBack: fc.constantFrom(undefined, undefined, 0, 4, 300),
 });
 
@@ -137,20 +154,22 @@ describe('the script in Redis and the pure function', () => {
         const keyId = freshPrefix();
         const nowMs = Date.now();
         const now = stateAt(nowMs);
-        const { daysBack, monthsBack, resetHoursBack, dayUsed, monthUsed } = begin;
+        const { plan, trial, resetHoursBack } = begin;
+        const countsOf = ({ daysBack, monthsBack, ...used }: typeof plan) => ({
+          ...{ day: now.day - daysBack, month: now.month - monthsBack, ...used },
+        });
         let state: Readonly<QuotaState> = {
           ...now,
-          day: now.day - daysBack,
-          month: now.month - monthsBack,
-          ...{ dayUsed, monthUsed },
+          ...countsOf(plan),
+          trial: trial && { ...sideOf(now), ...countsOf(trial) },
           resetMs: resetHoursBack === undefined ? 0 : nowMs - resetHoursBack * hourMs,
         };
         let model: Credits = noCredits;
         await put(keyId, state);
         for (const { failedHours: hours, run: name, isDryRun } of steps) {
-          const failed = hours.map(({ hoursBack, upstream, units }) => ({
+          const failed = hours.map(({ hoursBack, units, ...of }) => ({
+            ...of,
             hour: Math.floor(nowMs / hourMs) - hoursBack,
-            upstream,
             minutes: units.map(([minute, of]) => ({ minute, units: of })),
           }));
           const run = runOf({ name, isDryRun, fromMs: nowMs - hourMs, toMs: nowMs });
@@ -170,7 +189,10 @@ describe('the script in Redis and the pure function', () => {
             expected.units.month += done.given.units.month;
           }
           expect(given).toEqual(expected);
-          expect(await used(keyId)).toEqual([state.dayUsed, state.monthUsed]);
+          for (const bucket of buckets) {
+            const { dayUsed = 0, monthUsed = 0 } = sideIn(state, bucket) ?? {};
+            expect(await used(keyId, bucket)).toEqual([dayUsed, monthUsed]);
+          }
           const [shown] = await credits.read([keyId]);
           expect(shown?.map((credit) => ({ ...credit, atMs: nowMs }))).toEqual(
             model.last.map(({ run: _, ...credit }) => credit),
@@ -210,6 +232,40 @@ describe.each([
     expect(await give(15, 'pets')).toEqual({ kind: 'given', failedUnits: 3, units: { day: 3, month: 3 } });
     expect(await give(5, 'payments')).toMatchObject({ failedUnits: 5 });
     expect(await used('acme')).toEqual([80, 980]);
+  });
+
+  it('each bucket gets back what it charged, once, and the figures are those of the plan', async () => {
+    const { credits, put, used } = await open();
+    const nowMs = Date.now();
+    const now = stateAt(nowMs, { dayUsed: 100, monthUsed: 1_000 });
+    await put('acme', { ...now, trial: { ...sideOf(now), dayUsed: 50, monthUsed: 500 } });
+    const give = async (ofPlan: number, ofTrial: number) => {
+      const failed = [failedAt(nowMs, ofPlan), failedAt(nowMs, ofTrial, 'pets', 'trial')];
+      return credits.giveBack({ keyId: 'acme', failed, run: runOf() });
+    };
+    for (let time = 0; time < 2; time++) {
+      const failedUnits = time === 0 ? 12 : 0;
+      expect(await give(12, 4)).toMatchObject({ failedUnits, units: { day: failedUnits } });
+      expect(await used('acme')).toEqual([88, 988]);
+      expect(await used('acme', 'trial')).toEqual([46, 496]);
+    }
+    // The units of the trial can reach the record later than the units of the plan.
+    expect(await give(12, 7)).toMatchObject({ failedUnits: 0, units: { day: 0, month: 0 } });
+    expect(await give(12, 7)).toMatchObject({ failedUnits: 0, units: { day: 0, month: 0 } });
+    expect(await used('acme')).toEqual([88, 988]);
+    expect(await used('acme', 'trial')).toEqual([43, 493]);
+  });
+
+  it('a window that only the trial limits gets the units of the trial', async () => {
+    const { credits, put, used } = await open();
+    const nowMs = Date.now();
+    const now = stateAt(nowMs);
+    await put('acme', { ...now, month: 0, dayUsed: 9, trial: { ...sideOf(now), monthUsed: 9 } });
+    const failed = [failedAt(nowMs, 5), failedAt(nowMs, 5, 'pets', 'trial')];
+    expect(await credits.giveBack({ keyId: 'acme', failed, run: runOf() })).toMatchObject({
+      units: { day: 5, month: 0 },
+    });
+    expect(await used('acme', 'trial')).toEqual([0, 4]);
   });
 
   it('never more than the used units is given back', async () => {
