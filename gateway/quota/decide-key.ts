@@ -4,7 +4,7 @@ import { ban, endStrikes, isBanned } from './bans.ts';
 import { applyGrant, unendedGrant } from './grants.ts';
 import { type QuotaState, sideOf } from './hash.ts';
 import type { Concurrency } from './leases.ts';
-import { type Asked, decideRuns, type Outcome, runsOf } from './runs.ts';
+import { decideRuns, type Outcome, type Run } from './runs.ts';
 import { type Reached, untoldThresholds } from './thresholds.ts';
 import { decideTrial, readTrial } from './trial.ts';
 import { addUnsent, addUnsentBan, type Unsent } from './unsent.ts';
@@ -27,8 +27,7 @@ export function decideKey(
   nowMs: number,
   slots = Number.POSITIVE_INFINITY,
 ): QuotaOutcome {
-  const { limits, trial, bans, unsent } = call;
-  const runs = runsOf(call);
+  const { limits, trial, bans, unsent, runs } = call;
   const grant = unendedGrant(before.grant, nowMs);
   const plan: QuotaState = { ...before, grant };
   openWindows(plan, limits, windowsMs, nowMs);
@@ -38,7 +37,7 @@ export function decideKey(
   bringUpToDate(plan, unsent, { limits, bans }, nowMs);
   const ofPlan = decideRuns(plan, runs, { bans, inForce: applyGrant(limits, grant, nowMs), slots, nowMs });
   const reached = reachedIn(plan, call, nowMs);
-  const outcome = { nowMs, ...toldOf(ofPlan, runs.length), ...(reached && { reached }), state: plan };
+  const outcome = { nowMs, ...ofPlan, ...(reached && { reached }), state: plan };
   if (trial === undefined || tried === undefined) return outcome;
   openWindows(tried, trial, windowsMs, nowMs);
   // The unsent decisions have counts for the windows of the plan.
@@ -46,7 +45,7 @@ export function decideKey(
   bringUpToDate(tried, unsent, { limits: ofBoth, bans }, nowMs);
   const ofTrial = decideTrial(tried, trial, runs, { bans, grant, slots, nowMs }, ofPlan);
   plan.trial = sideOf(tried);
-  return { ...outcome, trial: { ...toldOf(ofTrial, runs.length), state: tried } };
+  return { ...outcome, trial: { ...ofTrial, state: tried } };
 }
 
 /** Ends expired strikes, and adds the decisions that a process made without the store. */
@@ -63,11 +62,6 @@ function bringUpToDate(
   if (isTooMany && !isBanned(state, nowMs)) ban(state, terms.bans, nowMs);
 }
 
-/** The part of an outcome that a reply contains. */
-function toldOf({ admitted, refused, banned, crowded, admittedOf }: Outcome, runs: number): Decided {
-  return { admitted, refused, banned, crowded, ...(runs > 1 && { admittedOf }) };
-}
-
 /** Returns the thresholds that the counts have reached and that are not reported. */
 export function reachedIn(
   state: Readonly<QuotaState>,
@@ -78,15 +72,8 @@ export function reachedIn(
   return untoldThresholds(state, applyGrant(limits, state.grant, nowMs), thresholds);
 }
 
-/** What the process knows about changes of the key itself. The store does not decide the requests of a key that has changed since. */
-export interface KnownChanges {
-  /** The `generation` of a key of the directory. */
-  readonly changedMs?: number | undefined;
-  /** For a key of the configuration: the time of the last leaked secret that the process knows, epoch ms. Absent while there is none. */
-  readonly leaksReadMs?: number | undefined;
-}
-
-export interface QuotaCall extends Asked, KnownChanges {
+/** What a process sends to the store about one key. */
+export interface QuotaCall {
   readonly keyId: string;
   readonly limits: Limits;
   /** The limits of the trial. */
@@ -94,18 +81,18 @@ export interface QuotaCall extends Asked, KnownChanges {
   readonly bans: BanPolicy;
   /** The percentages of a limit that are reported when the key reaches them: whole numbers, ascending. Absent or empty: none. */
   readonly thresholds?: readonly number[] | undefined;
+  /** In order of arrival. Empty if the call only sends `unsent` or the lease. */
+  readonly runs: readonly Run[];
+  /** The `generation` of a key of the directory. The store does not decide the requests of a key that has changed since. */
+  readonly changedMs?: number | undefined;
+  /** For a key of the configuration: the time of the last leaked secret that the process knows, epoch ms. Absent while there is none. */
+  readonly leaksReadMs?: number | undefined;
   readonly unsent?: Unsent | undefined;
   /** Undefined for a key without a concurrency limit. */
   readonly concurrency?: Concurrency | undefined;
 }
 
-/** The numbers of requests by what was decided. */
-interface Decided extends Omit<Readonly<Outcome>, 'charged' | 'admittedOf'> {
-  /** The number of admitted requests of each run. Absent if the call has one run. */
-  readonly admittedOf?: readonly number[];
-}
-
-export interface QuotaOutcome extends Decided {
+export interface QuotaOutcome extends Readonly<Outcome> {
   /** The store's clock, epoch ms. */
   readonly nowMs: number;
   /** The thresholds that the key has reached and that are not reported, the shortest window first. Absent if there are none. */
@@ -117,7 +104,7 @@ export interface QuotaOutcome extends Decided {
 }
 
 /** The outcome of the trial for the requests of a call. */
-export interface TrialDecided extends Decided {
+export interface TrialDecided extends Readonly<Outcome> {
   /** The counts of the trial after all requests of the call, and the other members as in the state of the plan. */
   readonly state: Readonly<QuotaState>;
 }

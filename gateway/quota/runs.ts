@@ -11,19 +11,6 @@ export interface Run {
   readonly trialUnits?: number | undefined;
 }
 
-/**
- * Requests of one key in order of arrival. The object itself is the first run. `later` contains the other runs. A call without requests
- * only sends `unsent`.
- */
-export interface Asked extends Run {
-  readonly later?: readonly Run[] | undefined;
-}
-
-/** All runs of a call, in order of arrival. */
-export function runsOf(asked: Asked): readonly Run[] {
-  return asked.later === undefined ? [asked] : [asked, ...asked.later];
-}
-
 /** The numbers of requests by what was decided. */
 export interface Outcome {
   admitted: number;
@@ -88,16 +75,4 @@ export function decideRuns(counts: SideCounts, runs: readonly Run[], rules: RunR
   const outcome = newOutcome();
   for (const run of runs) outcome.admittedOf.push(decideRun(counts, run, rules, outcome));
   return outcome;
-}
-
-/** Returns the units that were charged for the admitted requests of a call. */
-export function chargedUnits(
-  { units, later }: Asked,
-  { admitted, admittedOf }: { readonly admitted: number; readonly admittedOf?: readonly number[] },
-): number {
-  if (later === undefined || admittedOf === undefined) return admitted * units;
-  return later.reduce(
-    (sum, run, at) => sum + run.units * (admittedOf[at + 1] ?? 0),
-    units * (admittedOf[0] ?? 0),
-  );
 }

@@ -1,7 +1,7 @@
 import { noCounts, usedIn, type WindowCounts } from '../shared/calendar-windows.ts';
 import { type BanPolicy, type Limits, planWindows } from '../shared/model.ts';
 import { addStrikes, type BanCounts, isBanned, type SideCounts } from './bans.ts';
-import { type Asked, chargedUnits } from './runs.ts';
+import type { Outcome, Run } from './runs.ts';
 
 /**
  * A process's decisions on a key that were made without the store and have not been sent to the store. A trial adds the same units and
@@ -53,13 +53,13 @@ export function addUnsent(
 /** Returns the decisions of a process, with one more local decision. Strikes that have expired, or have led to a ban, are not sent. */
 export function addDecided(
   unsent: Unsent | undefined,
-  call: Asked & { readonly limits: Limits },
-  outcome: { readonly admitted: number; readonly refused: number; readonly admittedOf?: readonly number[] },
+  call: { readonly limits: Limits; readonly runs: readonly Run[] },
+  outcome: Readonly<Outcome>,
   state: Readonly<SideCounts & { liftedMs: number; resetMs: number }>,
 ): Unsent {
   const { bannedUntilMs, banLevel, liftedMs, resetMs } = state;
   const counts = { ...noCounts, bannedUntilMs, banLevel, liftedMs, resetMs, strikes: outcome.refused };
-  const units = chargedUnits(call, outcome);
+  const units = call.runs.reduce((sum, run, at) => sum + run.units * (outcome.admittedOf[at] ?? 0), 0);
   for (const { window } of call.limits) {
     counts[window] = state[window];
     counts[usedIn[window]] = units;

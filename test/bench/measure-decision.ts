@@ -4,6 +4,7 @@
  * Redis Function, the same source as a script, and the version in FOLDER. All subjects are measured in turn, so other programs disturb all of
  * them. The ratios are medians of the ratios of each round.
  */
+
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -13,6 +14,7 @@ import type { Limits } from '../../gateway/shared/model.ts';
 import { connectRedis } from '../support/connect-redis.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { oneRun } from '../support/one-run.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { ratioOf, spreadOf } from './statistics.ts';
 
@@ -72,7 +74,9 @@ for (const [kind, terms] of Object.entries(kinds)) {
       ...(makeBefore ? [makeBefore({ ...deps, redis: before })] : []),
     ];
     const calls = Array.from({ length: count }, (_, at) => ({
-      ...{ keyId: `${kind} ${count} ${at}`, ...terms, requests: 1, units: 1 },
+      ...{ keyId: `${kind} ${count} ${at}`, ...terms, runs: oneRun(1) },
+      // Earlier commits have the run in the call itself.
+      ...{ requests: 1, units: 1 },
     }));
     const figures: number[][] = subjects.map(() => []);
     for (let round = 0; round <= Number(values.rounds); round++) {

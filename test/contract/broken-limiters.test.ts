@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { toLimitFields, toLimits } from '../../gateway/keys/limit-fields.ts';
 import type { QuotaCall } from '../../gateway/quota/decide-key.ts';
 import { emptyQuotaState, type QuotaState } from '../../gateway/quota/hash.ts';
+import type { Run } from '../../gateway/quota/runs.ts';
 import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import type { QuotaReply, QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
@@ -62,33 +63,30 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
   {
     mistake: 'a request is charged 1 unit whatever it costs',
     caughtBy: cost,
-    make: withCalls((call) => ({ ...call, units: 1 })),
+    make: withRuns((run) => ({ ...run, units: 1 })),
   },
   {
     mistake: 'a request is charged the units that find room, and not the rest',
     caughtBy: cost,
-    make: withCalls((call) => ({ ...call, requests: call.requests * call.units, units: 1 })),
+    make: withRuns(({ requests, units }) => ({ requests: requests * units, units: 1 })),
   },
   {
     mistake: 'the cheapest requests of a call are decided first',
     caughtBy: less,
-    make: withCalls(({ requests, units, later = [], ...call }) => {
-      const [first, ...rest] = [{ requests, units }, ...later].sort((one, other) => one.units - other.units);
-      return { ...call, ...(first ?? { requests, units }), ...(rest.length > 0 && { later: rest }) };
-    }),
+    make: withCalls((call) => ({
+      ...call,
+      runs: call.runs.toSorted((one, other) => one.units - other.units),
+    })),
   },
   {
     mistake: 'all requests of a call cost as much as its first request',
     caughtBy: less,
-    make: withCalls((call) => ({
-      ...call,
-      later: call.later?.map((run) => ({ ...run, units: call.units })),
-    })),
+    make: withRuns((run, first) => ({ ...run, units: first.units })),
   },
   {
     mistake: 'a request without cost costs 1',
     caughtBy: free,
-    make: withCalls((call) => ({ ...call, units: Math.max(1, call.units) })),
+    make: withRuns((run) => ({ ...run, units: Math.max(1, run.units) })),
   },
   {
     mistake: 'a refusal counts as many strikes as the request costs',
@@ -207,14 +205,16 @@ function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store cloc
     // Both keys are in one slot of a Cluster.
     const key = redisKeys.quota.name(deps.redis.prefix, call.keyId);
     const keys = { minute: `${key}:m${minute}`, day: `${key}:d${day}` };
-    const use = call.requests === 0 ? await read(deps, keys) : await charge(deps, call, keys);
+    const [run] = call.runs;
+    const use = run === undefined ? await read(deps, keys) : await charge(deps, call, keys);
     const state: QuotaState = {
       ...emptyQuotaState,
       ...{ minute, minuteUsed: use.minuteUsed, day, dayUsed: use.dayUsed },
     };
     const admitted = use.isAdmitted ? 1 : 0;
-    const refused = call.requests - admitted;
-    return { kind: 'decided', outcome: { nowMs, admitted, refused, banned: 0, crowded: 0, state } };
+    const refused = (run?.requests ?? 0) - admitted;
+    const outcome = { nowMs, admitted, refused, banned: 0, crowded: 0, admittedOf: [admitted], state };
+    return { kind: 'decided', outcome };
   }
 }
 
@@ -228,6 +228,11 @@ function withCalls(change: (call: QuotaCall) => QuotaCall): MakeStore {
   return altered((store) => ({ ...store, decide: (calls) => store.decide(calls.map(change)) }));
 }
 
+/** The real limiter with modified runs. */
+function withRuns(change: (run: Run, first: Run) => Run): MakeStore {
+  return withCalls((call) => ({ ...call, runs: call.runs.map((run) => change(run, call.runs[0] ?? run)) }));
+}
+
 function strikeByUnits(store: QuotaStore): QuotaStore {
   return {
     ...store,
@@ -237,7 +242,7 @@ function strikeByUnits(store: QuotaStore): QuotaStore {
           const reply = await decideFirst(store, call);
           if (reply.kind !== 'decided') return reply;
           const { outcome } = reply;
-          const strikes = outcome.state.strikes + outcome.refused * (call.units - 1);
+          const strikes = outcome.state.strikes + outcome.refused * ((call.runs[0]?.units ?? 1) - 1);
           return { ...reply, outcome: { ...outcome, state: { ...outcome.state, strikes } } };
         }),
       ),
@@ -284,9 +289,10 @@ function chargeNothingUnderGrants(store: QuotaStore): QuotaStore {
     decide: (calls) =>
       Promise.all(
         calls.map(async (call) => {
-          const looked = await decide(store, { ...call, requests: 0 });
+          const looked = await decide(store, { ...call, runs: [] });
           if (looked.state.grant === undefined) return await decideFirst(store, call);
-          return { kind: 'decided', outcome: { ...looked, admitted: call.requests } };
+          const admitted = call.runs.reduce((sum, { requests }) => sum + requests, 0);
+          return { kind: 'decided', outcome: { ...looked, admitted } };
         }),
       ),
   };

@@ -98,7 +98,9 @@ export const brokenThresholds: readonly { mistake: string; caughtBy: string; mak
     mistake: 'only a charged unit reaches a threshold, and not an edit',
     caughtBy: edits,
     make: withReached((call, { reached, admitted }) =>
-      reached?.filter(({ used, limit }) => (used - admitted * call.units) * 100 < limit * 100),
+      reached?.filter(
+        ({ used, limit }) => (used - admitted * (call.runs[0]?.units ?? 0)) * 100 < limit * 100,
+      ),
     ),
   },
   { mistake: 'a reset keeps the confirmations', caughtBy: reset, make: altered(keepMarks) },

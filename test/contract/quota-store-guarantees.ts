@@ -9,6 +9,7 @@ import { calendarMonth, noCounts, type WindowsMs } from '../../gateway/shared/ca
 import type { Grant } from '../../gateway/shared/model.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { oneRun } from '../support/one-run.ts';
 import { freshPrefix } from '../support/redis.ts';
 import type { RedisSubject } from './redis-subject.ts';
 
@@ -22,7 +23,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const stores = await Promise.all([1, 2, 3].map(() => subject.open(lengths)));
     const call = callOf(limitsOf({ perMinute: 50, perDay: 1000 }));
     const outcomes = await Promise.all(
-      Array.from({ length: 300 }, (_, index) => decide(stores[index % 3], { ...call, requests: 1 })),
+      Array.from({ length: 300 }, (_, index) => decide(stores[index % 3], { ...call, runs: oneRun(1) })),
     );
     expect(sum(outcomes, 'admitted')).toBe(50);
     const last = await decide(stores[0], call);
@@ -36,7 +37,11 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const [one, other] = await Promise.all([1, 2].map(() => subject.open(lengths)));
     const call = callOf(limitsOf({ perMinute: 50, perDay: 1000 }));
     const ask = (store: QuotaStore | undefined, process: string, active: number, requests: number) =>
-      decide(store, { ...call, requests, concurrency: { max: 4, process, active, leaseMs: 60_000 } });
+      decide(store, {
+        ...call,
+        runs: oneRun(requests),
+        concurrency: { max: 4, process, active, leaseMs: 60_000 },
+      });
     expect(await ask(one, 'one', 0, 3)).toMatchObject({ admitted: 3, crowded: 0 });
     expect(await ask(other, 'other', 0, 3)).toMatchObject({ admitted: 1, crowded: 2, refused: 0, banned: 0 });
     expect(await ask(one, 'one', 3, 1)).toMatchObject({ admitted: 0, crowded: 1 });
@@ -52,7 +57,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 50, perDay: 1000 }));
     const ask = (process: string, leaseMs: number) =>
-      decide(store, { ...call, requests: 2, concurrency: { max: 2, process, active: 0, leaseMs } });
+      decide(store, { ...call, runs: oneRun(2), concurrency: { max: 2, process, active: 0, leaseMs } });
     const { admitted, nowMs } = await ask('killed', 150);
     expect(admitted).toBe(2);
     const early = await ask('other', 60_000);
@@ -65,7 +70,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 1000, perDay: 30 }));
     const outcomes = await Promise.all(
-      Array.from({ length: 90 }, () => decide(store, { ...call, requests: 1 })),
+      Array.from({ length: 90 }, () => decide(store, { ...call, runs: oneRun(1) })),
     );
     expect(sum(outcomes, 'admitted')).toBe(30);
   },
@@ -73,7 +78,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a request refused by the minute is charged in neither window'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 2, perDay: 10 }));
-    for (let index = 0; index < 6; index++) await decide(store, { ...call, requests: 1 });
+    for (let index = 0; index < 6; index++) await decide(store, { ...call, runs: oneRun(1) });
     const { state } = await decide(store, call);
     expect([state.minuteUsed, state.dayUsed]).toEqual([2, 2]);
   },
@@ -81,7 +86,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a request refused by the day is charged in neither window'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 10, perDay: 2 }));
-    for (let index = 0; index < 6; index++) await decide(store, { ...call, requests: 1 });
+    for (let index = 0; index < 6; index++) await decide(store, { ...call, runs: oneRun(1) });
     const { state } = await decide(store, call);
     expect([state.minuteUsed, state.dayUsed]).toEqual([2, 2]);
   },
@@ -89,8 +94,8 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a call of n requests admits as many as there is room for'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 5, perDay: 100 }));
-    const first = await decide(store, { ...call, requests: 3 });
-    const second = await decide(store, { ...call, requests: 4 });
+    const first = await decide(store, { ...call, runs: oneRun(3) });
+    const second = await decide(store, { ...call, runs: oneRun(4) });
     expect([first.admitted, first.refused, second.admitted, second.refused]).toEqual([3, 0, 2, 2]);
   },
 
@@ -99,10 +104,10 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const rest = { perMinute: 9, perHour: 9, perDay: 9, perMonth: 9 };
     for (const spent of ['perSecond', ...Object.keys(rest)]) {
       const call = callOf(limitsOf({ perSecond: 9, ...rest, [spent]: 3 }));
-      const first = await decide(store, { ...call, requests: 5 });
+      const first = await decide(store, { ...call, runs: oneRun(5) });
       expect([spent, first.admitted, first.refused]).toEqual([spent, 3, 2]);
       expect([spent, ...usedOf(first.state)]).toEqual([spent, 3, 3, 3, 3, 3]);
-      const second = await decide(store, { ...call, requests: 1 });
+      const second = await decide(store, { ...call, runs: oneRun(1) });
       expect([spent, second.refused, ...usedOf(second.state)]).toEqual([spent, 1, 3, 3, 3, 3, 3]);
     }
   },
@@ -110,7 +115,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a month is a month of the UTC calendar'(subject) {
     const windowsMs = { ...(await freshLengths(subject)), month: calendarMonth };
     const store = await subject.open(windowsMs);
-    const { nowMs, state } = await decide(store, { ...callOf(limitsOf({ perMonth: 3 })), requests: 4 });
+    const { nowMs, state } = await decide(store, { ...callOf(limitsOf({ perMonth: 3 })), runs: oneRun(4) });
     const now = new Date(nowMs);
     expect([state.month, state.monthUsed]).toEqual([
       now.getUTCFullYear() * 12 + now.getUTCMonth() - 1970 * 12,
@@ -128,7 +133,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
       [3, 2, 1, 12],
       [1, 1, 0, 12],
     ] as const) {
-      const outcome = await decide(store, { ...call, requests, units });
+      const outcome = await decide(store, { ...call, runs: oneRun(requests, units) });
       expect([outcome.admitted, outcome.refused]).toEqual([admitted, requests - admitted]);
       expect([outcome.state.minuteUsed, outcome.state.dayUsed]).toEqual([used, used]);
     }
@@ -136,17 +141,15 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
 
   async 'units that do not suffice for one request are room for a cheaper request'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = { ...callOf(limitsOf({ perMinute: 12, perDay: 100 })), requests: 1 };
+    const call = callOf(limitsOf({ perMinute: 12, perDay: 100 }));
     const costs = [5, 1, 5, 2, 5, 1];
-    const replies = await store.decide(costs.map((units) => ({ ...call, units })));
+    const replies = await store.decide(costs.map((units) => ({ ...call, runs: oneRun(1, units) })));
     const admitted = replies.map((reply) => reply.kind === 'decided' && reply.outcome.admitted);
     expect(admitted).toEqual([1, 1, 1, 0, 0, 1]);
-    expect((await decide(store, { ...call, requests: 0 })).state.minuteUsed).toBe(12);
-    // This single call contains the same requests, and after them two requests with cost 0. The first request has the cost `units`, and
-    // each entry of `later` contains requests of equal cost.
-    const [first = 0, ...rest] = [5, 1, 5, 2, 5, 1];
-    const later = [...rest.map((units) => ({ requests: 1, units })), { requests: 2, units: 0 }];
-    const together = await decide(store, { ...call, keyId: freshPrefix(), units: first, later });
+    expect((await decide(store, { ...call, runs: [] })).state.minuteUsed).toBe(12);
+    // This single call contains the same requests, and after them two requests with cost 0.
+    const runs = [...costs.flatMap((units) => oneRun(1, units)), ...oneRun(2, 0)];
+    const together = await decide(store, { ...call, keyId: freshPrefix(), runs });
     expect(together).toMatchObject({ admitted: 6, refused: 2, admittedOf: [1, 1, 1, 0, 0, 1, 2] });
     expect([together.state.minuteUsed, together.state.dayUsed]).toEqual([12, 12]);
   },
@@ -155,37 +158,37 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 2, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), bans };
-    await decide(store, { ...call, requests: 4 });
+    await decide(store, { ...call, runs: oneRun(4) });
     const lowered = { ...call, limits: limitsOf({ perMinute: 2, perDay: 100 }) };
-    const free = await decide(store, { ...lowered, requests: 3, units: 0 });
+    const free = await decide(store, { ...lowered, runs: oneRun(3, 0) });
     expect([free.admitted, free.state.minuteUsed, free.state.strikes]).toEqual([3, 3, 1]);
-    expect((await decide(store, { ...call, requests: 1, units: 9 })).banned).toBe(1);
-    expect((await decide(store, { ...call, requests: 2, units: 0 })).banned).toBe(2);
+    expect((await decide(store, { ...call, runs: oneRun(1, 9) })).banned).toBe(1);
+    expect((await decide(store, { ...call, runs: oneRun(2, 0) })).banned).toBe(2);
   },
 
   async 'a refusal is one strike, whatever the request costs'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), requests: 2 };
-    expect((await decide(store, { ...call, units: 50 })).state.strikes).toBe(2);
+    const call = callOf(limitsOf({ perMinute: 3, perDay: 100 }));
+    expect((await decide(store, { ...call, runs: oneRun(2, 50) })).state.strikes).toBe(2);
   },
 
   async 'used requests stay counted when the list of windows is edited and edited back'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const before = callOf(limitsOf({ perMinute: 9, perDay: 5 }));
-    await decide(store, { ...before, requests: 4 });
+    await decide(store, { ...before, runs: oneRun(4) });
     const edited = { ...before, limits: limitsOf({ perMinute: 9, perHour: 2 }) };
-    const inBetween = await decide(store, { ...edited, requests: 3 });
+    const inBetween = await decide(store, { ...edited, runs: oneRun(3) });
     expect([inBetween.admitted, inBetween.refused, inBetween.state.minuteUsed]).toEqual([2, 1, 6]);
-    const after = await decide(store, { ...before, requests: 3 });
+    const after = await decide(store, { ...before, runs: oneRun(3) });
     expect([after.admitted, after.state.minuteUsed, after.state.dayUsed]).toEqual([1, 7, 5]);
   },
 
   async 'used requests stay counted when a limit changes during a window'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 5, perDay: 100 }));
-    await decide(store, { ...call, requests: 5 });
-    const lowered = { ...call, limits: limitsOf({ perMinute: 3, perDay: 100 }), requests: 1 };
-    const raised = { ...call, limits: limitsOf({ perMinute: 7, perDay: 100 }), requests: 5 };
+    await decide(store, { ...call, runs: oneRun(5) });
+    const lowered = { ...call, limits: limitsOf({ perMinute: 3, perDay: 100 }), runs: oneRun(1) };
+    const raised = { ...call, limits: limitsOf({ perMinute: 7, perDay: 100 }), runs: oneRun(5) };
     expect((await decide(store, lowered)).refused).toBe(1);
     expect((await decide(store, raised)).admitted).toBe(2);
   },
@@ -194,9 +197,9 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const minuteMs = 1_000;
     const store = await subject.open({ ...(await freshLengths(subject)), minute: minuteMs });
     const call = callOf(limitsOf({ perMinute: 3, perDay: 100 }));
-    const { state } = await decide(store, { ...call, requests: 3 });
+    const { state } = await decide(store, { ...call, runs: oneRun(3) });
     await waitUntil(subject, (state.minute + 1) * minuteMs);
-    const next = await decide(store, { ...call, requests: 4 });
+    const next = await decide(store, { ...call, runs: oneRun(4) });
     expect([next.admitted, next.state.minuteUsed, next.state.dayUsed]).toEqual([3, 3, 6]);
   },
 
@@ -206,8 +209,8 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const behind = await subject.open(windowsMs, -90_000);
     const ahead = await subject.open(windowsMs, 90_000);
     const call = callOf(limitsOf({ perMinute: 1000, perDay: 1000 }));
-    const first = await decide(behind, { ...call, requests: 1 });
-    const second = await decide(ahead, { ...call, requests: 1 });
+    const first = await decide(behind, { ...call, runs: oneRun(1) });
+    const second = await decide(ahead, { ...call, runs: oneRun(1) });
     const minutesBetween = Math.floor(second.nowMs / minuteMs) - Math.floor(first.nowMs / minuteMs);
     expect(second.state.minute - first.state.minute).toBe(minutesBetween);
     expect(Math.abs(second.nowMs - first.nowMs)).toBeLessThan(60_000);
@@ -217,10 +220,10 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 2, perDay: 100 })), bans };
-    const first = await decide(store, { ...call, requests: 10 });
+    const first = await decide(store, { ...call, runs: oneRun(10) });
     expect([first.admitted, first.refused, first.banned]).toEqual([2, 4, 4]);
     expect(first.state.bannedUntilMs).toBe(first.nowMs + 60_000);
-    const second = await decide(store, { ...call, requests: 7 });
+    const second = await decide(store, { ...call, runs: oneRun(7) });
     expect([second.banned, second.state.strikes, second.state.banLevel]).toEqual([7, 0, 1]);
     expect(second.state.bannedUntilMs).toBe(first.state.bannedUntilMs);
   },
@@ -233,7 +236,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     // On a busy machine, a request may be sent so late that the next ban has the shortest length again. In this case, the check runs again
     // with another key.
     for (let isInTime = false; !isInTime; ) {
-      const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, requests: 1 };
+      const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, runs: oneRun(1) };
       await decide(store, call);
       const lengthsMs: number[] = [];
       let endMs = Number.POSITIVE_INFINITY;
@@ -256,7 +259,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   ) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 10, perDay: 100 }));
-    const { state } = await decide(store, { ...call, requests: 2 });
+    const { state } = await decide(store, { ...call, runs: oneRun(2) });
     const alone: Unsent = {
       ...nothingUnsent,
       minute: state.minute,
@@ -264,7 +267,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
       day: state.day - 1,
       dayUsed: 3,
     };
-    const merged = await decide(store, { ...call, requests: 9, unsent: alone });
+    const merged = await decide(store, { ...call, runs: oneRun(9), unsent: alone });
     expect([merged.admitted, merged.state.minuteUsed, merged.state.dayUsed]).toEqual([5, 10, 7]);
   },
 
@@ -272,14 +275,14 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans };
-    await decide(store, { ...call, requests: 3 });
+    await decide(store, { ...call, runs: oneRun(3) });
     const struck = await decide(store, { ...call, unsent: { ...nothingUnsent, strikes: 2 } });
     expect([struck.state.strikes, struck.state.bannedUntilMs]).toEqual([4, 0]);
     const bannedUntilMs = struck.nowMs + 30_000;
     const banned = await decide(store, { ...call, unsent: { ...nothingUnsent, bannedUntilMs, banLevel: 2 } });
     expect([banned.state.bannedUntilMs, banned.state.banLevel]).toEqual([bannedUntilMs, 2]);
     const older = { ...nothingUnsent, bannedUntilMs: bannedUntilMs - 5_000, banLevel: 1 };
-    const kept = await decide(store, { ...call, requests: 1, unsent: older });
+    const kept = await decide(store, { ...call, runs: oneRun(1), unsent: older });
     expect([kept.banned, kept.state.bannedUntilMs, kept.state.banLevel]).toEqual([1, bannedUntilMs, 2]);
   },
 
@@ -287,15 +290,19 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans };
-    await decide(store, { ...call, requests: 1 });
-    const outcome = await decide(store, { ...call, requests: 2, unsent: { ...nothingUnsent, strikes: 5 } });
+    await decide(store, { ...call, runs: oneRun(1) });
+    const outcome = await decide(store, {
+      ...call,
+      runs: oneRun(2),
+      unsent: { ...nothingUnsent, strikes: 5 },
+    });
     expect([outcome.banned, outcome.state.strikes, outcome.state.banLevel]).toEqual([2, 0, 1]);
   },
 
   async 'reading counts charges nothing, and an unknown key has none'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 2, perDay: 100 }));
-    const { state } = await decide(store, { ...call, requests: 3 });
+    const { state } = await decide(store, { ...call, runs: oneRun(3) });
     for (let again = 0; again < 2; again++) {
       const read = await store.read([call.keyId, 'nobody']);
       if (read.kind !== 'read') throw new Error(read.reason);
@@ -311,14 +318,14 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const bans = { after: 2, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), bans };
     const raised = { ...call, limits: limitsOf({ perMinute: 5, perDay: 100 }) };
-    expect((await decide(store, { ...call, requests: 5 })).state.banLevel).toBe(1);
-    expect((await decide(store, { ...raised, requests: 1 })).banned).toBe(1);
+    expect((await decide(store, { ...call, runs: oneRun(5) })).state.banLevel).toBe(1);
+    expect((await decide(store, { ...raised, runs: oneRun(1) })).banned).toBe(1);
     const lifted = await store.liftBan(call.keyId, bans);
     expect(lifted).toMatchObject({
       kind: 'changed',
       state: { bannedUntilMs: 0, banLevel: 0, minuteUsed: 3 },
     });
-    const after = await decide(store, { ...raised, requests: 4 });
+    const after = await decide(store, { ...raised, runs: oneRun(4) });
     expect([after.admitted, after.refused, after.banned]).toEqual([2, 1, 1]);
     expect(after.state.bannedUntilMs - after.nowMs).toBe(60_000);
   },
@@ -327,7 +334,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 10, perDay: 100 })), bans };
-    const { state } = await decide(store, { ...call, requests: 1 });
+    const { state } = await decide(store, { ...call, runs: oneRun(1) });
     const changed = await store.liftBan(call.keyId, bans);
     if (changed.kind !== 'changed') throw new Error(changed.reason);
     const collected = {
@@ -335,21 +342,21 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
       ...{ minute: state.minute, minuteUsed: 2, day: state.day, dayUsed: 2 },
       ...{ strikes: 9, bannedUntilMs: changed.nowMs + 60_000, banLevel: 1 },
     };
-    const late = await decide(store, { ...call, requests: 1, unsent: collected });
+    const late = await decide(store, { ...call, runs: oneRun(1), unsent: collected });
     // The admitted request is still charged.
     expect([late.admitted, late.state.strikes, late.state.minuteUsed]).toEqual([1, 0, 4]);
     const { liftedMs } = late.state;
     const newer = { ...collected, liftedMs };
-    expect((await decide(store, { ...call, requests: 1, unsent: newer })).banned).toBe(1);
+    expect((await decide(store, { ...call, runs: oneRun(1), unsent: newer })).banned).toBe(1);
   },
 
   async 'a reset clears all counts, including those that a process counted alone before'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 3, perDay: 3 }));
-    const { state } = await decide(store, { ...call, requests: 4 });
+    const { state } = await decide(store, { ...call, runs: oneRun(4) });
     const collected = { ...nothingUnsent, ...{ minute: state.minute, minuteUsed: 2, strikes: 3 } };
     await store.reset(call.keyId, call.bans);
-    const after = await decide(store, { ...call, requests: 2, unsent: collected });
+    const after = await decide(store, { ...call, runs: oneRun(2), unsent: collected });
     expect([after.admitted, after.state.minuteUsed, after.state.dayUsed]).toEqual([2, 2, 2]);
     expect(after.state.strikes).toBe(0);
   },
@@ -360,15 +367,15 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 3, perDay: 100 }));
     const grant = await grantOf(subject, { perMinute: 5 });
-    expect((await decide(store, { ...call, requests: 4 })).refused).toBe(1);
+    expect((await decide(store, { ...call, runs: oneRun(4) })).refused).toBe(1);
     expect(await store.setGrant(call.keyId, grant)).toMatchObject({ state: { grant, minuteUsed: 3 } });
-    const under = await decide(store, { ...call, requests: 4 });
+    const under = await decide(store, { ...call, runs: oneRun(4) });
     expect([under.admitted, under.refused]).toEqual([2, 2]);
     expect([under.state.minuteUsed, under.state.dayUsed, under.state.grant]).toEqual([5, 5, grant]);
     expect(await store.read([call.keyId])).toMatchObject({ states: [{ grant }] });
     await store.setGrant(call.keyId, undefined);
     const raised = { ...call, limits: limitsOf({ perMinute: 6, perDay: 100 }) };
-    const after = await decide(store, { ...raised, requests: 4 });
+    const after = await decide(store, { ...raised, runs: oneRun(4) });
     expect([after.admitted, after.state.minuteUsed, after.state.grant]).toEqual([1, 6, undefined]);
   },
 
@@ -376,15 +383,15 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 5, perDay: 100 }));
     await store.setGrant(call.keyId, await grantOf(subject, { perMinute: 2, perDay: 2 }));
-    expect((await decide(store, { ...call, requests: 9 })).admitted).toBe(2);
+    expect((await decide(store, { ...call, runs: oneRun(9) })).admitted).toBe(2);
     await store.setGrant(call.keyId, await grantOf(subject, { perDay: 200 }));
-    const { admitted, state } = await decide(store, { ...call, requests: 9 });
+    const { admitted, state } = await decide(store, { ...call, runs: oneRun(9) });
     expect([admitted, state.minuteUsed, state.dayUsed]).toEqual([3, 5, 5]);
   },
 
   async 'a grant ends at its instant, to the millisecond'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
+    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), runs: oneRun(1) };
     // Without a grant, the limit admits only this request.
     await decide(store, call);
     // Repeats until one decision was made in the last millisecond of the grant, and another decision in the next millisecond.
@@ -410,7 +417,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
 
   async 'a grant begins at its instant, and not one millisecond earlier'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
+    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), runs: oneRun(1) };
     // Without a grant, the limit admits only this request.
     await decide(store, call);
     // Repeats until one decision was made in the last millisecond before the grant, and another decision in the grant's first millisecond.
@@ -438,7 +445,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 3 }));
     await store.setGrant(call.keyId, await grantOf(subject, { perSecond: 1, perMinute: 5, perMonth: 1 }));
-    const { admitted, state } = await decide(store, { ...call, requests: 9 });
+    const { admitted, state } = await decide(store, { ...call, runs: oneRun(9) });
     expect([admitted, ...usedOf(state)]).toEqual([5, 0, 5, 0, 0, 0]);
   },
 
@@ -448,16 +455,16 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans };
     const grant = await grantOf(subject, { perMinute: 3 });
     await store.setGrant(call.keyId, grant);
-    expect((await decide(store, { ...call, requests: 4 })).banned).toBe(1);
+    expect((await decide(store, { ...call, runs: oneRun(4) })).banned).toBe(1);
     expect(await store.liftBan(call.keyId, bans)).toMatchObject({ state: { grant, minuteUsed: 3 } });
     expect(await store.reset(call.keyId, bans)).toMatchObject({ state: { grant, minuteUsed: 0 } });
-    expect((await decide(store, { ...call, requests: 3 })).admitted).toBe(3);
+    expect((await decide(store, { ...call, runs: oneRun(3) })).admitted).toBe(3);
   },
 
   async 'a grant does not end a ban'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 1, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
-    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, requests: 2 };
+    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, runs: oneRun(2) };
     const { state } = await decide(store, call);
     await store.setGrant(call.keyId, await grantOf(subject, { perMinute: 9 }));
     const { banned, state: after } = await decide(store, call);
@@ -470,15 +477,15 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 2, perDay: 100 }));
     await store.setGrant(call.keyId, await grantOf(subject, { perMinute: 9 }));
-    const { state } = await decide(store, { ...call, requests: 1 });
+    const { state } = await decide(store, { ...call, runs: oneRun(1) });
     const alone = { ...nothingUnsent, minute: state.minute, minuteUsed: 6, day: state.day, dayUsed: 6 };
-    const merged = await decide(store, { ...call, requests: 9, unsent: alone });
+    const merged = await decide(store, { ...call, runs: oneRun(9), unsent: alone });
     expect([merged.admitted, merged.state.minuteUsed, merged.state.dayUsed]).toEqual([2, 9, 9]);
   },
 
   async 'a key without a recorded change has generation 0'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = { ...callOf(limitsOf({ perMinute: 3 })), requests: 1, changedMs: 0 };
+    const call = { ...callOf(limitsOf({ perMinute: 3 })), runs: oneRun(1), changedMs: 0 };
     expect((await decide(store, call)).admitted).toBe(1);
     expect((await decide(store, call)).state.minuteUsed).toBe(2);
   },
@@ -492,7 +499,7 @@ export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) =
     subject,
   ) {
     const store = await subject.open(await freshLengths(subject));
-    const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), requests: 1 };
+    const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), runs: oneRun(1) };
     const { state } = await decide(store, { ...call, changedMs: 0 });
     const quota = redisKeys.quota.name(subject.prefix, call.keyId);
     const unsent = { ...nothingUnsent, minute: state.minute, minuteUsed: 1, strikes: 1 };
@@ -550,7 +557,7 @@ export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<Win
 /** A call for a new key. The call has no requests. The call's ban threshold is higher than the number of refusals in any test. */
 export function callOf(limits: QuotaCall['limits']): QuotaCall {
   const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
-  return { keyId: freshPrefix(), limits, bans, requests: 0, units: 1 };
+  return { keyId: freshPrefix(), limits, bans, runs: [] };
 }
 
 export async function decide(store: QuotaStore | undefined, call: QuotaCall): Promise<QuotaOutcome> {

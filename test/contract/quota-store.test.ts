@@ -5,6 +5,7 @@ import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-q
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { oneRun } from '../support/one-run.ts';
 import { allRedisForms, tagsOf } from '../support/start-form.ts';
 import {
   callOf,
@@ -54,19 +55,19 @@ for (const form of allRedisForms)
       await store.setGrant(call.keyId, { limits, untilMs });
       expect(await subject.client.hgetall(key)).toEqual({ grant: `${untilMs} minute 5 day 50` });
       expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
-      await decide(store, { ...call, requests: 1 });
+      await decide(store, { ...call, runs: oneRun(1) });
       expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
       await store.setGrant(call.keyId, { limits, fromMs: untilMs - 1, untilMs });
       expect(await subject.client.hget(key, 'grant')).toBe(`${untilMs} minute 5 day 50 from ${untilMs - 1}`);
       await subject.client.hset(key, 'grant', '1 minute 5 day 50');
-      await decide(store, { ...call, requests: 1 });
+      await decide(store, { ...call, runs: oneRun(1) });
       expect(await subject.client.hexists(key, 'grant')).toBe(0);
     });
 
     it('keeps one readable hash per key, in one cluster slot, which expires a second after its last window', async () => {
       const lengths = await freshLengths(subject);
       const store = await subject.open(lengths);
-      const call = { ...callOf(limitsOf({ perMinute: 2, perDay: 10 })), keyId: 'acme', requests: 3 };
+      const call = { ...callOf(limitsOf({ perMinute: 2, perDay: 10 })), keyId: 'acme', runs: oneRun(3) };
       const { nowMs, state } = await decide(store, call);
       const key = `${subject.prefix}:{acme}`;
       expect(await subject.client.hgetall(key)).toEqual({
@@ -82,8 +83,8 @@ for (const form of allRedisForms)
       const tried = { limits: limitsOf({ perDay: 9 }), trial: limitsOf({ perDay: 2 }) };
       const call = { ...callOf(tried.limits), ...tried, bans };
       const key = `${subject.prefix}:{${call.keyId}}`;
-      await decide(store, { ...call, requests: 2 });
-      const { nowMs } = await decide(store, { ...call, requests: 1 });
+      await decide(store, { ...call, runs: oneRun(2) });
+      const { nowMs } = await decide(store, { ...call, runs: oneRun(1) });
       const stored = await subject.client.hgetall(key);
       expect(stored).toMatchObject({ dayUsed: '3', 'trial:dayUsed': '2', 'trial:banLevel': '1' });
       expect(await subject.client.pexpiretime(key)).toBe(nowMs + bans.forMs + bans.maxMs + 1000);
@@ -94,7 +95,7 @@ for (const form of allRedisForms)
     it('includes its earlier decisions when one call decides the same key again, for any length of the windows', async () => {
       const store = await subject.open({ ...(await freshLengths(subject)), minute: 1 });
       for (let at = 0; at < 500; at += 1) {
-        const call = { ...callOf(limitsOf({ perMinute: 1 })), requests: 1 };
+        const call = { ...callOf(limitsOf({ perMinute: 1 })), runs: oneRun(1) };
         const replies = await store.decide([call, call]);
         const windows = replies.map((reply) => {
           if (reply.kind !== 'decided') throw new Error(JSON.stringify(reply));
@@ -108,15 +109,15 @@ for (const form of allRedisForms)
       const store = await subject.open(await freshLengths(subject));
       const limit = 999_999_999_999_999;
       const call = callOf(limitsOf({ perMinute: limit, perDay: limit }));
-      await decide(store, { ...call, requests: limit - 1 });
-      const { admitted, refused, state } = await decide(store, { ...call, requests: 2 });
+      await decide(store, { ...call, runs: oneRun(limit - 1) });
+      const { admitted, refused, state } = await decide(store, { ...call, runs: oneRun(2) });
       expect([admitted, refused, state.minuteUsed]).toEqual([1, 1, limit]);
     });
 
     it('never returns to an earlier window when its clock is set back', async () => {
       const lengths = await freshLengths(subject);
       const store = await subject.open(lengths);
-      const call = { ...callOf(limitsOf({ perMinute: 5, perDay: 10 })), requests: 1 };
+      const call = { ...callOf(limitsOf({ perMinute: 5, perDay: 10 })), runs: oneRun(1) };
       const { state } = await decide(store, call);
       const ahead = { minute: state.minute + 2, minuteUsed: 5, day: state.day + 1, dayUsed: 7 };
       await subject.client.hset(`${subject.prefix}:{${call.keyId}}`, ahead);

@@ -4,6 +4,7 @@ import { type ThresholdWindow, thresholdWindows } from '../../gateway/quota/thre
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { noCounts, usedIn } from '../../gateway/shared/calendar-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { oneRun } from '../support/one-run.ts';
 import { callOf, decide, freshLengths, type Subject } from './quota-store-guarantees.ts';
 
 /** The part of the contract of a QuotaStore that is about thresholds. */
@@ -14,33 +15,33 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     const store = await subject.open(await freshLengths(subject));
     for (const window of thresholdWindows) {
       const call = watched({ [`per${window[0]?.toUpperCase()}${window.slice(1)}`]: 10 });
-      expect(percentsOf(await decide(store, { ...call, requests: 7 }))).toEqual([]);
-      const first = await decide(store, { ...call, requests: 1 });
+      expect(percentsOf(await decide(store, { ...call, runs: oneRun(7) }))).toEqual([]);
+      const first = await decide(store, { ...call, runs: oneRun(1) });
       const index = first.state[window];
       expect(first.reached).toEqual([{ window, index, percents: [80], used: 8, limit: 10 }]);
       expect(percentsOf(await decide(store, call))).toEqual([80]);
       expect(await confirm(store, call, first, window, 80)).toBe(true);
-      expect(percentsOf(await decide(store, { ...call, requests: 1 }))).toEqual([]);
-      const last = await decide(store, { ...call, requests: 1 });
+      expect(percentsOf(await decide(store, { ...call, runs: oneRun(1) }))).toEqual([]);
+      const last = await decide(store, { ...call, runs: oneRun(1) });
       expect(last.reached).toEqual([{ window, index, percents: [100], used: 10, limit: 10 }]);
       await confirm(store, call, last, window, 100);
-      expect(percentsOf(await decide(store, { ...call, requests: 1 }))).toEqual([]);
+      expect(percentsOf(await decide(store, { ...call, runs: oneRun(1) }))).toEqual([]);
     }
   },
 
   async 'seconds and minutes have no thresholds, and without thresholds none is returned'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const short = watched({ perSecond: 2, perMinute: 2, perDay: 100 });
-    expect((await decide(store, { ...short, requests: 2 })).reached).toBeUndefined();
+    expect((await decide(store, { ...short, runs: oneRun(2) })).reached).toBeUndefined();
     const unwatched = callOf(limitsOf({ perDay: 2 }));
-    expect((await decide(store, { ...unwatched, requests: 2 })).reached).toBeUndefined();
-    expect((await decide(store, { ...unwatched, thresholds: [], requests: 2 })).reached).toBeUndefined();
+    expect((await decide(store, { ...unwatched, runs: oneRun(2) })).reached).toBeUndefined();
+    expect((await decide(store, { ...unwatched, thresholds: [], runs: oneRun(2) })).reached).toBeUndefined();
   },
 
   async 'a request that crosses several thresholds returns all of them, in ascending order'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = { ...watched({ perHour: 10, perDay: 20, perMonth: 10 }), thresholds: [1, 50, 80, 100] };
-    const { reached } = await decide(store, { ...call, requests: 1, units: 10 });
+    const { reached } = await decide(store, { ...call, runs: oneRun(1, 10) });
     expect(reached?.map(({ window, percents }) => [window, percents])).toEqual([
       ['hour', [1, 50, 80, 100]],
       ['day', [1, 50]],
@@ -52,8 +53,8 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     const store = await subject.open(await freshLengths(subject));
     for (const requests of [3, 5, 9, 12]) {
       const [one, other] = [watched({ perDay: 10 }), watched({ perDay: 10 })];
-      const together = await decide(store, { ...one, requests });
-      const replies = await store.decide(Array(requests).fill({ ...other, requests: 1 }));
+      const together = await decide(store, { ...one, runs: oneRun(requests) });
+      const replies = await store.decide(Array(requests).fill({ ...other, runs: oneRun(1) }));
       const last = replies.at(-1);
       if (last?.kind !== 'decided') throw new Error(`no decision: ${JSON.stringify(last)}`);
       expect([requests, together.reached]).toEqual([requests, last.outcome.reached]);
@@ -62,16 +63,13 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
 
   async 'a threshold is reached by the units that were charged, and not by requests'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = { ...watched({ perDay: 100 }), requests: 1 };
-    expect(percentsOf(await decide(store, { ...call, units: 79 }))).toEqual([]);
-    expect(percentsOf(await decide(store, { ...call, units: 22 }))).toEqual([]);
-    expect(percentsOf(await decide(store, { ...call, units: 1 }))).toEqual([80]);
-    expect(percentsOf(await decide(store, { ...call, units: 0 }))).toEqual([80]);
-    const later = [
-      { requests: 1, units: 0 },
-      { requests: 2, units: 10 },
-    ];
-    expect(percentsOf(await decide(store, { ...call, units: 0, later }))).toEqual([80, 100]);
+    const call = watched({ perDay: 100 });
+    expect(percentsOf(await decide(store, { ...call, runs: oneRun(1, 79) }))).toEqual([]);
+    expect(percentsOf(await decide(store, { ...call, runs: oneRun(1, 22) }))).toEqual([]);
+    expect(percentsOf(await decide(store, { ...call, runs: oneRun(1, 1) }))).toEqual([80]);
+    expect(percentsOf(await decide(store, { ...call, runs: oneRun(1, 0) }))).toEqual([80]);
+    const runs = [...oneRun(1, 0), ...oneRun(1, 0), ...oneRun(2, 10)];
+    expect(percentsOf(await decide(store, { ...call, runs }))).toEqual([80, 100]);
   },
 
   async 'a running grant is the limit of which a threshold is a percentage'(subject) {
@@ -79,16 +77,16 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     const call = watched({ perDay: 10 });
     const nowMs = await subject.nowMs();
     await store.setGrant(call.keyId, { limits: limitsOf({ perDay: 100 }), untilMs: nowMs + 600_000 });
-    expect(percentsOf(await decide(store, { ...call, requests: 79 }))).toEqual([]);
-    const raised = await decide(store, { ...call, requests: 1 });
+    expect(percentsOf(await decide(store, { ...call, runs: oneRun(79) }))).toEqual([]);
+    const raised = await decide(store, { ...call, runs: oneRun(1) });
     expect(raised.reached).toMatchObject([{ percents: [80], used: 80, limit: 100 }]);
     await store.setGrant(call.keyId, { limits: limitsOf({ perDay: 75 }), untilMs: nowMs + 600_000 });
-    expect(percentsOf(await decide(store, { ...call, requests: 1 }))).toEqual([80, 100]);
+    expect(percentsOf(await decide(store, { ...call, runs: oneRun(1) }))).toEqual([80, 100]);
 
     const later = watched({ perDay: 10 });
     const grant = { limits: limitsOf({ perDay: 5 }), fromMs: nowMs + 500_000, untilMs: nowMs + 600_000 };
     await store.setGrant(later.keyId, grant);
-    expect(percentsOf(await decide(store, { ...later, requests: 5 }))).toEqual([]);
+    expect(percentsOf(await decide(store, { ...later, runs: oneRun(5) }))).toEqual([]);
   },
 
   async 'a lowered limit reaches its thresholds with the next request, also with a refused or free request'(
@@ -97,10 +95,10 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     const store = await subject.open(await freshLengths(subject));
     for (const units of [1, 0]) {
       const call = watched({ perDay: 100 });
-      const before = await decide(store, { ...call, requests: 85 });
+      const before = await decide(store, { ...call, runs: oneRun(85) });
       await confirm(store, call, before, 'day', 80);
       const lowered = { ...call, limits: limitsOf({ perDay: 85 }) };
-      const next = await decide(store, { ...lowered, requests: 1, units });
+      const next = await decide(store, { ...lowered, runs: oneRun(1, units) });
       expect([next.refused, next.reached]).toMatchObject([units, [{ percents: [100], used: 85, limit: 85 }]]);
     }
   },
@@ -108,11 +106,11 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
   async 'a threshold that was confirmed is not returned again after an edit'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = watched({ perDay: 10 });
-    const before = await decide(store, { ...call, requests: 8 });
+    const before = await decide(store, { ...call, runs: oneRun(8) });
     await confirm(store, call, before, 'day', 80);
     const raised = { ...call, limits: limitsOf({ perDay: 20 }) };
-    expect(percentsOf(await decide(store, { ...raised, requests: 9 }))).toEqual([]);
-    expect(percentsOf(await decide(store, { ...raised, requests: 3 }))).toEqual([100]);
+    expect(percentsOf(await decide(store, { ...raised, runs: oneRun(9) }))).toEqual([]);
+    expect(percentsOf(await decide(store, { ...raised, runs: oneRun(3) }))).toEqual([100]);
     const withLower = { ...raised, thresholds: [50, 80, 100] };
     expect(percentsOf(await decide(store, withLower))).toEqual([100]);
   },
@@ -122,13 +120,13 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
   ) {
     const store = await subject.open(await freshLengths(subject));
     const call = watched({ perDay: 10 });
-    const before = await decide(store, { ...call, requests: 8 });
+    const before = await decide(store, { ...call, runs: oneRun(8) });
     await confirm(store, call, before, 'day', 80);
     await store.reset(call.keyId, call.bans);
     expect(await confirm(store, call, before, 'day', 100)).toBe(false);
-    expect(percentsOf(await decide(store, { ...call, requests: 7 }))).toEqual([]);
+    expect(percentsOf(await decide(store, { ...call, runs: oneRun(7) }))).toEqual([]);
     expect(await confirm(store, call, before, 'day', 100)).toBe(false);
-    const after = await decide(store, { ...call, requests: 3 });
+    const after = await decide(store, { ...call, runs: oneRun(3) });
     expect(percentsOf(after)).toEqual([80, 100]);
     expect(await confirm(store, call, after, 'day', 100)).toBe(true);
     expect(percentsOf(await decide(store, call))).toEqual([]);
@@ -138,10 +136,10 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 1, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...watched({ perDay: 10 }), bans };
-    const before = await decide(store, { ...call, requests: 11 });
+    const before = await decide(store, { ...call, runs: oneRun(11) });
     expect(before.banned).toBe(1);
     await confirm(store, call, before, 'day', 80);
-    expect(percentsOf(await decide(store, { ...call, requests: 1 }))).toEqual([100]);
+    expect(percentsOf(await decide(store, { ...call, runs: oneRun(1) }))).toEqual([100]);
     await store.liftBan(call.keyId, bans);
     expect(percentsOf(await decide(store, call))).toEqual([100]);
   },
@@ -150,7 +148,7 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     const lengths = await freshLengths(subject);
     const store = await subject.open(lengths);
     const call = watched({ perHour: 10, perDay: 10, perMonth: 10 });
-    const full = await decide(store, { ...call, requests: 10 });
+    const full = await decide(store, { ...call, runs: oneRun(10) });
     const { index } = markOf(full, 'day', 100);
     for (const other of [index - 1, index + 1]) {
       const mark = { ...markOf(full, 'day', 100), index: other };
@@ -169,7 +167,7 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
   async 'units that a process counted alone reach a threshold with the report that sends them'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = watched({ perDay: 10 });
-    const { state } = await decide(store, { ...call, requests: 1 });
+    const { state } = await decide(store, { ...call, runs: oneRun(1) });
     const generation = { strikes: 0, bannedUntilMs: 0, banLevel: 0, liftedMs: 0, resetMs: 0 };
     const unsent = { ...noCounts, ...generation, day: state.day, [usedIn.day]: 7 };
     expect(percentsOf(await decide(store, { ...call, unsent }))).toEqual([80]);

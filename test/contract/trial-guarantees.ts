@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import type { QuotaCall, QuotaOutcome, TrialDecided } from '../../gateway/quota/decide-key.ts';
 import { noCounts } from '../../gateway/shared/calendar-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { oneRun } from '../support/one-run.ts';
 import { callOf, decide, freshLengths, type Subject } from './quota-store-guarantees.ts';
 
 type Stated = Parameters<typeof limitsOf>[0];
@@ -22,8 +23,8 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
       [2, 0],
       [3, 1],
     ] as const) {
-      const ofTrial = trialOf(await decide(store, { ...tried, requests, units }));
-      const ofSecond = await decide(store, { ...second, requests, units });
+      const ofTrial = trialOf(await decide(store, { ...tried, runs: oneRun(requests, units) }));
+      const ofSecond = await decide(store, { ...second, runs: oneRun(requests, units) });
       expect([ofTrial.admitted, ofTrial.refused]).toEqual([ofSecond.admitted, ofSecond.refused]);
       expect(countsOf(ofTrial)).toEqual(countsOf(ofSecond));
     }
@@ -35,8 +36,8 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     const tried = { ...triedCall({ perMinute: 9, perDay: 20 }, { perMinute: 2, perDay: 20 }), bans };
     const untried = { ...callOf(limitsOf({ perMinute: 9, perDay: 20 })), bans };
     for (const requests of [3, 5, 2, 1, 2, 1]) {
-      const { state, ...one } = await decide(store, { ...tried, requests });
-      const other = await decide(store, { ...untried, requests });
+      const { state, ...one } = await decide(store, { ...tried, runs: oneRun(requests) });
+      const other = await decide(store, { ...untried, runs: oneRun(requests) });
       expect([one.admitted, one.refused, one.banned]).toEqual([other.admitted, other.refused, other.banned]);
       expect([state.minuteUsed, state.strikes, state.banLevel]).toEqual([
         ...[other.state.minuteUsed, other.state.strikes, other.state.banLevel],
@@ -48,29 +49,29 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 3, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...triedCall({ perDay: 100 }, { perDay: 2 }), bans };
-    expect(kindsOf(await decide(store, { ...call, requests: 3 }))).toEqual([2, 1, 0]);
-    expect(kindsOf(await decide(store, { ...call, requests: 1 }))).toEqual([0, 1, 0]);
-    const banned = await decide(store, { ...call, requests: 3 });
+    expect(kindsOf(await decide(store, { ...call, runs: oneRun(3) }))).toEqual([2, 1, 0]);
+    expect(kindsOf(await decide(store, { ...call, runs: oneRun(1) }))).toEqual([0, 1, 0]);
+    const banned = await decide(store, { ...call, runs: oneRun(3) });
     expect(kindsOf(banned)).toEqual([0, 0, 3]);
     expect(trialOf(banned).state.bannedUntilMs).toBe(banned.nowMs + 60_000);
     // A free request is refused only by the ban.
-    const free = await decide(store, { ...call, requests: 1, units: 0 });
+    const free = await decide(store, { ...call, runs: oneRun(1, 0) });
     expect([free.admitted, free.state.bannedUntilMs, ...kindsOf(free)]).toEqual([1, 0, 0, 0, 1]);
   },
 
   async 'a trial begins with the counts of the plan'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = triedCall({ perDay: 4 }, { perDay: 6 });
-    await decide(store, { ...call, trial: undefined, requests: 5 });
-    const first = await decide(store, { ...call, requests: 3 });
+    await decide(store, { ...call, trial: undefined, runs: oneRun(5) });
+    const first = await decide(store, { ...call, runs: oneRun(3) });
     expect([first.refused, ...kindsOf(first), trialOf(first).state.strikes]).toEqual([3, 2, 1, 0, 2]);
   },
 
   async 'a trial that is larger than its plan charges what only the trial admits'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = triedCall({ perDay: 2 }, { perDay: 5 });
-    expect(kindsOf(await decide(store, { ...call, requests: 4 }))).toEqual([4, 0, 0]);
-    const next = await decide(store, { ...call, requests: 3 });
+    expect(kindsOf(await decide(store, { ...call, runs: oneRun(4) }))).toEqual([4, 0, 0]);
+    const next = await decide(store, { ...call, runs: oneRun(3) });
     expect([next.refused, ...kindsOf(next)]).toEqual([3, 1, 2, 0]);
     expect([next.state.dayUsed, trialOf(next).state.dayUsed]).toEqual([2, 5]);
   },
@@ -80,12 +81,12 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
   ) {
     const store = await subject.open(await freshLengths(subject));
     const call = triedCall({ perDay: 100 }, { perMinute: 3, perDay: 100 });
-    expect(kindsOf(await decide(store, { ...call, requests: 4 }))).toEqual([3, 1, 0]);
+    expect(kindsOf(await decide(store, { ...call, runs: oneRun(4) }))).toEqual([3, 1, 0]);
     await store.setGrant(call.keyId, {
       limits: limitsOf({ perMinute: 5 }),
       untilMs: (await subject.nowMs()) + 600_000,
     });
-    const granted = await decide(store, { ...call, requests: 4 });
+    const granted = await decide(store, { ...call, runs: oneRun(4) });
     expect([granted.admitted, ...kindsOf(granted)]).toEqual([4, 2, 2, 0]);
   },
 
@@ -93,27 +94,27 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 1, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...triedCall({ perDay: 100 }, { perDay: 2 }), bans };
-    expect(kindsOf(await decide(store, { ...call, requests: 3 }))).toEqual([2, 0, 1]);
+    expect(kindsOf(await decide(store, { ...call, runs: oneRun(3) }))).toEqual([2, 0, 1]);
     await store.liftBan(call.keyId, bans);
-    expect(kindsOf(await decide(store, { ...call, requests: 1, units: 0 }))).toEqual([1, 0, 0]);
+    expect(kindsOf(await decide(store, { ...call, runs: oneRun(1, 0) }))).toEqual([1, 0, 0]);
     expect(trialOf(await decide(store, call)).state.dayUsed).toBe(2);
   },
 
   async 'a reset resets the trial too'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = triedCall({ perDay: 100 }, { perDay: 2 });
-    await decide(store, { ...call, requests: 3 });
+    await decide(store, { ...call, runs: oneRun(3) });
     await store.reset(call.keyId, call.bans);
-    const after = await decide(store, { ...call, requests: 3 });
+    const after = await decide(store, { ...call, runs: oneRun(3) });
     expect([...kindsOf(after), trialOf(after).state.strikes]).toEqual([2, 1, 0, 1]);
   },
 
   async 'decisions that a process made alone count in the trial as in the plan'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = triedCall({ perDay: 100 }, { perDay: 6 });
-    const { state } = await decide(store, { ...call, requests: 1 });
+    const { state } = await decide(store, { ...call, runs: oneRun(1) });
     const alone = { ...nothingUnsent, day: state.day, dayUsed: 5 };
-    const merged = await decide(store, { ...call, requests: 5, unsent: alone });
+    const merged = await decide(store, { ...call, runs: oneRun(5), unsent: alone });
     expect([merged.state.dayUsed, merged.state.strikes]).toEqual([11, 0]);
     expect([...kindsOf(merged), trialOf(merged).state.dayUsed, trialOf(merged).state.strikes]).toEqual([
       ...[0, 5, 0],
@@ -132,9 +133,9 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     const store = await subject.open(await freshLengths(subject));
     const call = triedCall({ perDay: 100 }, { perDay: 3 });
     const concurrency = { max: 2, process: 'one', active: 0, leaseMs: 60_000 };
-    const first = await decide(store, { ...call, requests: 4, concurrency });
+    const first = await decide(store, { ...call, runs: oneRun(4), concurrency });
     expect([first.admitted, first.crowded, ...kindsOf(first)]).toEqual([2, 2, 2, 0, 0]);
-    const second = await decide(store, { ...call, requests: 4, concurrency });
+    const second = await decide(store, { ...call, runs: oneRun(4), concurrency });
     expect([second.admitted, second.crowded, ...kindsOf(second)]).toEqual([2, 2, 1, 1, 0]);
   },
 
@@ -142,11 +143,11 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     const store = await subject.open(await freshLengths(subject));
     const limit = 999_999_999_999_999;
     const call = triedCall({ perDay: limit }, { perDay: 1 });
-    const first = await decide(store, { ...call, requests: limit });
+    const first = await decide(store, { ...call, runs: oneRun(limit) });
     expect([first.admitted, first.state.dayUsed, trialOf(first).state.dayUsed]).toEqual([limit, limit, 1]);
     const again = triedCall({ perDay: 1 }, { perDay: limit });
-    await decide(store, { ...again, requests: limit });
-    const last = await decide(store, { ...again, requests: 1 });
+    await decide(store, { ...again, runs: oneRun(limit) });
+    const last = await decide(store, { ...again, runs: oneRun(1) });
     expect([last.state.dayUsed, trialOf(last).refused, trialOf(last).state.dayUsed]).toEqual([1, 1, limit]);
   },
 };

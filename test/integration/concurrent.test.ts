@@ -175,7 +175,7 @@ it('requests of a killed process stop counting when its lease has expired', asyn
   const limits = [{ window: 'minute', max: 100_000 }] as const;
   const bans = { after: 1_000, withinMs: 1_000, forMs: 1_000, maxMs: 1_000 };
   const concurrency = { max: 4, process: 'killed', active: 4, leaseMs: 1_500 };
-  await store.decide([{ keyId: key.entry.id, limits, bans, requests: 0, units: 1, concurrency }]);
+  await store.decide([{ keyId: key.entry.id, limits, bans, runs: [], concurrency }]);
   expect((await send(0)).status).toBe(429);
   const ending = setInterval(backend.endOne, 1);
   onTestFinished(() => clearInterval(ending));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Concurrency } from '../../gateway/quota/leases.ts';
-import type { Asked } from '../../gateway/quota/runs.ts';
+import type { Run } from '../../gateway/quota/runs.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../gateway/shared/model.ts';
 
 /** Limits for one or more windows, the shortest window first. */
@@ -53,20 +53,20 @@ export const bans: fc.Arbitrary<BanPolicy> = fc.record({
 export const units: fc.Arbitrary<number> = fc.constantFrom(1, 1, 1, 2, 5, 0);
 
 /** Requests of equal cost. The cost in the trial mostly is the same. */
-const run = (requests: fc.Arbitrary<number>) => ({
-  requests,
-  units,
-  trialUnits: fc.constantFrom(...Array<undefined>(8).fill(undefined), 0, 1, 5),
-});
+const run = (requests: fc.Arbitrary<number>): fc.Arbitrary<Run> =>
+  fc.record({
+    requests,
+    units,
+    trialUnits: fc.constantFrom(...Array<undefined>(8).fill(undefined), 0, 1, 5),
+  });
 
-/** The requests of a call, as one or more groups of requests with equal cost. */
-export const runs: fc.Arbitrary<Asked> = fc.record(
-  {
-    ...run(fc.integer({ min: 0, max: 20 })),
-    later: fc.array(fc.record(run(fc.integer({ min: 1, max: 5 }))), { minLength: 1, maxLength: 6 }),
-  },
-  { requiredKeys: ['requests', 'units', 'trialUnits'] },
-);
+/** The runs of a call: one long run or none, and perhaps further runs. */
+export const runs: fc.Arbitrary<readonly Run[]> = fc
+  .tuple(
+    run(fc.integer({ min: 0, max: 20 })),
+    fc.option(fc.array(run(fc.integer({ min: 1, max: 5 })), { minLength: 1, maxLength: 6 }), { nil: [] }),
+  )
+  .map(([first, later]) => [first, ...later].filter(({ requests }) => requests > 0));
 
 /** Percentages of a limit, mostly several. */
 export const thresholds: fc.Arbitrary<readonly number[]> = fc

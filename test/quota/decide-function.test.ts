@@ -6,6 +6,7 @@ import { calendarWindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import { connectRedis, type RedisPlace } from '../support/connect-redis.ts';
 import { inspect } from '../support/inspect.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { oneRun } from '../support/one-run.ts';
 import { freshPrefix } from '../support/redis.ts';
 import { moveSlot, startCluster } from '../support/start-cluster.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
@@ -135,7 +136,7 @@ async function openStore(place: RedisPlace = { url: server.url }, reasons: (stri
   return {
     name: `${prefix}:{acme}`,
     async decide(requests: number) {
-      const [reply] = await store.decide([{ keyId: 'acme', limits, bans, requests, units: 1 }]);
+      const [reply] = await store.decide([{ keyId: 'acme', limits, bans, runs: oneRun(requests) }]);
       if (reply?.kind !== 'decided') throw new Error(JSON.stringify(reply));
       return reply.outcome;
     },

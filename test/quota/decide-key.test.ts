@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { decideKey, type QuotaOutcome } from '../../gateway/quota/decide-key.ts';
 import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota/hash.ts';
-import { chargedUnits } from '../../gateway/quota/runs.ts';
-import { type DecidedTogether, decidedRuns, decisionAt } from '../../gateway/request/limit/decision-at.ts';
+import { type DecidedRun, decidedRuns, decisionAt } from '../../gateway/request/limit/decision-at.ts';
 import { usedIn } from '../../gateway/shared/calendar-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { oneRun } from '../support/one-run.ts';
 import * as arbitrary from './arbitraries.ts';
 
 const windowsMs = { second: 20, minute: 50, hour: 100, day: 200, month: 400 };
@@ -25,20 +25,20 @@ it('requests beyond the concurrency limit are the last of a call, take no unit a
       arbitrary.bans,
       arbitrary.runs,
       fc.integer({ min: -2, max: 12 }),
-      (limits, bans, asked, slots) => {
+      (limits, bans, runs, slots) => {
         let oneByOne: Readonly<QuotaState> = emptyQuotaState;
         const kinds: string[] = [];
         let left = slots;
-        for (const { requests, units } of [asked, ...(asked.later ?? [])]) {
+        for (const { requests, units } of runs) {
           for (let index = 0; index < requests; index++) {
-            const call = { keyId: 'k', limits, bans, requests: 1, units };
+            const call = { keyId: 'k', limits, bans, runs: oneRun(1, units) };
             const single = decideKey(oneByOne, call, windowsMs, 1_000_000, left);
             left -= single.admitted;
             oneByOne = single.state;
             kinds.push(single.crowded ? 'crowded' : single.admitted ? 'admitted' : 'refused');
           }
         }
-        const call = { keyId: 'k', limits, bans, ...asked };
+        const call = { keyId: 'k', limits, bans, runs };
         const { state, crowded, admitted } = decideKey(emptyQuotaState, call, windowsMs, 1_000_000, slots);
         if (kinds.length > 0) expect(state).toEqual(oneByOne);
         expect(crowded).toBe(kinds.filter((kind) => kind === 'crowded').length);
@@ -65,23 +65,20 @@ it('deciding n requests of any costs at once equals deciding them one by one, in
         let nowMs = 1_000_000;
         for (const { pauseMs, runs } of sequence) {
           nowMs += pauseMs;
-          const call = { keyId: 'k', limits, bans, thresholds };
-          const batch = decideKey(together, { ...call, ...runs }, windowsMs, nowMs);
+          const call = { keyId: 'k', limits, bans, thresholds, runs };
+          const batch = decideKey(together, call, windowsMs, nowMs);
           together = batch.state;
           let reached: QuotaOutcome['reached'];
-          const decided = decidedRuns(runs, batch, { source: 'memory', limits, windowsMs });
-          for (const [at, { requests, units }] of [runs, ...(runs.later ?? [])].entries()) {
+          const decided = decidedRuns(call, batch, { source: 'memory', windowsMs });
+          for (const [at, { requests, units }] of runs.entries()) {
             for (let index = 0; index < requests; index++) {
-              const single = decideKey(oneByOne, { ...call, requests: 1, units }, windowsMs, nowMs);
+              const request = { ...call, runs: oneRun(1, units) };
+              const single = decideKey(oneByOne, request, windowsMs, nowMs);
               oneByOne = single.state;
               reached = single.reached;
-              const [alone] = decidedRuns({ requests: 1, units }, single, {
-                source: 'memory',
-                limits,
-                windowsMs,
-              });
-              const inBatch = decisionAt(index, decided[at] as DecidedTogether);
-              const decidedAlone = decisionAt(0, alone as DecidedTogether);
+              const [alone] = decidedRuns(request, single, { source: 'memory', windowsMs });
+              const inBatch = decisionAt(index, decided[at] as DecidedRun);
+              const decidedAlone = decisionAt(0, alone as DecidedRun);
               // `expect` takes much longer than a comparison, so it runs only for a difference, which it describes.
               const [batched, one] = [withoutRetry(inBatch), withoutRetry(decidedAlone)];
               if (!isDeepStrictEqual(batched, one)) expect(batched).toEqual(one);
@@ -89,7 +86,7 @@ it('deciding n requests of any costs at once equals deciding them one by one, in
               if (retryOf(inBatch) < retryOf(decidedAlone)) expect(inBatch).toEqual(decidedAlone);
             }
           }
-          if (runs.requests > 0 || runs.later) {
+          if (runs.some(({ requests }) => requests > 0)) {
             expect(oneByOne).toEqual(together);
             expect(reached).toEqual(batch.reached);
           }
@@ -108,15 +105,16 @@ it('a decision never charges above a limit or for a refusal, leaves no room for 
       let nowMs = 1_000_000;
       for (const { pauseMs, runs } of sequence) {
         nowMs += pauseMs;
-        const outcome = decideKey(state, { keyId: 'k', limits, bans, ...runs }, windowsMs, nowMs);
+        const outcome = decideKey(state, { keyId: 'k', limits, bans, runs }, windowsMs, nowMs);
         state = outcome.state;
         if (outcome.refused > 0) {
-          const dearest = Math.max(runs.units, ...(runs.later ?? []).map(({ units }) => units));
+          const dearest = Math.max(...runs.map(({ units }) => units));
           expect(limits.some(({ window, max }) => state[usedIn[window]] + dearest > max)).toBe(true);
         }
+        const charged = runs.reduce((sum, { units }, at) => sum + units * (outcome.admittedOf[at] ?? 0), 0);
         for (const { window, max } of limits) {
           const name = `${window} ${state[window]}`;
-          chargedIn.set(name, (chargedIn.get(name) ?? 0) + chargedUnits(runs, outcome));
+          chargedIn.set(name, (chargedIn.get(name) ?? 0) + charged);
           expect(state[usedIn[window]]).toBe(chargedIn.get(name));
           expect(state[usedIn[window]]).toBeLessThanOrEqual(max);
         }
@@ -132,8 +130,7 @@ it('a decision never returns to an earlier window', () => {
     keyId: 'k',
     limits: limitsOf({ perMinute: 2, perDay: 9 }),
     bans: farAway,
-    requests: 2,
-    units: 1,
+    runs: oneRun(2),
   };
   const { state } = decideKey(emptyQuotaState, call, windowsMs, 1_000_000);
   const older = decideKey(state, call, windowsMs, 1_000_000 - 500);
@@ -143,10 +140,10 @@ it('a decision never returns to an earlier window', () => {
 it('strikes count in a fixed span that begins with the first refusal', () => {
   const bans = { after: 3, withinMs: 100, forMs: 10, maxMs: 100 };
   const day = { ...windowsMs, minute: 1_000_000, day: 1_000_000 };
-  const call = { keyId: 'k', limits: limitsOf({ perMinute: 1, perDay: 1 }), bans, units: 1 };
-  let { state } = decideKey(emptyQuotaState, { ...call, requests: 1 }, day, 1_000_000);
+  const call = { keyId: 'k', limits: limitsOf({ perMinute: 1, perDay: 1 }), bans, runs: oneRun(1) };
+  let { state } = decideKey(emptyQuotaState, call, day, 1_000_000);
   const kinds = [0, 99, 100, 150, 199].map((offsetMs) => {
-    const outcome = decideKey(state, { ...call, requests: 1 }, day, 1_000_000 + offsetMs);
+    const outcome = decideKey(state, call, day, 1_000_000 + offsetMs);
     state = outcome.state;
     return kindOf(outcome);
   });

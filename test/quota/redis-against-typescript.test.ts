@@ -75,7 +75,9 @@ const fewRequests = fc.record({
   calls: fc.array(
     fc.record({
       key: fc.constant(0),
-      runs: fc.record({ requests: fc.integer({ min: 0, max: 4 }), units: arbitrary.units }),
+      runs: fc
+        .record({ requests: fc.integer({ min: 0, max: 4 }), units: arbitrary.units })
+        .map((run) => (run.requests === 0 ? [] : [run])),
       unsent: rarely(arbitrary.unsent),
       concurrency: rarely(arbitrary.concurrency),
     }),
@@ -125,7 +127,7 @@ it.each([
             }
             const sent = calls.map(({ key, runs, unsent, concurrency }) => ({
               key,
-              ...runs,
+              runs,
               // Each key has a different plan, and gets another plan every five steps.
               ...(plans[(key + Math.floor(index / 5)) % plans.length] ?? { limits: [] }),
               keyId: `${prefix}-${key}`,

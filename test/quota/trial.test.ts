@@ -5,10 +5,11 @@ import { liftBan, resetCounts, setGrant } from '../../gateway/quota/changes.ts';
 import { decideKey } from '../../gateway/quota/decide-key.ts';
 import { applyGrant } from '../../gateway/quota/grants.ts';
 import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota/hash.ts';
-import type { Asked } from '../../gateway/quota/runs.ts';
-import { type DecidedTogether, decidedRuns, decisionAt } from '../../gateway/request/limit/decision-at.ts';
+import type { Run } from '../../gateway/quota/runs.ts';
+import { type DecidedRun, decidedRuns, decisionAt } from '../../gateway/request/limit/decision-at.ts';
 import type { BanPolicy, Decision, Limits } from '../../gateway/shared/model.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { oneRun } from '../support/one-run.ts';
 import * as arbitrary from './arbitraries.ts';
 
 const windowsMs = { second: 20, minute: 50, hour: 100, day: 200, month: 400 };
@@ -70,9 +71,9 @@ it('a trial decides n requests of any costs at once as it decides them one by on
         nowMs += pauseMs;
         const batch = together.decide(runs, nowMs, slots);
         let left = slots;
-        const singles = [runs, ...(runs.later ?? [])].flatMap(({ requests, units, trialUnits }) =>
+        const singles = runs.flatMap(({ requests, units, trialUnits }) =>
           Array.from({ length: requests }, () => {
-            const [single] = oneByOne.decide({ requests: 1, units, trialUnits }, nowMs, left);
+            const [single] = oneByOne.decide([{ requests: 1, units, trialUnits }], nowMs, left);
             if (single?.kind === 'admitted' && left !== undefined) left -= 1;
             return single;
           }),
@@ -90,7 +91,7 @@ it('the concurrency limit refuses the same requests with and without a trial, un
   const bans = { after: 2, withinMs: 1_000, forMs: 1_000, maxMs: 10_000 };
   const key = oneKey(limitsOf({ perHour: 100 }), bans, limitsOf({ perHour: 3 }));
   const at = (requests: number, slots: number) =>
-    key.decide({ requests, units: 1 }, 1_000, slots).map(({ trial }) => trial);
+    key.decide(oneRun(requests), 1_000, slots).map(({ trial }) => trial);
   expect(at(4, 2)).toEqual(['admitted', 'admitted', 'concurrent', 'concurrent']);
   expect(at(3, 2)).toEqual(['admitted', 'hour', 'concurrent']);
   expect(at(3, 2)).toEqual(['banned', 'banned', 'banned']);
@@ -99,18 +100,18 @@ it('the concurrency limit refuses the same requests with and without a trial, un
 it('a trial begins with the counts, strikes and bans of the plan, and so does each further window', () => {
   const bans = { after: 9, withinMs: 1_000, forMs: 1_000, maxMs: 10_000 };
   const limits = limitsOf({ perHour: 5 });
-  const call = { keyId: 'k', bans, units: 1 };
-  const first = decideKey(emptyQuotaState, { ...call, limits, requests: 7 }, windowsMs, 1_000);
+  const call = { keyId: 'k', bans };
+  const first = decideKey(emptyQuotaState, { ...call, limits, runs: oneRun(7) }, windowsMs, 1_000);
   const tried = (before: Readonly<QuotaState>, trial: Limits, requests: number) =>
-    decideKey(before, { ...call, limits, trial, requests }, windowsMs, 1_000);
+    decideKey(before, { ...call, limits, trial, runs: oneRun(requests) }, windowsMs, 1_000);
   const larger = tried(first.state, limitsOf({ perHour: 9 }), 6);
   expect(larger.trial).toMatchObject({ admitted: 4, refused: 2, state: { hourUsed: 9, strikes: 4 } });
   // The limit of the trial is edited: its counts stay.
   expect(tried(larger.state, limitsOf({ perHour: 10 }), 1).trial).toMatchObject({ admitted: 1 });
   const ofTwo = limitsOf({ perHour: 5, perDay: 90 });
-  const before = decideKey(larger.state, { ...call, limits: ofTwo, requests: 0 }, windowsMs, 1_000);
+  const before = decideKey(larger.state, { ...call, limits: ofTwo, runs: [] }, windowsMs, 1_000);
   const counted = { ...before.state, dayUsed: 7 };
-  const further = decideKey(counted, { ...call, limits: ofTwo, trial: ofTwo, requests: 0 }, windowsMs, 1_000);
+  const further = decideKey(counted, { ...call, limits: ofTwo, trial: ofTwo, runs: [] }, windowsMs, 1_000);
   expect(further.trial?.state).toMatchObject({ hourUsed: 9, dayUsed: 7, strikes: 4 });
 });
 
@@ -119,23 +120,22 @@ it('a state is kept until the refusals and the ban of the trial have expired', (
   const call = {
     keyId: 'k',
     bans,
-    units: 1,
     limits: limitsOf({ perSecond: 9 }),
     trial: limitsOf({ perSecond: 1 }),
   };
-  const refused = decideKey(emptyQuotaState, { ...call, requests: 2 }, windowsMs, 1_000);
+  const refused = decideKey(emptyQuotaState, { ...call, runs: oneRun(2) }, windowsMs, 1_000);
   expect(expiresMs(refused.state, bans, windowsMs)).toBe(6_000);
-  const banned = decideKey(emptyQuotaState, { ...call, requests: 4 }, windowsMs, 1_000);
+  const banned = decideKey(emptyQuotaState, { ...call, runs: oneRun(4) }, windowsMs, 1_000);
   expect(expiresMs(banned.state, bans, windowsMs)).toBe(12_000);
 });
 
 it('a request that is decided without the trial does not count in the trial', () => {
   const limits = limitsOf({ perHour: 10 });
-  const call = { keyId: 'k', bans: farAway, limits, units: 1 };
+  const call = { keyId: 'k', bans: farAway, limits };
   const tried = { ...call, trial: limitsOf({ perHour: 3 }) };
-  const before = decideKey(emptyQuotaState, { ...tried, requests: 2 }, windowsMs, 1_000);
-  const without = decideKey(before.state, { ...call, requests: 2 }, windowsMs, 1_000);
-  const after = decideKey(without.state, { ...tried, requests: 0 }, windowsMs, 1_000);
+  const before = decideKey(emptyQuotaState, { ...tried, runs: oneRun(2) }, windowsMs, 1_000);
+  const without = decideKey(before.state, { ...call, runs: oneRun(2) }, windowsMs, 1_000);
+  const after = decideKey(without.state, { ...tried, runs: [] }, windowsMs, 1_000);
   expect([after.state.hourUsed, after.trial?.state.hourUsed]).toEqual([4, 2]);
 });
 
@@ -149,33 +149,32 @@ function oneKey(limits: Limits, bans: BanPolicy, trial?: Limits) {
      * Decides requests with their cost in the trial one after the other, like a gateway. A request that costs more than a limit is decided
      * with the cost 0, and then gets 403. Returns what the responses name.
      */
-    decideAsGateway(asked: Asked, nowMs: number): readonly string[] {
-      return [asked, ...(asked.later ?? [])].flatMap(
-        ({ requests, units: ofPlan, trialUnits: units = ofPlan }) =>
-          Array.from({ length: requests }, () => {
-            const inForce = applyGrant(limits, state.grant, nowMs);
-            const least = inForce.reduce((one, other) => (other.max < one.max ? other : one));
-            const isDear = limits.some(({ max }) => max < units) && least.max < units;
-            const [decision] = this.decide({ requests: 1, units: isDear ? 0 : units }, nowMs);
-            if (decision?.kind === 'admitted' && isDear) return least.window;
-            return decision?.kind === 'refused' ? decision.rateLimit.inForce.name : (decision?.kind ?? '');
-          }),
+    decideAsGateway(runs: readonly Run[], nowMs: number): readonly string[] {
+      return runs.flatMap(({ requests, units: ofPlan, trialUnits: units = ofPlan }) =>
+        Array.from({ length: requests }, () => {
+          const inForce = applyGrant(limits, state.grant, nowMs);
+          const least = inForce.reduce((one, other) => (other.max < one.max ? other : one));
+          const isDear = limits.some(({ max }) => max < units) && least.max < units;
+          const [decision] = this.decide(oneRun(1, isDear ? 0 : units), nowMs);
+          if (decision?.kind === 'admitted' && isDear) return least.window;
+          return decision?.kind === 'refused' ? decision.rateLimit.inForce.name : (decision?.kind ?? '');
+        }),
       );
     },
     change(verb: (before: Readonly<QuotaState>) => QuotaState): void {
       state = verb(state);
     },
     decide(
-      asked: Asked,
+      runs: readonly Run[],
       nowMs: number,
       slots?: number,
     ): readonly Exclude<Decision, { kind: 'unavailable' }>[] {
-      const call = { keyId: 'k', limits, trial, bans, ...asked };
+      const call = { keyId: 'k', limits, trial, bans, runs };
       const outcome = decideKey(state, call, windowsMs, nowMs, slots);
       ({ state } = outcome);
-      const runs = decidedRuns(asked, outcome, { source: 'memory', limits, trial, windowsMs });
-      return [asked, ...(asked.later ?? [])].flatMap(({ requests }, at) =>
-        Array.from({ length: requests }, (_, index) => decisionAt(index, runs[at] as DecidedTogether)),
+      const decided = decidedRuns(call, outcome, { source: 'memory', windowsMs });
+      return runs.flatMap(({ requests }, at) =>
+        Array.from({ length: requests }, (_, index) => decisionAt(index, decided[at] as DecidedRun)),
       );
     },
   };

@@ -6,7 +6,7 @@ import { type QuotaCall, type QuotaOutcome, reachedIn } from '../decide-key.ts';
 import { unpackGrant } from '../grants.ts';
 import { emptyQuotaState, type QuotaState, sideOf, trialPrefix } from '../hash.ts';
 import type { Concurrency } from '../leases.ts';
-import { type Run, runsOf } from '../runs.ts';
+import type { Outcome, Run } from '../runs.ts';
 import { isThresholdWindow, unpackTold } from '../thresholds.ts';
 import type { Unsent } from '../unsent.ts';
 
@@ -86,7 +86,7 @@ type SideRecord = readonly [
   refused: number,
   banned: number,
   crowded: number,
-  admittedOf: readonly number[] | false,
+  admittedOf: number[] | false,
   liftedMs: number,
   resetMs: number,
   grant: string | false,
@@ -128,13 +128,10 @@ export function packTerms(
 
 /** Encodes what a call asks. @param terms the place of the call's terms among the arguments, from 1 */
 export function packAsk(call: QuotaCall, terms: number): Buffer {
-  const { limits, changedMs, leaksReadMs, concurrency, unsent } = call;
-  const isEmpty = call.requests === 0 && call.later === undefined;
+  const { limits, runs, changedMs, leaksReadMs, concurrency, unsent } = call;
   return pack({
     terms,
-    runs: isEmpty
-      ? []
-      : runsOf(call).map(({ requests, units, trialUnits }) => ({ requests, units, trialUnits })),
+    runs,
     changedMs,
     leaksReadMs,
     lease: concurrency,
@@ -160,15 +157,25 @@ export function outcomeOf(record: SideRecord, call: QuotaCall, nowMs: number): Q
   const [told, ofTrial] = [record[8], record[9]];
   const state = stateOf(record, call.limits);
   const reached = told === false ? undefined : reachedIn(state, call, nowMs);
-  const outcome = { nowMs, ...decidedIn(record), ...(reached && { reached }), state };
+  const outcome = { nowMs, ...decidedIn(record, call), ...(reached && { reached }), state };
   if (ofTrial === false || call.trial === undefined) return outcome;
   const ofTrialState = stateOf(ofTrial, call.trial);
   state.trial = sideOf(ofTrialState);
-  return { ...outcome, trial: { ...decidedIn(ofTrial), state: ofTrialState } };
+  return { ...outcome, trial: { ...decidedIn(ofTrial, call), state: ofTrialState } };
 }
 
-function decidedIn([admitted, refused, banned, crowded, admittedOf]: SideRecord) {
-  return { admitted, refused, banned, crowded, ...(admittedOf && { admittedOf }) };
+function decidedIn(
+  [admitted, refused, banned, crowded, admittedOf]: SideRecord,
+  { runs }: QuotaCall,
+): Outcome {
+  // The reply to a call with one run has no list.
+  return {
+    admitted,
+    refused,
+    banned,
+    crowded,
+    admittedOf: runs.length === 1 ? [admitted] : admittedOf || [],
+  };
 }
 
 function stateOf(record: SideRecord, limits: Limits): QuotaState {

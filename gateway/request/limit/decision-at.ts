@@ -1,27 +1,36 @@
 import { isBanned } from '../../quota/bans.ts';
-import type { QuotaOutcome, TrialDecided } from '../../quota/decide-key.ts';
+import type { QuotaCall, QuotaOutcome } from '../../quota/decide-key.ts';
 import { applyGrant, isRunning } from '../../quota/grants.ts';
-import { type Asked, chargedUnits, type Run } from '../../quota/runs.ts';
+import type { QuotaState } from '../../quota/hash.ts';
+import type { Outcome, Run } from '../../quota/runs.ts';
 import { costsTooMuch } from '../../quota/trial.ts';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Decision, DecisionSource, Limits, PlanWindow, TrialOutcome } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
 
 /** Returns the decision on the request at `index` of a run, with the remaining units or the retry time of this request. */
-export function decisionAt(
-  index: number,
-  together: DecidedTogether,
-): Exclude<Decision, { kind: 'unavailable' }> {
-  const decision = decisionOfPlan(index, together);
-  const { trial } = together;
-  return trial === undefined ? decision : { ...decision, trial: trialOutcomeAt(index, trial, together) };
+export function decisionAt(index: number, run: DecidedRun): Exclude<Decision, { kind: 'unavailable' }> {
+  const decision = decisionOfPlan(index, run);
+  const { trial } = run;
+  return trial === undefined ? decision : { ...decision, trial: trialOutcomeAt(index, trial) };
 }
 
 function decisionOfPlan(
   index: number,
-  { outcome, source, units, limits, windowsMs, usedLater = 0 }: DecidedTogether,
+  {
+    source,
+    nowMs,
+    windowsMs,
+    limits,
+    units,
+    admitted,
+    refused,
+    banned,
+    crowded,
+    state,
+    usedLater,
+  }: DecidedRun,
 ): Exclude<Decision, { kind: 'unavailable' }> {
-  const { nowMs, admitted, refused, banned, crowded = 0, state } = outcome;
   if (index < admitted) {
     const later = usedLater + (admitted - 1 - index) * units;
     const rateLimit = rateLimitState(state, { limits, windowsMs, nowMs, usedLater: later });
@@ -51,8 +60,7 @@ function decisionOfPlan(
 /** Returns what the trial decided on the request at `index` of a run. */
 function trialOutcomeAt(
   index: number,
-  { admitted, refused, banned, state, limits, units, usedLater = 0 }: TrialOfRun,
-  { outcome: { nowMs }, windowsMs }: DecidedTogether,
+  { nowMs, windowsMs, limits, units, admitted, refused, banned, state, usedLater }: DecidedRun,
 ): TrialOutcome {
   if (index < admitted) {
     if (!costsTooMuch(units, limits, state.grant, nowMs)) return 'admitted';
@@ -70,103 +78,76 @@ function trialOutcomeAt(
 /** The time after which a client may repeat a request that the concurrency limit refused. */
 const crowdedRetryMs = 1_000;
 
-/** The decisions on a run of consecutive requests with equal cost. */
-export interface DecidedTogether extends Omit<RunTerms, 'trial'>, Partial<Pick<Share, 'usedLater'>> {
-  readonly outcome: Pick<QuotaOutcome, 'nowMs' | 'admitted' | 'refused' | 'banned' | 'crowded' | 'state'>;
-  /** The cost of each request in units. */
+/** The decisions on the requests of one run, by the plan or by the trial. */
+export interface DecidedRun extends Terms, Omit<Readonly<Outcome>, 'admittedOf'> {
+  /** The cost of each request. */
   readonly units: number;
-  /** Absent without a trial. */
-  readonly trial?: TrialOfRun | undefined;
-}
-
-/** The outcome of the trial for a run. The remaining requests exceeded the concurrency limit. */
-interface TrialOfRun extends Omit<Share, 'crowded' | 'usedLater'>, Pick<TrialDecided, 'state'> {
-  readonly limits: Limits;
-  /** The cost of each request in the trial. */
-  readonly units: number;
-  readonly usedLater?: number;
-}
-
-interface RunTerms {
-  readonly source: DecisionSource;
-  readonly limits: Limits;
-  /** The limits of the trial; absent without a trial. */
-  readonly trial?: Limits | undefined;
-  readonly windowsMs: WindowsMs;
-}
-
-/** The part of an outcome that belongs to one run. */
-interface Share {
-  readonly admitted: number;
-  readonly refused: number;
-  readonly banned: number;
-  readonly crowded: number;
-  /** Charged units in the outcome that belong to later runs. */
+  /** The counts after all requests of the call. */
+  readonly state: Readonly<QuotaState>;
+  /** Charged units in the counts that belong to later runs. */
   readonly usedLater: number;
+  /** Absent without a trial, and in the trial. */
+  readonly trial?: DecidedRun | undefined;
+}
+
+interface Terms {
+  readonly source: DecisionSource;
+  /** The store's clock, epoch ms. */
+  readonly nowMs: number;
+  readonly windowsMs: WindowsMs;
+  readonly limits: Limits;
 }
 
 /** Divides the outcome of a call among its runs, in the order of the runs. */
 export function decidedRuns(
-  asked: Asked,
+  { runs, limits, trial }: Pick<QuotaCall, 'runs' | 'limits' | 'trial'>,
   outcome: QuotaOutcome,
-  { source, limits, trial, windowsMs }: RunTerms,
-): readonly DecidedTogether[] {
-  const { nowMs, state } = outcome;
-  const tried = triedRuns(asked, outcome, trial);
-  const { units, later } = asked;
-  if (later === undefined) return [{ outcome, source, units, limits, windowsMs, trial: tried?.[0] }];
-  return shares(asked, outcome).map(({ usedLater, ...decided }, at) => ({
-    outcome: { nowMs, ...decided, state },
-    source,
-    units: at === 0 ? units : (later[at - 1]?.units ?? 0),
-    limits,
-    windowsMs,
-    trial: tried?.[at],
-    usedLater,
-  }));
-}
-
-function triedRuns(
-  asked: Asked,
-  { trial, nowMs }: QuotaOutcome,
-  limits: Limits | undefined,
-): readonly TrialOfRun[] | undefined {
-  if (trial === undefined || limits === undefined) return undefined;
-  const { state } = trial;
-  const unitsOf = ({ units, trialUnits = units }: Run) => trialUnits;
-  const { later } = asked;
-  if (later === undefined) return [{ ...trial, limits, units: unitsOf(asked) }];
+  { source, windowsMs }: Omit<Terms, 'nowMs' | 'limits'>,
+): readonly DecidedRun[] {
+  const { nowMs } = outcome;
+  const ofPlan = divide(runs, outcome, { source, nowMs, windowsMs, limits });
+  if (trial === undefined || outcome.trial === undefined) return ofPlan;
+  const { grant } = outcome.trial.state;
+  const costs = runs.map(({ requests, units, trialUnits = units }) => ({ requests, units: trialUnits }));
   // A request that costs more than a limit is not charged.
-  const charged = (run: Run) => {
-    const units = unitsOf(run);
-    return { ...run, units: costsTooMuch(units, limits, state.grant, nowMs) ? 0 : units };
-  };
-  return shares({ ...charged(asked), later: later.map(charged) }, trial).map((share, at) => ({
-    ...share,
-    state,
-    limits,
-    units: unitsOf(later[at - 1] ?? asked),
-  }));
+  const isFree = (units: number) => costsTooMuch(units, trial, grant, nowMs);
+  const ofTrial = divide(costs, outcome.trial, { source, nowMs, windowsMs, limits: trial }, isFree);
+  return ofPlan.map((run, at) => ({ ...run, trial: ofTrial[at] }));
 }
 
-function shares(
-  asked: Asked,
-  outcome: Pick<QuotaOutcome, 'admitted' | 'refused' | 'banned' | 'admittedOf'>,
-): readonly Share[] {
-  const { admittedOf = [] } = outcome;
-  let usedLater = chargedUnits(asked, outcome);
+function divide(
+  runs: readonly Run[],
+  { admittedOf, refused, banned, state }: Omit<QuotaOutcome, 'nowMs'>,
+  { source, nowMs, windowsMs, limits }: Terms,
+  isFree?: (units: number) => boolean,
+): readonly DecidedRun[] {
   // In each call to the store, the refused requests come before the banned requests.
-  let refusedLeft = outcome.refused;
+  let refusedLeft = refused;
   // The requests that exceed the concurrency limit are the last requests of the call.
-  let overWindowsLeft = outcome.refused + outcome.banned;
-  return [asked, ...(asked.later ?? [])].map(({ requests, units }, at) => {
+  let overWindowsLeft = refused + banned;
+  const decided = runs.map(({ requests, units }, at) => {
     const admitted = admittedOf[at] ?? 0;
     const overWindows = Math.min(requests - admitted, overWindowsLeft);
+    const ofRefused = Math.min(overWindows, refusedLeft);
     overWindowsLeft -= overWindows;
-    const refused = Math.min(overWindows, refusedLeft);
-    refusedLeft -= refused;
-    usedLater -= admitted * units;
-    const crowded = requests - admitted - overWindows;
-    return { admitted, refused, banned: overWindows - refused, crowded, usedLater };
+    refusedLeft -= ofRefused;
+    return {
+      source,
+      nowMs,
+      windowsMs,
+      limits,
+      units,
+      admitted,
+      refused: ofRefused,
+      banned: overWindows - ofRefused,
+      crowded: requests - admitted - overWindows,
+      state,
+      usedLater: 0,
+    };
   });
+  decided.reduceRight((usedLater, run) => {
+    run.usedLater = usedLater;
+    return usedLater + (isFree?.(run.units) ? 0 : run.units * run.admitted);
+  }, 0);
+  return decided;
 }

@@ -1,8 +1,8 @@
 import { type BanCounts, isBanned, noBan } from '../../quota/bans.ts';
-import { decideKey, type KnownChanges, type QuotaCall, type QuotaOutcome } from '../../quota/decide-key.ts';
+import { decideKey, type QuotaCall, type QuotaOutcome } from '../../quota/decide-key.ts';
 import { applyGrant } from '../../quota/grants.ts';
 import { emptyQuotaState, type QuotaState, sideOf } from '../../quota/hash.ts';
-import type { Asked, Run } from '../../quota/runs.ts';
+import type { Run } from '../../quota/runs.ts';
 import { tellAll } from '../../quota/thresholds.ts';
 import { readTrial } from '../../quota/trial.ts';
 import { addDecided, addUnsent, addUnsentBan, addUp, type Unsent } from '../../quota/unsent.ts';
@@ -13,16 +13,8 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 export type KeyLedger = ReturnType<typeof createKeyLedger>;
 
-/** A key with its limits and the rules that apply to it. */
-export interface KeyTerms {
-  readonly keyId: string;
-  readonly limits: Limits;
-  /** The limits of the trial of the key's plan. */
-  readonly trial?: Limits | undefined;
-  readonly bans: BanPolicy;
-  /** See `QuotaCall`. */
-  readonly thresholds?: readonly number[] | undefined;
-}
+/** The part of a call that is the same until the configuration or the key changes. */
+type KeyTerms = Pick<QuotaCall, 'keyId' | 'limits' | 'trial' | 'bans' | 'thresholds'>;
 
 interface Entry {
   readonly keyId: string;
@@ -48,8 +40,8 @@ export function createKeyLedger(bounds: Bounds) {
   const unsentIds = new Set<string>();
 
   return {
-    /** Makes the call that decides requests of a key. The call also contains the key's unsent local decisions. */
-    openCall: (terms: KeyTerms, asked: Asked, known?: KnownChanges) => toCall(entryOf(terms), asked, known),
+    /** Returns the key's unsent local decisions, which the call must contain. The call must end with `settle` or `giveUp`. */
+    takeUnsent: (call: KeyTerms): Unsent | undefined => takeUnsent(entryOf(call)),
 
     /** Records the store's reply to a call. The counts of the reply replace the earlier counts. */
     settle(call: QuotaCall, { state, nowMs }: QuotaOutcome) {
@@ -57,7 +49,7 @@ export function createKeyLedger(bounds: Bounds) {
       entry.strikesSent -= call.unsent?.strikes ?? 0;
       entry.state = withPending(state, entry, nowMs);
       // The reply to a report does not show whether the key has changed, so it does not prolong the time in which `refuse` may refuse.
-      if (call.requests > 0) entry.seenMs = nowMs;
+      if (call.runs.length > 0) entry.seenMs = nowMs;
       entry.seen = entry.terms;
     },
 
@@ -71,18 +63,15 @@ export function createKeyLedger(bounds: Bounds) {
     },
 
     /**
-     * Refuses one request without a call to the store. The store's last reply must be less than `bounds.refusalRememberedMs` old, and must
-     * show a ban, or a window that is too full for the request. A refusal by a full window counts towards the next ban, so the store must
-     * receive the refusal before the next ban begins (`mayHoldStrike`). The trial must refuse the request too, because the store charges a request that the trial admits. The trial receives
-     * the strikes of the plan, so it must not have a strike of its own.
+     * Refuses a request without the store. The store's last reply must be less than `bounds.refusalRememberedMs` old, and must show a ban, or a
+     * window that is too full for the request. A refusal by a full window counts towards the next ban, so the store must receive the refusal
+     * before the next ban begins (`mayHoldStrike`). The trial must refuse the request too, because the store charges a request that the
+     * trial admits. The trial receives the strikes of the plan, so it must not have a strike of its own.
      *
+     * @param run one request
      * @returns undefined when the store must decide
      */
-    refuse(
-      terms: KeyTerms,
-      { units, trialUnits }: Omit<Run, 'requests'>,
-      nowMs: number,
-    ): QuotaOutcome | undefined {
+    refuse(terms: KeyTerms, run: Run, nowMs: number): QuotaOutcome | undefined {
       const entry = entries.get(terms.keyId);
       if (entry?.seenMs === undefined || !hasSameWindows(entry.seen, terms)) return undefined;
       // A negative difference means that a clock was set back. If the difference is too large in either direction, the store decides. Its
@@ -91,9 +80,9 @@ export function createKeyLedger(bounds: Bounds) {
       const { state, unsent } = entry;
       const { limits, bans } = terms;
       const isRefused =
-        isBanned(state, nowMs) || roomIn(state, applyGrant(limits, state.grant, nowMs)) < units;
+        isBanned(state, nowMs) || roomIn(state, applyGrant(limits, state.grant, nowMs)) < run.units;
       if (!isRefused) return undefined;
-      const call = { ...terms, requests: 1, units, trialUnits };
+      const call = { ...terms, runs: [run] };
       const outcome = decideKey(state, call, windowsMs, nowMs);
       if (outcome.admitted > 0 || beginsBan(state, outcome) || !isSameInTrial(state, outcome))
         return undefined;
@@ -107,10 +96,10 @@ export function createKeyLedger(bounds: Bounds) {
      * Decides without the store, with the last known counts. The decision is sent to the store later, unless the store may already have
      * charged the requests. Each threshold is returned once, because the store cannot mark it as reported.
      */
-    decideAlone(terms: KeyTerms, asked: Asked, nowMs: number, mayBeCharged: boolean, slots?: number) {
-      const entry = entryOf(terms);
-      const { requests, units, trialUnits, later } = asked;
-      const call = { ...termsIn(terms), requests, units, trialUnits, later };
+    decideAlone(asked: QuotaCall, nowMs: number, mayBeCharged: boolean, slots?: number) {
+      const entry = entryOf(asked);
+      // The counts of the entry include the unsent decisions.
+      const call = { ...entry.terms, runs: asked.runs };
       const outcome = decideKey(entry.state, call, windowsMs, nowMs, slots);
       const { state, reached } = outcome;
       entry.state = reached === undefined ? state : { ...state, told: tellAll(state.told, reached) };
@@ -165,7 +154,7 @@ export function createKeyLedger(bounds: Bounds) {
         if (calls.length === keysMax) break;
         if (isThere?.(keyId) === false) continue;
         const entry = entries.get(keyId);
-        if (entry !== undefined) calls.push(toCall(entry, nothingAsked));
+        if (entry !== undefined) calls.push({ ...entry.terms, runs: [], unsent: takeUnsent(entry) });
       }
       return calls;
     },
@@ -188,12 +177,12 @@ export function createKeyLedger(bounds: Bounds) {
   }
 
   function entryOf(newest: KeyTerms): Entry {
-    const terms = termsIn(newest);
-    const known = entries.get(terms.keyId);
+    const known = entries.get(newest.keyId);
     if (known !== undefined) {
-      known.terms = terms;
+      if (!hasSameTerms(known.terms, newest)) known.terms = termsIn(newest);
       return known;
     }
+    const terms = termsIn(newest);
     if (entries.size >= bounds.rememberedKeysMax) forgetOldest();
     const entry: Entry = {
       keyId: terms.keyId,
@@ -221,18 +210,13 @@ export function createKeyLedger(bounds: Bounds) {
     }
   }
 
-  function toCall(
-    entry: Entry,
-    { requests, units, trialUnits, later }: Asked,
-    { changedMs, leaksReadMs }: KnownChanges = {},
-  ): QuotaCall {
-    const { keyId, terms, unsent } = entry;
-    if (unsent !== undefined) {
-      entry.strikesSent += unsent.strikes;
-      entry.unsent = undefined;
-      unsentIds.delete(keyId);
-    }
-    return { ...terms, requests, units, trialUnits, later, changedMs, leaksReadMs, unsent };
+  function takeUnsent(entry: Entry): Unsent | undefined {
+    const { keyId, unsent } = entry;
+    if (unsent === undefined) return undefined;
+    entry.strikesSent += unsent.strikes;
+    entry.unsent = undefined;
+    unsentIds.delete(keyId);
+    return unsent;
   }
 
   function keep(entry: Entry, unsent: Unsent): void {
@@ -241,10 +225,12 @@ export function createKeyLedger(bounds: Bounds) {
   }
 }
 
-const nothingAsked: Asked = { requests: 0, units: 0 };
-
 function termsIn({ keyId, limits, trial, bans, thresholds }: KeyTerms): KeyTerms {
   return { keyId, limits, trial, bans, thresholds };
+}
+
+function hasSameTerms(one: KeyTerms, other: KeyTerms): boolean {
+  return hasSameWindows(one, other) && one.bans === other.bans && one.thresholds === other.thresholds;
 }
 
 /** Whether the trial refuses a request that the plan refuses, and with the same strikes. A process cannot report strikes of one side. */

@@ -25,13 +25,14 @@ import { type CreditStore, createMemoryCredits } from './credit/credit-store.ts'
 import type { CreditCall } from './credit/give-back.ts';
 import { createRedisCredits } from './credit/redis-credits.ts';
 import { createKeyLedger } from './key-ledger.ts';
-import { createKeyLimiter, type StoreHealth, type StorePart } from './key-limiter.ts';
+import { createKeyLimiter } from './key-limiter.ts';
 import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
 import { createStatusReader, statusOf } from './read-statuses.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
 import { createStoreClock } from './store/store-clock.ts';
+import type { StoreHealth, StorePart } from './store/store-health.ts';
 import { type WatchedState, watchStore } from './store/store-watch.ts';
 import { createThresholdReports } from './threshold-reports.ts';
 

@@ -11,6 +11,7 @@ import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { createUsageRecorder } from '../../../gateway/usage/record/recorder.ts';
 import type { UsageStore } from '../../../gateway/usage/store/usage-store.ts';
 import { usageCalendar } from '../../../gateway/usage/usage-calendar.ts';
+import { oneRun } from '../../support/one-run.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -95,9 +96,11 @@ async function rememberKeys(keys: number): Promise<unknown> {
   const bounds = { ...defaultBounds, rememberedKeysMax: keys };
   const ledger = createKeyLedger(bounds);
   for (let key = 0; key < keys; key++) {
-    const call = ledger.openCall({ keyId: idOf(key), limits, bans }, { requests: 1, units: 1 });
+    const call = { keyId: idOf(key), limits, bans, runs: oneRun(1) };
+    ledger.takeUnsent(call);
     const state = { ...emptyQuotaState, minute: 60_000, minuteUsed: 1, day: 86_400_000, dayUsed: 1 };
-    ledger.settle(call, { nowMs: Date.now(), admitted: 1, refused: 0, banned: 0, crowded: 0, state });
+    const decided = { admitted: 1, refused: 0, banned: 0, crowded: 0, admittedOf: [1] };
+    ledger.settle(call, { nowMs: Date.now(), ...decided, state });
   }
   return ledger;
 }

@@ -19,6 +19,7 @@ import type { Batch, RecordName } from '../../../gateway/usage/store/usage-store
 import { tallyNumber } from '../../../gateway/usage/tally.ts';
 import { type UnsentCounts, UnsentRoom } from '../../../gateway/usage/unsent-counts.ts';
 import { usageCalendar } from '../../../gateway/usage/usage-calendar.ts';
+import { oneRun } from '../../support/one-run.ts';
 import { processState } from '../../support/process-state.ts';
 import { type RedisCluster, startCluster } from '../../support/start-cluster.ts';
 import { patientStore } from '../../support/tuning.ts';
@@ -428,7 +429,7 @@ function decisions({ connections }: Pick<Opened, 'connections'>) {
 }
 
 function callOf(key: number): QuotaCall {
-  return { keyId: idOf(key), limits, bans, requests: 1, units: 1, unsent: undefined };
+  return { keyId: idOf(key), limits, bans, runs: oneRun(1), unsent: undefined };
 }
 
 function digestOf(key: number): string {

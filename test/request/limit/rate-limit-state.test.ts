@@ -6,9 +6,11 @@ import { rateLimitState, roomAtMs } from '../../../gateway/request/limit/rate-li
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { toldWindow } from '../../../gateway/shared/model.ts';
 import { limitsOf } from '../../support/limits-of.ts';
+import { oneRun } from '../../support/one-run.ts';
 import { noBans } from './limiter-fixture.ts';
 
 const windowsMs = calendarWindowsMs;
+const common = { source: 'shared', windowsMs, usedLater: 0 } as const;
 const nowMs = 86_400_000 * 20_000 + 3_600_000;
 const minute = nowMs / 60_000;
 const day = 20_000;
@@ -49,8 +51,8 @@ it('each request of a batch gets its own remaining, and a banned request the tim
   const bannedUntilMs = nowMs + 1_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
-    outcome: { nowMs, admitted: 2, refused: 1, banned: 1, crowded: 0, state },
-    ...{ source: 'shared' as const, units: 1, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
+    ...{ nowMs, admitted: 2, refused: 1, banned: 1, crowded: 0, state },
+    ...{ ...common, units: 1, limits: limitsOf({ perMinute: 3, perDay: 1000 }) },
   };
   const [first, second, refused, banned] = [0, 1, 2, 3].map((index) => decisionAt(index, together));
   expect([first?.kind, first?.rateLimit.inForce.remaining]).toEqual(['admitted', 1]);
@@ -72,8 +74,7 @@ it('a request of several units is admitted when they fit, and its batch counts t
   const state = { ...emptyQuotaState, minute, minuteUsed: 8, day, dayUsed: 97 };
   const limits = limitsOf({ perMinute: 10, perDay: 100 });
   const outcome = { nowMs, admitted: 2, refused: 1, banned: 0, crowded: 0, state };
-  const at = (index: number, units: number) =>
-    decisionAt(index, { outcome, source: 'shared', units, limits, windowsMs });
+  const at = (index: number, units: number) => decisionAt(index, { ...outcome, ...common, units, limits });
   expect([0, 1].map((index) => at(index, 4).rateLimit.inForce.remaining)).toEqual([6, 2]);
   expect(at(2, 4)).toMatchObject({ units: 4, retryAtMs: dayEnd, rateLimit: { inForce: { remaining: 2 } } });
   // The day window has room for 3 units.
@@ -84,8 +85,8 @@ it('during a ban the tightest window keeps its remaining requests, and the heade
   const bannedUntilMs = minuteEnd + 30_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 1, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
-    outcome: { nowMs, admitted: 0, refused: 0, banned: 1, crowded: 0, state },
-    ...{ source: 'shared' as const, units: 1, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
+    ...{ nowMs, admitted: 0, refused: 0, banned: 1, crowded: 0, state },
+    ...{ ...common, units: 1, limits: limitsOf({ perMinute: 3, perDay: 1000 }) },
   };
   const decision = decisionAt(0, together);
   expect(decision).toMatchObject({
@@ -142,11 +143,11 @@ describe('under a grant', () => {
         crowded: 0,
         state: stateUnder(untilMs, dayUsed),
       };
-      const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
+      const decision = decisionAt(0, { ...outcome, ...common, units: 1, limits });
       expect(decision).toMatchObject({ kind: 'refused', retryAtMs });
       const later = decideKey(
         outcome.state,
-        { keyId: 'acme', limits, bans: noBans, requests: 1, units: 1 },
+        { keyId: 'acme', limits, bans: noBans, runs: oneRun(1) },
         windowsMs,
         retryAtMs,
       );
@@ -164,7 +165,7 @@ describe('under a grant', () => {
       const grant = { limits: limitsOf({ perMinute: 2 }), untilMs: row.untilMs };
       const state = { ...emptyQuotaState, minute, minuteUsed: 2, day, dayUsed: row.dayUsed, grant };
       const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, crowded: 0, state };
-      expect(decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs })).toMatchObject({
+      expect(decisionAt(0, { ...outcome, ...common, units: 1, limits })).toMatchObject({
         kind: 'refused',
         retryAtMs: row.retryAtMs,
       });
@@ -175,7 +176,7 @@ describe('under a grant', () => {
     const grant = { limits: limitsOf({ perMinute: 2 }), untilMs: minuteEnd + 90_000 };
     const state = { ...emptyQuotaState, minute, minuteUsed: 0, day, dayUsed: 50, grant };
     const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, crowded: 0, state };
-    const decision = decisionAt(0, { outcome, source: 'shared', units: 3, limits, windowsMs });
+    const decision = decisionAt(0, { ...outcome, ...common, units: 3, limits });
     expect(decision).toMatchObject({ kind: 'refused', retryAtMs: grant.untilMs });
   });
 
@@ -184,7 +185,7 @@ describe('under a grant', () => {
     const state = { ...emptyQuotaState, minute, minuteUsed: 40, day, dayUsed: 70, grant };
     const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, crowded: 0, state };
     const retryAtMs = (units: number) =>
-      decisionAt(0, { outcome, source: 'shared', units, limits, windowsMs }) as { retryAtMs?: number };
+      decisionAt(0, { ...outcome, ...common, units, limits }) as { retryAtMs?: number };
     expect([20, 40].map((units) => retryAtMs(units).retryAtMs)).toEqual([minuteEnd, dayEnd]);
   });
 
@@ -205,12 +206,11 @@ describe('under a grant', () => {
     const grant = { limits: limitsOf(row.limits), fromMs: row.fromMs, untilMs: row.untilMs };
     const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: row.dayUsed, grant };
     const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, crowded: 0, state };
-    const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
+    const decision = decisionAt(0, { ...outcome, ...common, units: 1, limits });
     expect(decision).toMatchObject({ kind: 'refused', retryAtMs: row.retryAtMs });
     expect(decision.rateLimit.windows.map(({ limit }) => limit)).toEqual([3, 100]);
     const admittedAt = (atMs: number) =>
-      decideKey(state, { keyId: 'acme', limits, bans: noBans, requests: 1, units: 1 }, windowsMs, atMs)
-        .admitted;
+      decideKey(state, { keyId: 'acme', limits, bans: noBans, runs: oneRun(1) }, windowsMs, atMs).admitted;
     expect([admittedAt(row.retryAtMs - 1), admittedAt(row.retryAtMs)]).toEqual([0, 1]);
   });
 
@@ -226,7 +226,7 @@ describe('under a grant', () => {
         crowded: 0,
         state: { ...state, bannedUntilMs },
       };
-      const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
+      const decision = decisionAt(0, { ...outcome, ...common, units: 1, limits });
       return decision.kind === 'banned' ? decision.retryAtMs : undefined;
     };
     expect(retryAtMs(before)).toBe(dayEnd);

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { decideKey } from '../../../gateway/quota/decide-key.ts';
 import { emptyQuotaState, type QuotaState } from '../../../gateway/quota/hash.ts';
-import { runsOf } from '../../../gateway/quota/runs.ts';
-import { type DecidedTogether, decidedRuns, decisionAt } from '../../../gateway/request/limit/decision-at.ts';
+import { type DecidedRun, decidedRuns, decisionAt } from '../../../gateway/request/limit/decision-at.ts';
 import * as arbitrary from '../../quota/arbitraries.ts';
 import { limitsOf } from '../../support/limits-of.ts';
+import { oneRun } from '../../support/one-run.ts';
 
 const windowsMs = { second: 20, minute: 50, hour: 100, day: 200, month: 400 };
 
@@ -19,16 +19,16 @@ it('a refused request is admitted at its announced time, although later and chea
       let nowMs = 1_000_000;
       for (const { pauseMs, runs } of sequence) {
         nowMs += pauseMs;
-        const call = { keyId: 'k', limits, bans, ...runs };
+        const call = { keyId: 'k', limits, bans, runs };
         const outcome = decideKey(state, call, windowsMs, nowMs);
         ({ state } = outcome);
-        const decided = decidedRuns(runs, outcome, { source: 'memory', limits, windowsMs });
-        for (const [at, { requests, units }] of runsOf(runs).entries()) {
+        const decided = decidedRuns(call, outcome, { source: 'memory', windowsMs });
+        for (const [at, { requests, units }] of runs.entries()) {
           const isPossible = limits.every(({ max }) => units <= max);
           for (let index = 0; index < requests && isPossible; index++) {
-            const decision = decisionAt(index, decided[at] as DecidedTogether);
+            const decision = decisionAt(index, decided[at] as DecidedRun);
             if (decision.kind === 'admitted') continue;
-            const again = { keyId: 'k', limits, bans, requests: 1, units };
+            const again = { keyId: 'k', limits, bans, runs: oneRun(1, units) };
             const { admitted } = decideKey(state, again, windowsMs, decision.retryAtMs);
             expect(admitted).toBe(1);
           }
@@ -42,18 +42,14 @@ it('a refused request is admitted at its announced time, although later and chea
 it('a request that only the minute refused waits for the day if cheaper requests then fill the day', () => {
   const limits = limitsOf({ perMinute: 4, perDay: 6 });
   const bans = { after: 100, withinMs: 1_000, forMs: 1_000, maxMs: 10_000 };
-  const runs = { requests: 1, units: 5, later: [{ requests: 3, units: 1 }] };
+  const call = { keyId: 'k', limits, bans, runs: [...oneRun(1, 5), ...oneRun(3)] };
   const day = { ...windowsMs, minute: 60_000, day: 86_400_000 };
-  const outcome = decideKey(emptyQuotaState, { keyId: 'k', limits, bans, ...runs }, day, 1_000);
-  const filled = { ...runs, units: 3, later: [{ requests: 1, units: 4 }, ...runs.later] };
+  const outcome = decideKey(emptyQuotaState, call, day, 1_000);
+  const filled = { ...call, runs: [...oneRun(1, 3), ...oneRun(1, 4), ...oneRun(3)] };
   expect(outcome.admittedOf).toEqual([0, 3]);
-  const [, dear] = decidedRuns(
-    filled,
-    decideKey(emptyQuotaState, { keyId: 'k', limits, bans, ...filled }, day, 1_000),
-    {
-      ...{ source: 'memory', limits, windowsMs: day },
-    },
-  );
+  const [, dear] = decidedRuns(filled, decideKey(emptyQuotaState, filled, day, 1_000), {
+    ...{ source: 'memory', windowsMs: day },
+  });
   // After 3 units, the minute has no room for 4 units. The later request takes the fourth unit, so the day has room for 2 units only.
-  expect(decisionAt(0, dear as DecidedTogether)).toMatchObject({ kind: 'refused', retryAtMs: 86_400_000 });
+  expect(decisionAt(0, dear as DecidedRun)).toMatchObject({ kind: 'refused', retryAtMs: 86_400_000 });
 });

@@ -4,6 +4,7 @@ import { emptyQuotaState, type QuotaState } from '../../../gateway/quota/hash.ts
 import type { BanPolicy, Limits } from '../../../gateway/shared/model.ts';
 import { KeyMinutesBuilder } from '../../../gateway/usage/read/key-minutes.ts';
 import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
+import { oneRun } from '../../support/one-run.ts';
 import { bans, calendar, limits, minuteMs } from './twin-keys.ts';
 
 /**
@@ -57,7 +58,7 @@ export function everyOrder({ minutes, spaceMs, after, bans }: Orders) {
       let next = state;
       let admitted = 0;
       for (const [index, units] of order.entries()) {
-        const call = { keyId: '', limits: after, bans, requests: 1, units };
+        const call = { keyId: '', limits: after, bans, runs: oneRun(1, units) };
         const nowMs = here.number * minuteMs + index * spaceMs;
         const outcome = decideKey(next, call, calendar.windowsMs, nowMs);
         next = outcome.state;

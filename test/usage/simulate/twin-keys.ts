@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { toLimitFields } from '../../../gateway/keys/limit-fields.ts';
 import { decideKey } from '../../../gateway/quota/decide-key.ts';
 import { emptyQuotaState, type QuotaState } from '../../../gateway/quota/hash.ts';
-import { decisionAt } from '../../../gateway/request/limit/decision-at.ts';
+import { type DecidedRun, decidedRuns, decisionAt } from '../../../gateway/request/limit/decision-at.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../../gateway/shared/model.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from '../../../gateway/usage/read/key-minutes.ts';
@@ -12,6 +12,7 @@ import { outcomeOf, outcomes } from '../../../gateway/usage/tally.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { createGateway } from '../../support/create-gateway.ts';
 import { makeKey } from '../../support/gateway-process.ts';
+import { oneRun } from '../../support/one-run.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 
 export const minuteMs = 60_000;
@@ -137,14 +138,14 @@ export function decideTwins(twins: Twins): TwinsRecorded {
     }
     for (const twin of [0, 1] as const) {
       const limits = twin === 1 && index >= twins.editAt ? twins.after : twins.before;
-      const terms = { limits, bans: twins.bans, windowsMs: calendarWindowsMs };
-      const call = { keyId: '', requests, units, ...terms };
+      const call = { keyId: '', limits, bans: twins.bans, runs: oneRun(requests, units) };
       const outcome = decideKey(states[twin], call, calendarWindowsMs, nowMs);
       states[twin] = outcome.state;
       refused[twin] += outcome.refused + outcome.banned;
+      const [run] = decidedRuns(call, outcome, { source: 'memory', windowsMs: calendarWindowsMs });
       const byOutcome = new Map<number, number>();
       for (let request = 0; request < requests; request++) {
-        const decision = decisionAt(request, { outcome, source: 'memory', units, ...terms });
+        const decision = decisionAt(request, run as DecidedRun);
         const number = outcomes.indexOf(outcomeOf(decision) ?? 'undecided');
         byOutcome.set(number, (byOutcome.get(number) ?? 0) + 1);
       }

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { RedisConnection, RedisNode } from '../../../redis/redis-connection.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { StoreHealth } from '../key-limiter.ts';
 import { type ServerWatch, watchServer } from './server-watch.ts';
+import type { StoreHealth } from './store-health.ts';
 
 export interface WatchedState {
   /** Whether every Redis server is available. */

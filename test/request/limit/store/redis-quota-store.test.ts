@@ -3,6 +3,7 @@ import { redisKeys } from '../../../../gateway/redis/redis-keys.ts';
 import { createRedisQuotaStore } from '../../../../gateway/request/limit/store/redis-quota-store.ts';
 import { type RedisSubject, redisSubject } from '../../../contract/redis-subject.ts';
 import { inspect } from '../../../support/inspect.ts';
+import { oneRun } from '../../../support/one-run.ts';
 import { type RedisServer, startRedis } from '../../../support/start-redis.ts';
 
 const windowsMs = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000, month: 0 };
@@ -11,8 +12,7 @@ const callOf = (keyId: string, requests = 1) => ({
   keyId,
   limits: [{ window: 'day' as const, max: 10 }],
   bans,
-  requests,
-  units: 1,
+  runs: oneRun(requests),
 });
 
 let server: RedisServer;
@@ -66,5 +66,5 @@ it('keys beyond the size of one call are all decided, each with its own reply', 
   const store = await subject.open(windowsMs);
   const calls = Array.from({ length: 8 }, (_, index) => callOf(`many-${index}`, index));
   const replies = await store.decide(calls);
-  expect(replies).toMatchObject(calls.map(({ requests }) => ({ outcome: { admitted: requests } })));
+  expect(replies).toMatchObject(calls.map(({ runs }) => ({ outcome: { admitted: runs[0].requests } })));
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Concurrency } from '../../quota/leases.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import type { Concurrency } from '../../../quota/leases.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
 /**
  * Counts the requests that this process serves now, for each key with a concurrency limit. Each call to the store contains this count, so
