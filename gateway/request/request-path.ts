@@ -1,18 +1,18 @@
 import { clientOrigin } from './authenticate/client-origin.ts';
 import {
   accept,
+  asMutable,
   authenticate,
   type Charged,
   decide,
   type Exchange,
-  found,
   isOverTls,
   type Located,
   locate,
   originFields,
   type Permitted,
   permit,
-  writable,
+  withResults,
 } from './exchange.ts';
 import type { TunnelOpener } from './forward/forward-types.ts';
 import type { ForwardOutcome } from './forward/forwarder.ts';
@@ -53,7 +53,7 @@ function releaseSlot({ key, decision, req, status }: Exchange, { limiter }: Stat
 
 /** Calls all recorders at the end of each exchange. An exception in one recorder does not affect the other recorders. */
 function record(exchange: Exchange, stations: Stations): void {
-  writable(exchange).endedMs = performance.now();
+  asMutable(exchange).endedMs = performance.now();
   for (const write of stations.records) {
     try {
       write(exchange);
@@ -78,7 +78,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (head.kind === 'refused') {
     // A malformed request is charged to the client's address. The error of the request is never replaced by a 429, even when the address
     // bucket is used up.
-    const charged = await chargeAddress(found(located, { endsConnection: true }), stations);
+    const charged = await chargeAddress(withResults(located, { endsConnection: true }), stations);
     return refused(charged, head);
   }
   const screened = accept(located, head);
@@ -91,7 +91,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   // Validation ensures that no operation of an API document has the path of a page of the gateway.
   const page = snapshot.pages.get(head.plainPath);
   if (page !== undefined) return varying(page, await answerPage(screened, page, offered, stations));
-  writable(screened).offered = offered;
+  asMutable(screened).offered = offered;
 
   let caller = snapshot.authenticate(screened, stations.nowMs());
   if (caller.kind === 'unread') caller = await readKey(screened, caller, stations);
@@ -121,13 +121,13 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const fault = escapeFault(snapshot.operations, route.offered, { method, ...head }, upstreams);
   if (fault !== undefined) {
     const { message, cause } = fault;
-    return refused(found(decided, { cause }), { code: 'invalid_request', message });
+    return refused(withResults(decided, { cause }), { code: 'invalid_request', message });
   }
   if (isGone(operation, stations.nowMs())) return refused(decided, { code: 'gone' });
   const brownout = brownoutRefusal(operation, decision);
   if (brownout !== undefined) return refused(decided, brownout);
   if (decision.units < units) {
-    found(decided, { cause: `the operation costs ${units} units, more than a limit of the key` });
+    withResults(decided, { cause: `the operation costs ${units} units, more than a limit of the key` });
     return refused(decided, costRefusal(units, decision.rateLimit));
   }
 
@@ -199,11 +199,11 @@ function tunnelOpener({ id, key, address, authorization, offered }: Permitted): 
 }
 
 function endingOf(outcome: ForwardOutcome, exchange: Permitted): Ending {
-  const open = writable(exchange);
+  const open = asMutable(exchange);
   open.upstream = outcome;
   switch (outcome.kind) {
     case 'client_gone':
-      found(exchange, { cause: outcome.cause });
+      withResults(exchange, { cause: outcome.cause });
       return { kind: 'client_gone', exchange };
     case 'forwarded': {
       const { status } = outcome;
@@ -213,10 +213,10 @@ function endingOf(outcome: ForwardOutcome, exchange: Permitted): Ending {
     }
     case 'failed': {
       const { cause, code, headersSent, retryAfterSeconds } = outcome;
-      found(exchange, { cause });
+      withResults(exchange, { cause });
       if (headersSent) {
         markFailed(exchange, code);
-        found(exchange, { status: exchange.res.statusCode });
+        withResults(exchange, { status: exchange.res.statusCode });
         return { kind: 'forwarded' };
       }
       // If the parser has found a fault in the request body, the parser's error states the cause of the failure.

@@ -31,7 +31,6 @@ interface SideTerms {
 }
 
 interface WindowTerms {
-  readonly bucket: string;
   /** The name of the window in a grant. */
   readonly name: string;
   /** The hash fields with the number of the window and with its charged units. */
@@ -109,7 +108,6 @@ export function packTerms(
     bans,
     banFields: Object.keys(noBan).map((name) => prefix + name),
     windows: of.map(({ window, max }) => ({
-      bucket: 'plan',
       name: window,
       field: prefix + window,
       usedField: prefix + usedIn[window],

@@ -1,5 +1,5 @@
 import type { Decision, Key, QuotaRules, StaleKey } from '../../shared/model.ts';
-import { type Authenticated, found } from '../exchange.ts';
+import { type Authenticated, withResults } from '../exchange.ts';
 import type { KnownKey } from '../snapshot.ts';
 import type { Stations } from '../stations.ts';
 import { authenticateRequest } from './authenticate-request.ts';
@@ -65,7 +65,7 @@ export async function decideCurrent(
   const { limiter, directory, leaks, bounds } = stations;
   let { key } = exchange;
   let decision = await confirm(key, first, stations);
-  if (decision === undefined) found(exchange, { key: undefined });
+  if (decision === undefined) withResults(exchange, { key: undefined });
   for (let reads = 0; decision === undefined && reads < bounds.directoryRereadsMax; reads++) {
     if (key.generation !== undefined) directory?.drop(key.id, key.generation);
     else if (!(await leaks.blocked.readAgain())) break;

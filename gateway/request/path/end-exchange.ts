@@ -1,5 +1,5 @@
 import { type ErrorCode, errors, type Refusal, type WholeResponse } from '../../shared/errors.ts';
-import { type Charged, type Exchange, found, isOverTls, writable } from '../exchange.ts';
+import { asMutable, type Charged, type Exchange, isOverTls, withResults } from '../exchange.ts';
 import { commonFields } from '../respond/common-fields.ts';
 import { corsFields } from '../respond/cors-fields.ts';
 import { refusalResponse } from '../respond/refusal-response.ts';
@@ -30,7 +30,7 @@ export async function end(ending: Ending, stations: Stations): Promise<void> {
       return;
     case 'answered': {
       const { exchange, response } = ending;
-      found(exchange, { status: response.status });
+      withResults(exchange, { status: response.status });
       const fieldsOf = () => [...gatewayFields(exchange), ...response.fields];
       return write(exchange, stations, () => ({ ...response, fields: fieldsOf() }));
     }
@@ -70,7 +70,7 @@ export function gatewayFields({ id, req, snapshot, key, decision, offered }: Cha
 /** Records the status, the code and the responsible party of an error. */
 export function markFailed(exchange: Exchange, errorCode: ErrorCode): void {
   const { status, fault } = errors[errorCode];
-  const open = writable(exchange);
+  const open = asMutable(exchange);
   open.status = status;
   open.errorCode = errorCode;
   open.fault = fault;
@@ -80,5 +80,5 @@ export function markFailed(exchange: Exchange, errorCode: ErrorCode): void {
 function markClientGone(exchange: Exchange): void {
   const errorCode = exchange.res.rejection?.code;
   const status = errorCode === undefined ? 499 : errors[errorCode].status;
-  found(exchange, { status, errorCode, fault: 'client' });
+  withResults(exchange, { status, errorCode, fault: 'client' });
 }

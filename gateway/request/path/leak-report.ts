@@ -6,7 +6,7 @@ import type { ReportPlace } from '../../keys/leaks/report-room.ts';
 import type { Slices } from '../../keys/leaks/slices.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
-import { type Charged, found, type Screened } from '../exchange.ts';
+import { type Charged, type Screened, withResults } from '../exchange.ts';
 import { bucketRefusal } from '../respond/limit-refusal.ts';
 import type { Stations } from '../stations.ts';
 import { answered, type Ending, refused } from './end-exchange.ts';
@@ -19,7 +19,7 @@ import { type ReadBody, readReportBody } from './report-body.ts';
 export async function answerLeakReport(exchange: Screened, stations: Stations): Promise<Ending> {
   const { limiter, leaks } = stations;
   const decision = await limiter.chargeLeaks(exchange.address);
-  const charged = found(exchange, { decision });
+  const charged = withResults(exchange, { decision });
   if (decision.kind === 'refused') {
     return refused(charged, bucketRefusal(decision, 'reports of leaked secrets from this address'));
   }
@@ -68,7 +68,7 @@ async function answerReport(
       slices,
     });
     if (applied.kind === 'away') {
-      found(exchange, { cause: applied.reason });
+      withResults(exchange, { cause: applied.reason });
       return refuseForNow(exchange, 'The report cannot be processed completely now.');
     }
     return answered(exchange, await feedback(report.secrets, applied.judged, slices));

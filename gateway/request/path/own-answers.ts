@@ -3,11 +3,11 @@ import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
 import {
   type Authenticated,
+  asMutable,
   authenticate,
   type Charged,
-  found,
   type Screened,
-  writable,
+  withResults,
 } from '../exchange.ts';
 import { creditView } from '../limit/credit/credit-store.ts';
 import type { HolderPart } from '../pages/holder-page.ts';
@@ -29,7 +29,7 @@ import { rotateOwnSecret } from './rotate-secret.ts';
 export async function answerPreflight(exchange: Screened, { limiter, bounds }: Stations): Promise<Ending> {
   const { address, req } = exchange;
   const decision = await limiter.chargePreflight(address);
-  const charged = found(exchange, { decision });
+  const charged = withResults(exchange, { decision });
   if (decision.kind === 'refused') {
     return refused(charged, bucketRefusal(decision, 'CORS preflights from this address'));
   }
@@ -57,7 +57,7 @@ export async function answerPage(
       if (page.page !== undefined && wantsPage(exchange.req)) {
         return answerPublicPage(exchange, page.page, stations);
       }
-      writable(exchange).offered = offered;
+      asMutable(exchange).offered = offered;
       const caller = await authenticateRequest(exchange, stations);
       if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
       return answerHolder(authenticate(exchange, caller.key), page.part, stations);
@@ -73,7 +73,7 @@ async function answerPublicPage(
 ): Promise<Ending> {
   const { address, req } = exchange;
   const decision = await limiter.chargeDocs(address);
-  const charged = found(exchange, { decision });
+  const charged = withResults(exchange, { decision });
   if (decision.kind === 'refused') {
     return refused(charged, bucketRefusal(decision, 'requests for pages from this address'));
   }
@@ -101,7 +101,7 @@ async function answerHolder(exchange: Authenticated, part: HolderPart, stations:
   const { limiter, unreadPages } = stations;
   let { key } = exchange;
   const decision = await limiter.chargeLimits(key.id);
-  const charged = found(exchange, { decision });
+  const charged = withResults(exchange, { decision });
   if (decision.kind === 'refused') {
     return refused(charged, bucketRefusal(decision, 'requests for the limits of this API key'));
   }
@@ -114,11 +114,11 @@ async function answerHolder(exchange: Authenticated, part: HolderPart, stations:
   else await stations.leaks.blocked.read();
   const caller = await authenticateRequest(exchange, stations);
   if (caller.kind !== 'authenticated') {
-    found(exchange, { key: undefined });
+    withResults(exchange, { key: undefined });
     return refuseUnauthenticated(exchange, stations, caller);
   }
   ({ key } = caller);
-  const own = found(charged, { key });
+  const own = withResults(charged, { key });
   if (part === 'limits') return answerLimits(own, stations);
   const data = await dataOf[part](own, stations);
   if (data.kind === 'refused') return refused(charged, data.refusal);
@@ -133,13 +133,13 @@ async function answerLimits(exchange: Authenticated, { limiter }: Stations): Pro
   const { key, snapshot } = exchange;
   const [read, [credits = []]] = await Promise.all([limiter.readOwn(key), limiter.readCredits([key.id])]);
   if (read.kind === 'unavailable')
-    return refused(found(exchange, { decision: read }), limitRefusal(read, 'request'));
+    return refused(withResults(exchange, { decision: read }), limitRefusal(read, 'request'));
   const { status, source } = read;
   const counted = { kind: 'counted', rateLimit: status.rateLimit, source } as const;
   const plan = snapshot.settings.plans.get(key.plan);
   const changes = plan === undefined ? [] : changesAfter(plan, status.rateLimit.nowMs);
   return answered(
-    found(exchange, { decision: counted }),
+    withResults(exchange, { decision: counted }),
     jsonPage(
       limitsView(key, status, {
         changes,

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { errors, type Refusal } from '../../shared/errors.ts';
 import type { BucketDecision } from '../../shared/model.ts';
 import type { Caller } from '../authenticate/authenticate-key.ts';
-import { type Charged, type Exchange, writable } from '../exchange.ts';
+import { asMutable, type Charged, type Exchange } from '../exchange.ts';
 import { bucketRefusal } from '../respond/limit-refusal.ts';
 import type { KnownKey } from '../snapshot.ts';
 import type { Stations } from '../stations.ts';
@@ -19,7 +19,7 @@ export async function chargeAddress<Stage extends Exchange>(
   const { address, snapshot } = exchange;
   const { perMinute } = snapshot.settings.addressBucket;
   const decision = await limiter.chargeAddress(address, perMinute);
-  writable(exchange).decision = decision;
+  asMutable(exchange).decision = decision;
   return exchange as Stage & Charged & { readonly decision: BucketDecision };
 }
 
@@ -33,7 +33,7 @@ export async function refuseUnauthenticated(
   caller: Exclude<Caller<KnownKey>, { kind: 'authenticated' }>,
 ): Promise<Ending> {
   if (caller.kind === 'unread') return refuseUnread(exchange, stations);
-  if (caller.code !== 'missing_key') writable(exchange).invalidSecret = caller.presented;
+  if (caller.code !== 'missing_key') asMutable(exchange).invalidSecret = caller.presented;
   const charged = await chargeAddress(exchange, stations);
   return charged.decision.kind === 'counted'
     ? refused(charged, unauthenticatedRefusal(caller.code, exchange))
