@@ -1,4 +1,4 @@
-import { decode, encode } from '@msgpack/msgpack';
+import { decode, Encoder } from '@msgpack/msgpack';
 import { usedIn, type WindowsMs } from '../../shared/calendar-windows.ts';
 import type { BanPolicy, Limits, PlanWindow } from '../../shared/model.ts';
 import { noBan } from '../bans.ts';
@@ -195,7 +195,11 @@ function stateOf(record: SideRecord, limits: Limits): QuotaState {
 /** The place of the first window in a `SideRecord`. */
 const windowsAt = 14;
 
+/** All records share one encoder. The function `encode` allocates 2 kB for each record, and a kept record would keep all of them. */
+const encoder = new Encoder({ ignoreUndefined: true });
+
 function pack(record: TermsRecord | AskRecord): Buffer {
-  const { buffer, byteOffset, byteLength } = encode(record, { ignoreUndefined: true });
+  // Packed terms are kept. A copy in the shared pool of `Buffer.from` would keep the whole pool.
+  const { buffer, byteOffset, byteLength } = encoder.encode(record);
   return Buffer.from(buffer, byteOffset, byteLength);
 }
