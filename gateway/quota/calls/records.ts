@@ -1,4 +1,4 @@
-import { decode, Encoder } from '@msgpack/msgpack';
+import { Decoder, Encoder } from '@msgpack/msgpack';
 import { usedIn, type WindowsMs } from '../../shared/calendar-windows.ts';
 import type { BanPolicy, Limits, PlanWindow } from '../../shared/model.ts';
 import { noBan } from '../bans.ts';
@@ -126,6 +126,10 @@ export function packTerms(
 
 /** Encodes what a call asks. @param terms the place of the call's terms among the arguments, from 1 */
 export function packAsk(call: QuotaCall, terms: number): Buffer {
+  if (isOneUnit(call)) {
+    oneUnit[terms] ??= pack({ terms, runs: [{ requests: 1, units: 1 }] });
+    return oneUnit[terms];
+  }
   const { limits, runs, changedMs, leaksReadMs, concurrency, unsent } = call;
   return pack({
     terms,
@@ -135,6 +139,15 @@ export function packAsk(call: QuotaCall, terms: number): Buffer {
     lease: concurrency,
     unsent: unsent && unsentRecord(unsent, limits),
   } satisfies AskRecord);
+}
+
+/** The records of the most frequent call, one request that costs 1 unit, by the place of the terms. They are packed once. */
+const oneUnit: Buffer[] = [];
+
+function isOneUnit({ runs, changedMs, leaksReadMs, concurrency, unsent }: QuotaCall): boolean {
+  const [run] = runs;
+  if (run?.requests !== 1 || run.units !== 1 || run.trialUnits !== undefined || runs.length > 1) return false;
+  return changedMs === undefined && leaksReadMs === undefined && concurrency === undefined && !unsent;
 }
 
 function unsentRecord(unsent: Unsent, limits: Limits): UnsentRecord {
@@ -147,7 +160,7 @@ function unsentRecord(unsent: Unsent, limits: Limits): UnsentRecord {
 }
 
 export function unpackReply(reply: Buffer): ReplyRecord {
-  return decode(reply) as unknown as ReplyRecord;
+  return decoder.decode(reply) as unknown as ReplyRecord;
 }
 
 /** Returns the outcome of a call from the record of its key. */
@@ -195,8 +208,9 @@ function stateOf(record: SideRecord, limits: Limits): QuotaState {
 /** The place of the first window in a `SideRecord`. */
 const windowsAt = 14;
 
-/** All records share one encoder. The function `encode` allocates 2 kB for each record, and a kept record would keep all of them. */
+/** All records share one encoder and one decoder. The function `encode` allocates 2 kB for each record, and a kept record would keep all of them. */
 const encoder = new Encoder({ ignoreUndefined: true });
+const decoder = new Decoder();
 
 function pack(record: TermsRecord | AskRecord): Buffer {
   // Packed terms are kept. A copy in the shared pool of `Buffer.from` would keep the whole pool.
