@@ -102,9 +102,9 @@ end
 local function decideKeys(keys, args)
   local termsCount, reply = #args - #keys, { nowMs }
   for i = 1, #keys do
-    local ask = unpacked(args[termsCount + i])
-    local isDone, record = pcall(decideKey, keys[i], unpacked(args[ask.terms]), ask)
-    reply[i + 1] = isDone and record or { error = type(record) == 'table' and record.err or record }
+    local key, ask = keys[i], unpacked(args[termsCount + i])
+    local isDone, record = pcall(decideKey, key, unpacked(args[ask.terms]), ask)
+    reply[i + 1] = isDone and record or failureOf(key, record)
   end
   return cmsgpack.pack(reply)
 end

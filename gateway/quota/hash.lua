@@ -38,6 +38,17 @@ local function readHash(key)
   return stored
 end
 
+-- The fields with texts. All other fields have numbers.
+local textFields = { grant = true, leases = true, told = true }
+
+-- Returns why a key was not decided: one of its fields is no number, or Redis refused a command.
+local function failureOf(key, raised)
+  for field, text in pairs(readHash(key)) do
+    if not textFields[field] and not tonumber(text) then return { unusable = 'the field ' .. field .. ' is no number' } end
+  end
+  return { error = type(raised) == 'table' and raised.err or raised }
+end
+
 -- Returns the number in a field; 0 for a missing field. An addition converts a text faster than `tonumber`. The loops below contain this
 -- expression, because a call of the function costs as much.
 local function numberIn(stored, field)

@@ -73,8 +73,11 @@ export type ReplyRecord = readonly [nowMs: number, ...keys: KeyRecord[]];
 
 export type KeyRecord = SideRecord | Undecided;
 
-/** `stale`: the key has changed since the process read it. `error`: the Redis key cannot be read or written. */
-type Undecided = { readonly stale: true } | { readonly error: string };
+/**
+ * `stale`: the key has changed since the process read it. `unusable`: one of its fields is no number. `error`: Redis refused to read or
+ * write the key.
+ */
+type Undecided = { readonly stale: true } | { readonly unusable: string } | { readonly error: string };
 
 /**
  * What was decided for one side of a key, and its counts after the call. The record of the plan contains the record of the trial. `told` is

@@ -166,6 +166,8 @@ const notConnected: StoreFailure = { kind: 'failed', mayHaveRun: false, reason: 
 
 function toReply(record: KeyRecord, call: QuotaCall, nowMs: number): QuotaReply {
   if ('stale' in record) return stale;
+  if ('unusable' in record)
+    return { kind: 'failed', mayHaveRun: false, reason: record.unusable, keyOnly: true };
   if ('error' in record) return toRefusal(record.error);
   return { kind: 'decided', outcome: outcomeOf(record, call, nowMs) };
 }

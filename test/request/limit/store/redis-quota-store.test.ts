@@ -48,6 +48,23 @@ it('foreign data under the name of one key fails only this key of a batch', asyn
   inspector.disconnect();
 });
 
+it('a field that is no number fails only its key', async () => {
+  const store = await subject.open(windowsMs);
+  const inspector = inspect(server.url);
+  await store.decide([callOf('junk')]);
+  await inspector.hset(redisKeys.quota.name(subject.prefix, 'junk'), 'dayUsed', 'many');
+  const [before, junk, after] = await store.decide([callOf('before'), callOf('junk'), callOf('after')]);
+  const decided = { kind: 'decided', outcome: expect.objectContaining({ admitted: 1 }) };
+  expect([before, after]).toEqual([decided, decided]);
+  expect(junk).toEqual({
+    kind: 'failed',
+    mayHaveRun: false,
+    reason: expect.stringContaining('dayUsed'),
+    keyOnly: true,
+  });
+  inspector.disconnect();
+});
+
 it('no key of a batch is charged while Redis is out of memory', async () => {
   const store = await subject.open(windowsMs);
   const inspector = inspect(server.url);
