@@ -1,4 +1,5 @@
 import type { WindowsMs } from '../shared/calendar-windows.ts';
+import { isSameLimit } from '../shared/limits.ts';
 import type { BanPolicy, Limits } from '../shared/model.ts';
 import { ban, endStrikes, isBanned } from './bans.ts';
 import { applyGrant, unendedGrant } from './grants.ts';
@@ -41,7 +42,7 @@ export function decideKey(
   if (trial === undefined || tried === undefined) return outcome;
   openWindows(tried, trial, windowsMs, nowMs);
   // The unsent decisions have counts for the windows of the plan.
-  const ofBoth = trial.filter(({ window }) => limits.some((limit) => limit.window === window));
+  const ofBoth = trial.filter((limit) => limits.some((ofPlan) => isSameLimit(ofPlan, limit)));
   bringUpToDate(tried, unsent, { limits: ofBoth, bans }, nowMs);
   const ofTrial = decideTrial(tried, trial, runs, { bans, grant, slots, nowMs }, ofPlan);
   plan.trial = sideOf(tried);

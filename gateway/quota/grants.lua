@@ -1,7 +1,9 @@
 --[[
 A grant: temporary limits that an operator has set. The hash field `grant` has the end of the grant in epoch ms, and then the name
-and limit of each window. A grant that begins later also has its beginning, for example `1795 day 50 from 1790`. The words
-`brownouts 0` and `leaked 1795` (marks.lua) may follow, which are no limits.
+and limit of each window, for example `1795 day 50 reports:day 20`. A grant that begins later also has its beginning, for example
+`1795 day 50 from 1790`. The words `brownouts 0` and `leaked 1795` (marks.lua) may follow, which are no limits.
+
+`window.grant` is the Lua pattern that finds the limit of a window.
 ]]
 
 -- Returns a running or future grant; nil for an ended grant.
@@ -20,6 +22,6 @@ local function applyGrant(side, grant)
   if not isRunning(grant) then return end
   for i = 1, #side.windows do
     local window = side.windows[i]
-    window.inForce = tonumber(string.match(grant, ' ' .. window.name .. ' (%d+)')) or window.limit
+    window.inForce = tonumber(string.match(grant, window.grant)) or window.limit
   end
 end

@@ -1,4 +1,6 @@
-import { type Grant, type Limits, planWindows } from '../shared/model.ts';
+import { isSameLimit } from '../shared/limits.ts';
+import type { Grant, Limits } from '../shared/model.ts';
+import { fieldOf, windowOf } from './windows.ts';
 
 /** Returns a running or future grant; undefined for an ended grant. */
 export function unendedGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
@@ -13,11 +15,12 @@ export function isRunning(grant: Grant | undefined, nowMs: number): grant is Gra
 /** Returns the limits that apply at `nowMs`. A running grant replaces the limits of its windows, except limits of Infinity. */
 export function applyGrant(limits: Limits, grant: Grant | undefined, nowMs: number): Limits {
   if (!isRunning(grant, nowMs)) return limits;
-  return limits.map((limit) =>
-    limit.max === Number.POSITIVE_INFINITY
+  return limits.map((limit) => {
+    const granted = grant.limits.find((one) => isSameLimit(one, limit));
+    return granted === undefined || limit.max === Number.POSITIVE_INFINITY
       ? limit
-      : (grant.limits.find(({ window }) => window === limit.window) ?? limit),
-  );
+      : { ...limit, max: granted.max };
+  });
 }
 
 /** Returns the grant as operators and key holders see it. A grant that has started is returned without `fromMs`. */
@@ -35,7 +38,7 @@ export function toldGrant(grant: Grant | undefined, nowMs: number): Grant | unde
 export function packGrant({ limits, fromMs, untilMs, noBrownouts }: Grant): string {
   const from = fromMs === undefined ? [] : ['from', fromMs];
   const exempt = noBrownouts ? ['brownouts', 0] : [];
-  return [untilMs, ...limits.flatMap(({ window, max }) => [window, max]), ...from, ...exempt].join(' ');
+  return [untilMs, ...limits.flatMap((limit) => [fieldOf(limit), limit.max]), ...from, ...exempt].join(' ');
 }
 
 /** Parses the hash field of a grant. */
@@ -45,9 +48,9 @@ export function unpackGrant(packed: string): Grant {
     const at = parts.indexOf(name);
     return at === -1 ? undefined : Number(parts[at + 1]);
   };
-  const limits = planWindows.flatMap((window) => {
-    const max = numberOf(window);
-    return max === undefined ? [] : [{ window, max }];
+  const limits = parts.flatMap((field, at) => {
+    const window = windowOf(field);
+    return window === undefined ? [] : [{ ...window, max: Number(parts[at + 1]) }];
   });
   const noBrownouts = numberOf('brownouts') === 0 || undefined;
   return { limits, fromMs: numberOf('from'), untilMs: Number(untilMs), ...(noBrownouts && { noBrownouts }) };

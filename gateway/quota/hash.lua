@@ -2,9 +2,10 @@
 The hash of a key, with all its counts. Its fields:
 
   minute, minuteUsed         number and used units of the minute window; likewise second, hour, day and month
+  reports:minute, …          the windows of a group of operations with the name `reports`
   strikes, strikesFromMs     the refusals that count towards the next ban, and the time of the first of them
   bannedUntilMs, banLevel    the end of the last ban, and the number of bans in a row
-  trial:minute, trial:strikes, …   all counts of the trial (trial.lua)
+  trial:minute, trial:reports:minute, trial:strikes, …   all counts of the trial (trial.lua)
   liftedMs, resetMs          the times of the last lifted ban and of the last reset, which identify generations of bans and counts
   grant                      temporary limits (grants.lua), and the mark of a leaked secret (marks.lua)
   changedMs                  the generation of a key of the directory (marks.lua)

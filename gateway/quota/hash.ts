@@ -1,9 +1,9 @@
 import { noCounts, type WindowsMs } from '../shared/calendar-windows.ts';
-import { type BanPolicy, type Grant, planWindows } from '../shared/model.ts';
+import type { BanPolicy, Grant } from '../shared/model.ts';
 import { bansEndMs, noBan, type SideCounts } from './bans.ts';
 import { unpackGrant } from './grants.ts';
 import { type Told, unpackTold } from './thresholds.ts';
-import { windowsEndMs } from './windows.ts';
+import { noneIn, windowsEndMs } from './windows.ts';
 
 /** The store's state of one key. The members are the fields of the key's Redis hash. Timestamps are epoch ms on the store's clock. */
 export interface QuotaState extends SideCounts {
@@ -33,7 +33,7 @@ export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
 /** Returns the time from which the state has no effect, epoch ms. The store may then delete the state. */
 export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsMs: WindowsMs): number {
   const sideEndMs = (side: Readonly<SideCounts>) =>
-    Math.max(windowsEndMs(side, planWindows, windowsMs), bansEndMs(side, bans));
+    Math.max(windowsEndMs(side, windowsMs), bansEndMs(side, bans));
   return Math.max(
     sideEndMs(state),
     state.trial === undefined ? 0 : sideEndMs(state.trial),
@@ -56,16 +56,31 @@ export function parseHash(hash: Readonly<Record<string, Buffer>>): QuotaState {
 export const trialPrefix = 'trial:';
 
 function parseSide(hash: Readonly<Record<string, Buffer>>, prefix: string): SideCounts {
-  const side = { ...noCounts, ...noBan };
-  for (const field of sideFields) side[field] = Number(hash[`${prefix}${field}`] ?? 0);
+  const side: SideCounts = { ...noCounts, ...noBan };
+  for (const field of [...countNames, ...groupFields(hash, prefix)])
+    side[field] = Number(hash[`${prefix}${field}`] ?? 0);
   return side;
 }
 
-const sideFields = Object.keys({ ...noCounts, ...noBan }) as (keyof SideCounts)[];
+/** The members of a side, without the windows of groups. */
+const countNames = Object.keys({ ...noCounts, ...noBan }) as (keyof SideCounts)[];
+
+/** Returns the names of the counts of groups. Their hash fields have the prefix, and are no fields of the other side. */
+function groupFields(
+  hash: Readonly<Record<string, unknown>>,
+  prefix: string,
+): readonly `${string}:${string}`[] {
+  const names = Object.keys(hash)
+    .filter((field) => field.startsWith(prefix))
+    .map((field) => field.slice(prefix.length));
+  return names.filter(
+    (name): name is `${string}:${string}` => name.includes(':') && !name.startsWith(trialPrefix),
+  );
+}
 
 /** Returns only the counts of a side. */
 export function sideOf(state: Readonly<SideCounts>): SideCounts {
-  const side = { ...noCounts, ...noBan };
-  for (const field of sideFields) side[field] = state[field];
+  const side: SideCounts = { ...noneIn(state), ...noBan };
+  for (const field of Object.keys(side) as (keyof SideCounts)[]) side[field] = state[field] ?? 0;
   return side;
 }

@@ -1,14 +1,17 @@
+import { limitsOn } from '../shared/limits.ts';
 import type { BanPolicy, Limits } from '../shared/model.ts';
 import { isBanned, type SideCounts, strike } from './bans.ts';
 import { charge, fitting, roomIn } from './windows.ts';
 
-/** Consecutive requests of equal cost. */
+/** Consecutive requests of equal cost, which are charged in the same windows. */
 export interface Run {
   readonly requests: number;
   /** The cost of each request in whole units. A request that costs 0 is refused only during a ban. */
   readonly units: number;
   /** The cost of each request in the trial, if it differs from `units` (`request/path/decide-units.ts`). */
   readonly trialUnits?: number | undefined;
+  /** The id of the operation, if a group of the plan or of the trial has it. The requests are also charged in the windows of the group. */
+  readonly operation?: string | undefined;
 }
 
 /** The numbers of requests by what was decided. */
@@ -48,7 +51,7 @@ export interface RunRules {
  */
 export function decideRun(
   counts: SideCounts,
-  { requests, units }: Run,
+  { requests, units, operation }: Run,
   { bans, inForce, slots, nowMs }: RunRules,
   outcome: Outcome,
 ): number {
@@ -57,9 +60,10 @@ export function decideRun(
     return 0;
   }
   const free = slots - outcome.admitted;
-  const admitted = Math.min(fitting(requests, units, roomIn(counts, inForce)), Math.max(0, free));
+  const charged = limitsOn(inForce, operation);
+  const admitted = Math.min(fitting(requests, units, roomIn(counts, charged)), Math.max(0, free));
   outcome.admitted += admitted;
-  charge(counts, inForce, admitted * units);
+  charge(counts, charged, admitted * units);
   const rest = requests - admitted;
   const isCrowded = admitted >= free;
   if (rest > 0 && isCrowded) outcome.crowded += rest;

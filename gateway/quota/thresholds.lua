@@ -1,6 +1,6 @@
 --[[
 Reported thresholds. The hash field `told` has, for each window with a reported threshold, its field, its number, and the highest reported
-percentage, for example `day 20700 80 month 680 100`. Each decision returns `told` from the lowest percentage on, so no report is
+percentage, for example `day 20700 80 reports:month 680 100`. Each decision returns `told` from the lowest percentage on, so no report is
 lost when a process dies. The gateway computes which percentages are missing.
 ]]
 -- Whether an hour, day or month has reached the lowest percentage of its limit.

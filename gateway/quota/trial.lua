@@ -20,11 +20,13 @@ end
 
 -- Whether a request costs more than a limit, both with and without the grant. Such a request would get 403, and would not be
 -- charged. If only a grant makes a limit lower than the cost, a window would refuse the request.
-local function costsTooMuch(trial, units)
+local function costsTooMuch(trial, groups, units)
   local isAboveLimit, isAboveGrant = false, false
   for i = 1, #trial.windows do
     local window = trial.windows[i]
-    isAboveLimit, isAboveGrant = isAboveLimit or units > window.limit, isAboveGrant or units > window.inForce
+    if not window.group or groups[window.group] then
+      isAboveLimit, isAboveGrant = isAboveLimit or units > window.limit, isAboveGrant or units > window.inForce
+    end
   end
   return isAboveLimit and isAboveGrant
 end
@@ -36,11 +38,11 @@ local function decideTrial(trial, runs, slots, ofPlan)
   local outcome, places = newOutcome(), slots
   for n = 1, #runs do
     local run = runs[n]
-    local units = run.trialUnits or run.units
+    local units, groups = run.trialUnits or run.units, run.trialGroups or noGroups
     local left = places - ofPlan.admittedOf[n]
     local crowdedOut = left > 0 and 0 or run.requests - math.min(run.requests, math.max(0, places))
-    if units > 1 and costsTooMuch(trial, units) then units = 0 end
-    outcome.admittedOf[n] = decideRun(trial, run.requests - crowdedOut, units, math.huge, outcome)
+    if units > 1 and costsTooMuch(trial, groups, units) then units = 0 end
+    outcome.admittedOf[n] = decideRun(trial, run.requests - crowdedOut, units, groups, math.huge, outcome)
     if isBanned(trial) then outcome.banned = outcome.banned + crowdedOut end
     places = left
   end

@@ -1,8 +1,9 @@
-import { usedIn } from '../shared/calendar-windows.ts';
+import { isSameLimit, limitsOn } from '../shared/limits.ts';
 import type { BanPolicy, Grant, Limits } from '../shared/model.ts';
 import { banOf, isBanned, type SideCounts } from './bans.ts';
 import { applyGrant } from './grants.ts';
 import { decideRun, newOutcome, type Outcome, type Run } from './runs.ts';
+import { fieldOf, noneIn, numberOf, usedFieldOf, usedOf } from './windows.ts';
 
 /**
  * Returns the counts of the trial. Counts that the trial does not have are copied from the plan: at the beginning of a trial or of a further
@@ -17,13 +18,12 @@ export function readTrial<State extends Readonly<SideCounts>>(
   plan: State,
   { limits, trial }: { readonly limits: Limits; readonly trial: Limits },
 ): State {
-  const counts: SideCounts = { ...plan, ...(stored ?? banOf(plan)) };
-  for (const { window } of trial) {
-    const isStored = stored !== undefined && stored[window] > 0;
-    const isOfPlan = limits.some((limit) => limit.window === window);
-    if (isStored) continue;
-    counts[window] = isOfPlan ? plan[window] : 0;
-    counts[usedIn[window]] = isOfPlan ? plan[usedIn[window]] : 0;
+  const counts: SideCounts = { ...plan, ...noneIn(plan), ...(stored ?? banOf(plan)) };
+  for (const limit of trial) {
+    if (stored !== undefined && numberOf(stored, limit) > 0) continue;
+    const isOfPlan = limits.some((ofPlan) => isSameLimit(ofPlan, limit));
+    counts[fieldOf(limit)] = isOfPlan ? numberOf(plan, limit) : 0;
+    counts[usedFieldOf(limit)] = isOfPlan ? usedOf(plan, limit) : 0;
   }
   return counts as State;
 }
@@ -31,6 +31,8 @@ export function readTrial<State extends Readonly<SideCounts>>(
 /**
  * Whether a request costs more than a limit, both with and without the grant. Such a request would get 403, and would not be charged
  * (`request/path/decide-units.ts`). If only a grant makes a limit lower than the cost, a window would refuse the request.
+ *
+ * @param trial the limits of the trial that the request is charged in (`limitsOn`)
  */
 export function costsTooMuch(units: number, trial: Limits, grant: Grant | undefined, nowMs: number): boolean {
   const isAbove = (limits: Limits) => limits.some(({ max }) => units > max);
@@ -58,11 +60,11 @@ export function decideTrial(
   const inForce = applyGrant(trial, grant, nowMs);
   // `places` are the slots that the earlier runs of the plan have left.
   let places = rules.slots;
-  for (const [n, { requests, units: ofRun, trialUnits = ofRun }] of runs.entries()) {
-    const units = costsTooMuch(trialUnits, trial, grant, nowMs) ? 0 : trialUnits;
+  for (const [n, { requests, units: ofRun, trialUnits = ofRun, operation }] of runs.entries()) {
+    const units = costsTooMuch(trialUnits, limitsOn(trial, operation), grant, nowMs) ? 0 : trialUnits;
     const left = places - (ofPlan.admittedOf[n] ?? 0);
     const crowdedOut = left > 0 ? 0 : requests - Math.min(requests, Math.max(0, places));
-    const run = { requests: requests - crowdedOut, units };
+    const run = { requests: requests - crowdedOut, units, operation };
     const admitted = decideRun(
       counts,
       run,

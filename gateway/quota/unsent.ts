@@ -1,7 +1,9 @@
-import { noCounts, usedIn, type WindowCounts } from '../shared/calendar-windows.ts';
-import { type BanPolicy, type Limits, planWindows } from '../shared/model.ts';
+import { noCounts, type WindowCounts } from '../shared/calendar-windows.ts';
+import { limitsOn } from '../shared/limits.ts';
+import type { BanPolicy, Limits } from '../shared/model.ts';
 import { addStrikes, type BanCounts, isBanned, type SideCounts } from './bans.ts';
 import type { Outcome, Run } from './runs.ts';
+import { charge, fieldOf, numberOf, usedFieldOf, usedOf, windowOf } from './windows.ts';
 
 /**
  * A process's decisions on a key that were made without the store and have not been sent to the store. A trial adds the same units and
@@ -42,8 +44,8 @@ export function addUnsent(
   nowMs: number,
 ): void {
   if (unsent.resetMs === state.resetMs) {
-    for (const { window } of limits) {
-      if (unsent[window] === state[window]) state[usedIn[window]] += unsent[usedIn[window]];
+    for (const limit of limits) {
+      if (numberOf(unsent, limit) === numberOf(state, limit)) charge(state, [limit], usedOf(unsent, limit));
     }
   }
   const isCurrent = unsent.liftedMs === state.liftedMs && unsent.strikes > 0;
@@ -58,11 +60,14 @@ export function addDecided(
   state: Readonly<SideCounts & { liftedMs: number; resetMs: number }>,
 ): Unsent {
   const { bannedUntilMs, banLevel, liftedMs, resetMs } = state;
-  const counts = { ...noCounts, bannedUntilMs, banLevel, liftedMs, resetMs, strikes: outcome.refused };
-  const units = call.runs.reduce((sum, run, at) => sum + run.units * (outcome.admittedOf[at] ?? 0), 0);
-  for (const { window } of call.limits) {
-    counts[window] = state[window];
-    counts[usedIn[window]] = units;
+  const ban = { bannedUntilMs, banLevel, liftedMs, resetMs, strikes: outcome.refused };
+  const counts: WindowCounts & typeof ban = { ...noCounts, ...ban };
+  for (const limit of call.limits) {
+    counts[fieldOf(limit)] = numberOf(state, limit);
+    counts[usedFieldOf(limit)] = 0;
+  }
+  for (const [at, { units, operation }] of call.runs.entries()) {
+    charge(counts, limitsOn(call.limits, operation), units * (outcome.admittedOf[at] ?? 0));
   }
   const all = unsent === undefined ? counts : addUp(unsent, counts);
   return { ...all, strikes: Math.min(all.strikes, state.strikes) };
@@ -73,10 +78,12 @@ export function addDecided(
  * dropped. If a ban was lifted after the earlier decisions, the bans and strikes in these decisions are dropped.
  */
 export function addUp(earlier: Unsent, later: Unsent): Unsent {
-  const sum = { ...later };
+  const sum: Unsent & WindowCounts = { ...later };
   if (earlier.resetMs === later.resetMs) {
-    for (const window of planWindows) {
-      if (earlier[window] === later[window]) sum[usedIn[window]] += earlier[usedIn[window]];
+    for (const field of Object.keys(earlier)) {
+      const window = windowOf(field);
+      if (window && numberOf(earlier, window) === numberOf(later, window))
+        sum[usedFieldOf(window)] = usedOf(later, window) + usedOf(earlier, window);
     }
   }
   if (earlier.liftedMs !== later.liftedMs) return sum;

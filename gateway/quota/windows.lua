@@ -6,8 +6,8 @@ which only observes. Both go through the same functions. A side has these member
 are set anew for each key:
 
   bans, banFields     terms: the ban policy, and the hash fields of the counts of bans.lua
-  windows             terms: for each window its name, field and usedField (hash.lua), lengthMs (0 for a calendar month), limit, and
-                      isReported (thresholds.lua)
+  windows             terms: for each window its field and usedField (hash.lua), lengthMs (0 for a calendar month), limit, group
+                      (absent if the limit counts all operations), grant (grants.lua), and isReported (thresholds.lua)
   window.number       count: the number of the window (epoch ms / its length). Month 0 is January 1970
   window.used         count: the units that were charged in this window
   window.inForce      the limit that applies now (grants.lua)
@@ -60,12 +60,14 @@ local function openWindows(side)
   end
 end
 
--- Returns the number of units for which every window has room; negative if a limit was lowered below the used units.
-local function roomIn(side)
+-- Returns the number of units for which every window of a request has room; negative if a limit was lowered below the used units.
+-- `groups` are the groups that have the operation of the request.
+local function roomIn(side, groups)
   local room = math.huge
   for i = 1, #side.windows do
     local window = side.windows[i]
-    if window.inForce - window.used < room then room = window.inForce - window.used end
+    local left = window.inForce - window.used
+    if left < room and (not window.group or groups[window.group]) then room = left end
   end
   return room
 end
@@ -76,10 +78,10 @@ local function fitting(requests, units, room)
   return math.max(0, math.floor(room / units))
 end
 
-local function charge(side, units)
+local function charge(side, groups, units)
   for i = 1, #side.windows do
     local window = side.windows[i]
-    window.used = window.used + units
+    if not window.group or groups[window.group] then window.used = window.used + units end
   end
 end
 

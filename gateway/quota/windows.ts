@@ -1,29 +1,67 @@
 import {
+  noCounts,
   usedIn,
   type WindowCounts,
   type WindowsMs,
   windowIndex,
   windowStartMs,
 } from '../shared/calendar-windows.ts';
-import type { Limits } from '../shared/model.ts';
+import { type Limit, type Limits, type PlanWindow, planWindows } from '../shared/model.ts';
+
+/** The window of a limit, in the bucket of its group. */
+export type BucketWindow = Pick<Limit, 'window' | 'group'>;
+
+/** The field with the number of the window: `minute`, or `reports:minute` for a group. */
+export function fieldOf({ window, group }: BucketWindow): PlanWindow | `${string}:${PlanWindow}` {
+  return group === undefined ? window : `${group}:${window}`;
+}
+
+/** The field with the units that were charged in the window. */
+export function usedFieldOf({
+  window,
+  group,
+}: BucketWindow): `${PlanWindow}Used` | `${string}:${PlanWindow}Used` {
+  return group === undefined ? usedIn[window] : `${group}:${usedIn[window]}`;
+}
+
+export function numberOf(counts: Readonly<WindowCounts>, window: BucketWindow): number {
+  return counts[fieldOf(window)] ?? 0;
+}
+
+export function usedOf(counts: Readonly<WindowCounts>, window: BucketWindow): number {
+  return counts[usedFieldOf(window)] ?? 0;
+}
+
+/** Returns the window of a field with the number of a window; undefined for other fields. */
+export function windowOf(field: string): BucketWindow | undefined {
+  const [name, group] = field.split(':').reverse();
+  const window = planWindows.find((one) => one === name);
+  return window && (group === undefined ? { window } : { window, group });
+}
+
+/** Returns the fields of all windows in the counts of a side, with the value 0. */
+export function noneIn(counts: Readonly<WindowCounts>): WindowCounts {
+  const ofGroups = Object.keys(counts).filter((field) => field.includes(':'));
+  return { ...noCounts, ...Object.fromEntries(ofGroups.map((field) => [field, 0])) };
+}
 
 /** Starts the windows that contain `nowMs`. The number of a window never decreases, even if the clock of a new master is behind. */
 export function openWindows(counts: WindowCounts, limits: Limits, windowsMs: WindowsMs, nowMs: number): void {
-  for (const { window } of limits) {
-    const index = windowIndex(windowsMs[window], nowMs);
-    if (index <= counts[window]) continue;
-    counts[window] = index;
-    counts[usedIn[window]] = 0;
+  for (const limit of limits) {
+    const index = windowIndex(windowsMs[limit.window], nowMs);
+    if (index <= numberOf(counts, limit)) continue;
+    counts[fieldOf(limit)] = index;
+    counts[usedFieldOf(limit)] = 0;
   }
 }
 
 /**
  * Returns the number of units that every window still has room for; negative if a limit was lowered below the used units.
  *
- * @param inForce the limits that apply now (`applyGrant`)
+ * @param inForce the limits that apply now (`applyGrant`), and that the request is charged in (`limitsOn`)
  */
 export function roomIn(counts: Readonly<WindowCounts>, inForce: Limits): number {
-  return inForce.reduce((room, { window, max }) => Math.min(room, max - counts[usedIn[window]]), Infinity);
+  return inForce.reduce((room, limit) => Math.min(room, limit.max - usedOf(counts, limit)), Infinity);
 }
 
 /** Returns the number of requests for which there is room. */
@@ -33,15 +71,14 @@ export function fitting(requests: number, units: number, room: number): number {
 }
 
 export function charge(counts: WindowCounts, limits: Limits, units: number): void {
-  for (const { window } of limits) counts[usedIn[window]] += units;
+  for (const limit of limits) counts[usedFieldOf(limit)] = usedOf(counts, limit) + units;
 }
 
-/** Returns the time at which the last of these windows ends, epoch ms. */
-export function windowsEndMs(
-  counts: Readonly<WindowCounts>,
-  windows: readonly Limits[number]['window'][],
-  windowsMs: WindowsMs,
-): number {
-  const counted = windows.filter((window) => counts[window] > 0);
-  return Math.max(0, ...counted.map((window) => windowStartMs(windowsMs[window], counts[window] + 1)));
+/** Returns the time at which the last window of a side ends, epoch ms. */
+export function windowsEndMs(counts: Readonly<WindowCounts>, windowsMs: WindowsMs): number {
+  const ends = Object.entries(counts).map(([field, number]) => {
+    const window = windowOf(field)?.window;
+    return window === undefined || number === 0 ? 0 : windowStartMs(windowsMs[window], number + 1);
+  });
+  return Math.max(0, ...ends);
 }

@@ -100,14 +100,15 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   let { key } = authenticated;
   // A request that matches no operation costs 1 unit.
-  const units = offered?.operation.cost ?? 1;
-  let decision = await decideUnits(key, units, snapshot.rules, stations.limiter);
+  const charge = { units: offered?.operation.cost ?? 1, operation: offered?.operation.id };
+  let decision = await decideUnits(key, charge, snapshot.rules, stations.limiter);
   if (isUnconfirmed(decision, key)) {
-    const current = await decideCurrent(authenticated, decision, units, stations);
+    const current = await decideCurrent(authenticated, decision, charge, stations);
     if (current.kind !== 'decided') return current;
     ({ key, decision } = current);
   }
   const decided = decide(authenticated, key, decision);
+  const { units } = charge;
   for (const observe of stations.decisionObservers) observe(decided, units);
   if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision, snapshot.counted));
 

@@ -28,9 +28,10 @@ export function windowStartMs(lengthMs: number, index: number): number {
 
 /**
  * The counts of each window. `minute` is the number of the current minute (`windowIndex`). `minuteUsed` is the number of units that were
- * charged in this minute.
+ * charged in this minute. Windows of a group have its name before the colon, for example `reports:minute` and `reports:minuteUsed`.
  */
-export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
+export type WindowCounts = Record<PlanWindow, number> &
+  Record<`${PlanWindow}Used`, number> & { [ofGroup: `${string}:${string}`]: number };
 
 /** For each window, the name of the member that contains its charged units. */
 export const usedIn = Object.fromEntries(planWindows.map((window) => [window, `${window}Used`])) as {

@@ -12,9 +12,16 @@ export type PlanWindow = (typeof planWindows)[number];
 export interface Limit {
   readonly window: PlanWindow;
   readonly max: number;
+  /** The name of the group of operations that the limit counts; absent if it counts all operations. */
+  readonly group?: string | undefined;
+  /** The ids of the operations of the group. Absent in a grant, which states only the name of the group. */
+  readonly operations?: readonly string[] | undefined;
 }
 
-/** The limits of a plan or key: at least one, shortest window first, each window at most once. */
+/**
+ * The limits of a plan or key: at least one. First are the limits that count all operations, and then the limits of each group. Their windows
+ * are sorted, the shortest first, and each window is there at most once.
+ */
 export type Limits = readonly Limit[];
 
 /** A plan of the configuration, created by `compilePlan`. */
@@ -216,6 +223,8 @@ export type WindowName = PlanWindow | BucketName;
 /** A period that a limit covers, with the remaining requests of the caller. */
 export interface Window {
   readonly name: WindowName;
+  /** The group of operations that the limit counts; absent if it counts all operations. */
+  readonly group?: string | undefined;
   readonly limit: number;
   /** The remaining requests. The number is never negative, even if a reload has lowered the limit below the used requests. */
   readonly remaining: number;
@@ -261,9 +270,17 @@ export type DecisionSource = 'shared' | 'local' | 'memory';
 /**
  * What the trial of a plan would have done with a request. `banned`: refused during a ban of the trial. `concurrent`: refused by the
  * concurrency limit, which refuses the same requests with and without the trial. The name of a window: refused by this window, which is the
- * window that a response would name.
+ * window that a response would name. `group`: refused by a window of a group of operations.
  */
-export type TrialOutcome = 'admitted' | 'banned' | 'concurrent' | PlanWindow;
+export type TrialOutcome = 'admitted' | 'banned' | 'concurrent' | 'group' | PlanWindow;
+
+/** What a request is charged. */
+export interface Charge {
+  /** The cost in whole units. */
+  readonly units: number;
+  /** The id of the operation. The request is also charged in the windows of the groups that have this operation. */
+  readonly operation?: string | undefined;
+}
 
 interface DecisionFigures {
   /** The cost of the request. An admitted request is charged this cost in every window. A request that is not admitted is not charged. */

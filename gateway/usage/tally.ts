@@ -3,8 +3,8 @@ import type { Counts } from './store/counts.ts';
 
 /**
  * The outcome of a request with a valid key. If a window refused the request and the response names this window, the
- * outcome is the name of the window. `undecided` means that Redis was away. `concurrent` means that the concurrency
- * limit refused the request. The store identifies an outcome by its position in this list, so add new outcomes at the
+ * outcome is the name of the window, or `group` for a window of a group of operations. `undecided` means that Redis was
+ * away. `concurrent` means that the concurrency limit refused the request. The store identifies an outcome by its position in this list, so add new outcomes at the
  * end.
  */
 export const outcomes = [
@@ -17,6 +17,7 @@ export const outcomes = [
   'month',
   'undecided',
   'concurrent',
+  'group',
 ] as const;
 
 export type Outcome = (typeof outcomes)[number];
@@ -42,8 +43,10 @@ export function outcomeOf(decision: Decision): Outcome {
       return decision.kind;
     case 'unavailable':
       return 'undecided';
-    case 'refused':
-      return decision.rateLimit.inForce.name as PlanWindow;
+    case 'refused': {
+      const { name, group } = decision.rateLimit.inForce;
+      return group === undefined ? (name as PlanWindow) : 'group';
+    }
     case 'crowded':
       return 'concurrent';
   }
@@ -163,8 +166,8 @@ export function unitsNumber(
   return { extra, free: extra + 1 };
 }
 
-/** The limits that refuse requests: windows, and the limit of requests in progress. */
-const refusingLimits = [...planWindows, 'concurrent'] as const;
+/** The limits that refuse requests: windows, those of groups, and the limit of requests in progress. */
+const refusingLimits = [...planWindows, 'group', 'concurrent'] as const;
 
 /** Returns the number of refused requests by limit, without limits that refused no request. */
 export function refusedByLimit(tally: Tally): Record<string, number> {

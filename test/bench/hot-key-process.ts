@@ -22,7 +22,7 @@ const limits = [{ window: 'day', max: perDay }] as const;
 const key = { id: 'hot', plan: 'free', limits, disabled: false };
 const bans = { after: bansAfter, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 
-await limiter.decide(key, { bans }, 1);
+await limiter.decide(key, { bans }, { units: 1 });
 // A process mostly compiles code in its first seconds.
 await decideFor(warmUpSeconds);
 process.send?.('warm');
@@ -37,7 +37,7 @@ async function decideFor(seconds: number): Promise<Decided> {
   await Promise.all(
     Array.from({ length: clients }, async () => {
       while (performance.now() < endMs) {
-        const { kind } = await limiter.decide(key, { bans }, 1);
+        const { kind } = await limiter.decide(key, { bans }, { units: 1 });
         if (kind === 'admitted' || kind === 'refused' || kind === 'banned') decided[kind] += 1;
         else throw new Error(`decided without Redis: ${kind}`);
         // The loop must yield after a refusal from memory, so that the timers of the process run.

@@ -60,7 +60,7 @@ export async function measureMigration({
             continue;
           }
           sent += 1;
-          const decision = await limiter.decide(key, { bans }, 1);
+          const decision = await limiter.decide(key, { bans }, { units: 1 });
           if (decision.kind !== 'stale') decisions.push(decision);
         }
       }),

@@ -61,7 +61,7 @@ export async function measureIsolatedMaster(limit: number): Promise<IsolatedMast
     const decisions: Decision[] = [];
     const clients = all.map(async ({ limiter }) => {
       while (isRunning) {
-        const decision = await limiter.decide(key, { bans }, 1);
+        const decision = await limiter.decide(key, { bans }, { units: 1 });
         if (decision.kind !== 'stale') decisions.push(decision);
         await sleep(5);
       }

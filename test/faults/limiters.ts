@@ -53,7 +53,7 @@ export async function decideAtOnce(
   requests: number,
 ): Promise<readonly Decision[]> {
   const decisions = await Promise.all(
-    Array.from({ length: requests }, () => limiter.decide(key, { bans }, 1)),
+    Array.from({ length: requests }, () => limiter.decide(key, { bans }, { units: 1 })),
   );
   return decisions.flatMap((decision) => (decision.kind === 'stale' ? [] : [decision]));
 }

@@ -18,7 +18,7 @@ vi.mock('../../gateway/request/path/refuse-unauthenticated.ts', async (original)
     const keyId = 'presented' in caller ? caller.presented.keyId : undefined;
     const key = keyId === undefined ? undefined : exchange.snapshot.settings.keys.get(keyId);
     if (mistake.made === 'the address is checked after charging' && key !== undefined)
-      await stations.limiter.decide(key, exchange.snapshot.rules, 1);
+      await stations.limiter.decide(key, exchange.snapshot.rules, { units: 1 });
     return module.refuseUnauthenticated(exchange, stations, caller);
   };
   return { ...module, refuseUnauthenticated };

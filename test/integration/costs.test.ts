@@ -150,7 +150,7 @@ it('an operation that costs more than a limit gets an uncharged 403 with the rea
 it('a grant that raises the limits admits an operation that costs more than the plan has', async () => {
   const { own: limiter } = openLimiter({});
   const key = keyOf(12, 100);
-  const decideAt = (units: number) => decideUnits(key, units, { bans: noBans }, limiter);
+  const decideAt = (units: number) => decideUnits(key, { units }, { bans: noBans }, limiter);
   expect(await decideAt(50)).toMatchObject({ kind: 'admitted', units: 0 });
   await limiter.grant(key.id, { limits: limitsOf({ perMinute: 60 }), untilMs: Date.now() + 60_000 });
   expect(await decideAt(50)).toMatchObject({ kind: 'admitted', units: 50 });
@@ -161,7 +161,7 @@ it('a grant that raises the limits admits an operation that costs more than the 
 it('a request that a grant admits above the limit of the plan counts once towards the concurrency limit', async () => {
   const { own: limiter } = openLimiter({});
   const key = { ...keyOf(12, 1_000), concurrent: 1 };
-  const kindAt = async (units: number) => (await decideUnits(key, units, { bans: noBans }, limiter)).kind;
+  const kindAt = async (units: number) => (await decideUnits(key, { units }, { bans: noBans }, limiter)).kind;
   await limiter.grant(key.id, { limits: limitsOf({ perMinute: 60 }), untilMs: Date.now() + 60_000 });
   expect(await kindAt(20)).toBe('admitted');
   expect(await kindAt(20)).toBe('crowded');

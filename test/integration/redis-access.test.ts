@@ -222,7 +222,7 @@ for (const form of forms) {
           bounds: tunedBounds({ ...patientStore, storeSlotsTimeoutMs, storeStartTimeoutMs: 4_000 }),
         });
         onTestFinished(() => limiter.close());
-        expect(await limiter.decide(keyNamed('acme', 10), { bans }, 1)).toMatchObject({
+        expect(await limiter.decide(keyNamed('acme', 10), { bans }, { units: 1 })).toMatchObject({
           kind: 'admitted',
           source: 'local',
         });

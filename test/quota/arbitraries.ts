@@ -3,8 +3,8 @@ import type { Concurrency } from '../../gateway/quota/leases.ts';
 import type { Run } from '../../gateway/quota/runs.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../gateway/shared/model.ts';
 
-/** Limits for one or more windows, the shortest window first. */
-export const limits: fc.Arbitrary<Limits> = fc
+/** Limits of all operations, for one or more windows, the shortest window first. */
+const plainLimits: fc.Arbitrary<Limits> = fc
   .record(
     { second: max(6), minute: max(12), hour: max(20), day: max(30), month: max(40) },
     { requiredKeys: [] },
@@ -16,6 +16,31 @@ export const limits: fc.Arbitrary<Limits> = fc
       return limit === undefined ? [] : [{ window, max: limit }];
     }),
   );
+
+/** A group with one or two windows, and with one or both operations. */
+const group: fc.Arbitrary<Limits> = fc
+  .record({
+    group: fc.constantFrom('reports', 'big-2'),
+    operations: fc.constantFrom(['export'], ['create'], ['export', 'create']),
+    windows: fc.subarray([...planWindows], { minLength: 1, maxLength: 2 }),
+    most: max(12),
+  })
+  .map(({ windows, most, ...named }) =>
+    windows.map((window, at) => ({ window, max: most * (at + 1), ...named })),
+  );
+
+/** Limits, and mostly no or few groups of operations. */
+export const limits: fc.Arbitrary<Limits> = fc
+  .tuple(plainLimits, fc.array(group, { maxLength: 2 }))
+  .map(([plain, groups]) => [
+    ...plain,
+    ...groups.filter(([one], at) => groups.findIndex(([other]) => other?.group === one?.group) === at).flat(),
+  ]);
+
+/** Limits of a grant, which state only the names of groups. */
+export const grantedLimits: fc.Arbitrary<Limits> = limits.map((all) =>
+  all.map(({ operations: _, ...limit }) => limit),
+);
 
 /** The limits of a plan and of its trial. */
 export interface PlanAndTrial {
@@ -31,7 +56,7 @@ export const triedLimits: fc.Arbitrary<PlanAndTrial> = fc
 /** A plan with high limits, whose trial has few windows with low limits. */
 export const smallTrials: fc.Arbitrary<PlanAndTrial> = fc
   .tuple(
-    limits.map((all) => all.map(({ window, max }) => ({ window, max: 20 * max }))),
+    limits.map((all) => all.map((limit) => ({ ...limit, max: 20 * limit.max }))),
     fc.subarray([...planWindows], { minLength: 1, maxLength: 2 }),
     max(6),
   )
@@ -52,12 +77,13 @@ export const bans: fc.Arbitrary<BanPolicy> = fc.record({
 /** The cost of a request, which is mostly 1. */
 export const units: fc.Arbitrary<number> = fc.constantFrom(1, 1, 1, 2, 5, 0);
 
-/** Requests of equal cost. The cost in the trial mostly is the same. */
+/** Requests of one operation and of equal cost. The cost in the trial mostly is the same. */
 const run = (requests: fc.Arbitrary<number>): fc.Arbitrary<Run> =>
   fc.record({
     requests,
     units,
     trialUnits: fc.constantFrom(...Array<undefined>(8).fill(undefined), 0, 1, 5),
+    operation: fc.constantFrom(undefined, undefined, 'export', 'create'),
   });
 
 /** The runs of a call: one long run or none, and perhaps further runs. */

@@ -3,8 +3,10 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { decideKey, type QuotaOutcome } from '../../gateway/quota/decide-key.ts';
 import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota/hash.ts';
+import type { Run } from '../../gateway/quota/runs.ts';
+import { fieldOf, numberOf, usedOf } from '../../gateway/quota/windows.ts';
 import { type DecidedRun, decidedRuns, decisionAt } from '../../gateway/request/limit/decision-at.ts';
-import { usedIn } from '../../gateway/shared/calendar-windows.ts';
+import { limitsOn } from '../../gateway/shared/limits.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { oneRun } from '../support/one-run.ts';
 import * as arbitrary from './arbitraries.ts';
@@ -29,9 +31,9 @@ it('requests beyond the concurrency limit are the last of a call, take no unit a
         let oneByOne: Readonly<QuotaState> = emptyQuotaState;
         const kinds: string[] = [];
         let left = slots;
-        for (const { requests, units } of runs) {
-          for (let index = 0; index < requests; index++) {
-            const call = { keyId: 'k', limits, bans, runs: oneRun(1, units) };
+        for (const run of runs) {
+          for (let index = 0; index < run.requests; index++) {
+            const call = { keyId: 'k', limits, bans, runs: [{ ...run, requests: 1 }] };
             const single = decideKey(oneByOne, call, windowsMs, 1_000_000, left);
             left -= single.admitted;
             oneByOne = single.state;
@@ -70,9 +72,9 @@ it('deciding n requests of any costs at once equals deciding them one by one, in
           together = batch.state;
           let reached: QuotaOutcome['reached'];
           const decided = decidedRuns(call, batch, { source: 'memory', windowsMs });
-          for (const [at, { requests, units }] of runs.entries()) {
-            for (let index = 0; index < requests; index++) {
-              const request = { ...call, runs: oneRun(1, units) };
+          for (const [at, run] of runs.entries()) {
+            for (let index = 0; index < run.requests; index++) {
+              const request = { ...call, runs: [{ ...run, requests: 1 }] };
               const single = decideKey(oneByOne, request, windowsMs, nowMs);
               oneByOne = single.state;
               reached = single.reached;
@@ -108,15 +110,19 @@ it('a decision never charges above a limit or for a refusal, leaves no room for 
         const outcome = decideKey(state, { keyId: 'k', limits, bans, runs }, windowsMs, nowMs);
         state = outcome.state;
         if (outcome.refused > 0) {
-          const dearest = Math.max(...runs.map(({ units }) => units));
-          expect(limits.some(({ window, max }) => state[usedIn[window]] + dearest > max)).toBe(true);
+          const hasNoRoom = ({ units, operation }: Run) =>
+            limitsOn(limits, operation).some((limit) => usedOf(state, limit) + units > limit.max);
+          expect(runs.some(hasNoRoom)).toBe(true);
         }
-        const charged = runs.reduce((sum, { units }, at) => sum + units * (outcome.admittedOf[at] ?? 0), 0);
-        for (const { window, max } of limits) {
-          const name = `${window} ${state[window]}`;
+        for (const limit of limits) {
+          const charged = runs.reduce((sum, { units, operation }, at) => {
+            const isCharged = limitsOn([limit], operation).length === 1;
+            return sum + (isCharged ? units * (outcome.admittedOf[at] ?? 0) : 0);
+          }, 0);
+          const name = `${fieldOf(limit)} ${numberOf(state, limit)}`;
           chargedIn.set(name, (chargedIn.get(name) ?? 0) + charged);
-          expect(state[usedIn[window]]).toBe(chargedIn.get(name));
-          expect(state[usedIn[window]]).toBeLessThanOrEqual(max);
+          expect(usedOf(state, limit)).toBe(chargedIn.get(name));
+          expect(usedOf(state, limit)).toBeLessThanOrEqual(limit.max);
         }
         expect(expiresMs(state, bans, windowsMs)).toBeGreaterThan(nowMs);
       }

@@ -14,11 +14,24 @@ import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota
 import { freeSlots, type Lease, renewLease } from '../../gateway/quota/leases.ts';
 import { confirmTold, type Told, type ToldMark, thresholdWindows } from '../../gateway/quota/thresholds.ts';
 import type { Unsent } from '../../gateway/quota/unsent.ts';
-import { openWindows } from '../../gateway/quota/windows.ts';
+import {
+  fieldOf,
+  numberOf,
+  openWindows,
+  usedFieldOf,
+  usedOf,
+  windowOf,
+} from '../../gateway/quota/windows.ts';
 import type { QuotaReply, QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
-import { noCounts, usedIn, type WindowsMs } from '../../gateway/shared/calendar-windows.ts';
-import { type BanPolicy, type Grant, type Limits, planWindows } from '../../gateway/shared/model.ts';
+import { noCounts, type WindowsMs } from '../../gateway/shared/calendar-windows.ts';
+import {
+  type BanPolicy,
+  type Grant,
+  type Limits,
+  type PlanWindow,
+  planWindows,
+} from '../../gateway/shared/model.ts';
 import { type RedisSubject, redisSubject } from '../contract/redis-subject.ts';
 import { freshPrefix } from '../support/redis.ts';
 import * as arbitrary from './arbitraries.ts';
@@ -41,12 +54,13 @@ const request = fc.record({
   ),
   key: fc.nat({ max: 2 }),
   grant: fc.record({
-    limits: arbitrary.limits,
+    limits: arbitrary.grantedLimits,
     afterMs: fc.option(fc.integer({ min: -1, max: 40 }), { nil: undefined }),
     forMs: fc.integer({ min: -1, max: 60 }),
   }),
   mark: fc.record({
     window: fc.constantFrom(...thresholdWindows),
+    group: fc.constantFrom(undefined, 'reports', 'big-2'),
     windowsBack: fc.constantFrom(0, 0, 0, 1),
     percent: fc.constantFrom(20, 75, 80, 100),
     ofOlderCounts: fc.constantFrom(false, false, false, true),
@@ -76,7 +90,11 @@ const fewRequests = fc.record({
     fc.record({
       key: fc.constant(0),
       runs: fc
-        .record({ requests: fc.integer({ min: 0, max: 4 }), units: arbitrary.units })
+        .record({
+          requests: fc.integer({ min: 0, max: 4 }),
+          units: arbitrary.units,
+          operation: fc.constantFrom(undefined, 'export', 'create'),
+        })
         .map((run) => (run.requests === 0 ? [] : [run])),
       unsent: rarely(arbitrary.unsent),
       concurrency: rarely(arbitrary.concurrency),
@@ -188,16 +206,17 @@ async function confirmOnce(
   },
 ): Promise<Told | undefined> {
   const before = await storedState(store, keyId);
-  const index = before[rest.window] - windowsBack;
+  const number = numberOf(before, rest);
+  const index = number - windowsBack;
   const mark = { ...rest, index, resetMs: before.resetMs - (ofOlderCounts ? 1 : 0) };
   const expected = confirmTold(before, mark);
   const reply = await store.confirmTold(keyId, mark);
   if (reply.kind === 'failed') throw new Error(reply.reason);
   const after = await storedState(store, keyId);
-  const isExpired = after[rest.window] !== before[rest.window];
+  const isExpired = numberOf(after, rest) !== number;
   if (!isExpired) {
     // The counts of a key without requests are not in Redis, so a mark for window 0 is not stored.
-    const isStored = expected !== undefined && before[rest.window] > 0;
+    const isStored = expected !== undefined && number > 0;
     expect([reply.isStored, after.told]).toEqual([isStored, isStored ? expected : before.told]);
   }
   return after.told;
@@ -233,10 +252,25 @@ function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: numb
  */
 function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
   // The mark of an ended window may still be in Redis.
-  const all = planWindows.map((window) => ({ window, max: 1 }));
+  const all = Object.keys(state).flatMap((field) => {
+    const window = windowOf(field);
+    return window === undefined ? [] : [{ ...window, max: 1 }];
+  });
   const open = { ...state, grant: unendedGrant(state.grant, nowMs), told: undefined };
   openWindows(open, all, windowsMs, nowMs);
-  return open;
+  const trial = state.trial && withoutUnusedGroups(state.trial);
+  return { ...withoutUnusedGroups(open), ...(trial && { trial }) };
+}
+
+/** Redis has no fields for a group in which nothing was charged. */
+function withoutUnusedGroups<Side extends SideCounts>(state: Readonly<Side>): Side {
+  const isUnused = (field: string) => {
+    const window = field.includes(':') ? windowOf(field.replace(/Used$/, '')) : undefined;
+    return window !== undefined && usedOf(state, window) === 0;
+  };
+  return Object.fromEntries(
+    Object.entries(state).filter(([field]) => !isUnused(field)),
+  ) as unknown as Side;
 }
 
 /** Returns the counts that Redis has stored after a call. Requests of a banned key change nothing, so nothing is stored. */
@@ -250,11 +284,8 @@ function afterCall(before: Readonly<QuotaState>, call: QuotaCall, actual: QuotaO
     changes(actual, before) ||
     (actual.trial !== undefined && changes(actual.trial, before.trial));
   const ofTrial = isStored && actual.trial && trial ? countsIn(actual.trial.state, trial) : undefined;
-  return {
-    ...before,
-    ...onlyOf(actual.state, limits),
-    trial: ofTrial ? { ...noSide, ...before.trial, ...ofTrial } : before.trial,
-  };
+  const storedTrial = ofTrial ? { ...noSide, ...before.trial, ...ofTrial } : before.trial;
+  return { ...before, ...onlyOf(actual.state, limits), ...(storedTrial && { trial: storedTrial }) };
 }
 
 /**
@@ -263,7 +294,7 @@ function afterCall(before: Readonly<QuotaState>, call: QuotaCall, actual: QuotaO
  */
 function inReply({ trial, ...outcome }: QuotaOutcome, limits: Limits, ofTrial: Limits = []): QuotaOutcome {
   const limited = (state: Readonly<QuotaState>, to: Limits): QuotaState => ({
-    ...{ ...state, ...noCounts, ...onlyOf(state, to) },
+    ...{ ...withoutGroups(state), ...noCounts, ...onlyOf(state, to) },
     ...{ told: undefined, trial: undefined },
   });
   return {
@@ -273,7 +304,15 @@ function inReply({ trial, ...outcome }: QuotaOutcome, limits: Limits, ofTrial: L
   };
 }
 
-function onlyOf(state: Readonly<QuotaState>, limits: Limits): Partial<QuotaState> {
+function withoutGroups(state: Readonly<QuotaState>): QuotaState {
+  const plain = Object.entries(state).filter(([field]) => !field.includes(':'));
+  return Object.fromEntries(plain) as unknown as QuotaState;
+}
+
+function onlyOf(
+  state: Readonly<QuotaState>,
+  limits: Limits,
+): SideCounts & Pick<QuotaState, 'liftedMs' | 'resetMs' | 'grant'> {
   const { liftedMs, resetMs, grant } = state;
   return { ...countsIn(state, limits), liftedMs, resetMs, grant };
 }
@@ -281,10 +320,10 @@ function onlyOf(state: Readonly<QuotaState>, limits: Limits): Partial<QuotaState
 const noSide: SideCounts = { ...noCounts, ...noBan };
 
 /** The strikes, the ban, and the counts of the limited windows. */
-function countsIn(state: Readonly<SideCounts>, limits: Limits): Partial<SideCounts> {
-  const windows = limits.flatMap(({ window }) => [
-    [window, state[window]],
-    [usedIn[window], state[usedIn[window]]],
+function countsIn(state: Readonly<SideCounts>, limits: Limits): SideCounts {
+  const windows = limits.flatMap((limit) => [
+    [fieldOf(limit), numberOf(state, limit)],
+    [usedFieldOf(limit), usedOf(state, limit)],
   ]);
   return { ...Object.fromEntries(windows), ...banOf(state) };
 }
@@ -301,10 +340,12 @@ function toUnsent(
   state: Readonly<QuotaState>,
 ): Unsent {
   const { windowsBack, used, ofOlderBans, ofOlderCounts, strikes, bannedForMs, banLevel } = relative;
-  const windows = planWindows.flatMap((window) => [
-    [window, state[window] - windowsBack],
-    [usedIn[window], used],
-  ]);
+  const windows = ['', 'reports:', 'big-2:'].flatMap((group) =>
+    planWindows.flatMap((window) => [
+      [`${group}${window}`, (state[`${group}${window}` as PlanWindow] ?? 0) - windowsBack],
+      [`${group}${window}Used`, used],
+    ]),
+  );
   return {
     ...noCounts,
     ...Object.fromEntries(windows),

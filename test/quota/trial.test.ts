@@ -7,6 +7,7 @@ import { applyGrant } from '../../gateway/quota/grants.ts';
 import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota/hash.ts';
 import type { Run } from '../../gateway/quota/runs.ts';
 import { type DecidedRun, decidedRuns, decisionAt } from '../../gateway/request/limit/decision-at.ts';
+import { limitsOn } from '../../gateway/shared/limits.ts';
 import type { BanPolicy, Decision, Limits } from '../../gateway/shared/model.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { oneRun } from '../support/one-run.ts';
@@ -71,9 +72,9 @@ it('a trial decides n requests of any costs at once as it decides them one by on
         nowMs += pauseMs;
         const batch = together.decide(runs, nowMs, slots);
         let left = slots;
-        const singles = runs.flatMap(({ requests, units, trialUnits }) =>
-          Array.from({ length: requests }, () => {
-            const [single] = oneByOne.decide([{ requests: 1, units, trialUnits }], nowMs, left);
+        const singles = runs.flatMap((run) =>
+          Array.from({ length: run.requests }, () => {
+            const [single] = oneByOne.decide([{ ...run, requests: 1 }], nowMs, left);
             if (single?.kind === 'admitted' && left !== undefined) left -= 1;
             return single;
           }),
@@ -150,14 +151,19 @@ function oneKey(limits: Limits, bans: BanPolicy, trial?: Limits) {
      * with the cost 0, and then gets 403. Returns what the responses name.
      */
     decideAsGateway(runs: readonly Run[], nowMs: number): readonly string[] {
-      return runs.flatMap(({ requests, units: ofPlan, trialUnits: units = ofPlan }) =>
+      return runs.flatMap(({ requests, units: ofPlan, trialUnits: units = ofPlan, operation }) =>
         Array.from({ length: requests }, () => {
-          const inForce = applyGrant(limits, state.grant, nowMs);
+          const charged = limitsOn(limits, operation);
+          const inForce = applyGrant(charged, state.grant, nowMs);
           const least = inForce.reduce((one, other) => (other.max < one.max ? other : one));
-          const isDear = limits.some(({ max }) => max < units) && least.max < units;
-          const [decision] = this.decide(oneRun(1, isDear ? 0 : units), nowMs);
-          if (decision?.kind === 'admitted' && isDear) return least.window;
-          return decision?.kind === 'refused' ? decision.rateLimit.inForce.name : (decision?.kind ?? '');
+          const isDear = charged.some(({ max }) => max < units) && least.max < units;
+          const run = { requests: 1, units: isDear ? 0 : units, operation };
+          const [decision] = this.decide([run], nowMs);
+          if (decision?.kind === 'admitted' && isDear)
+            return least.group === undefined ? least.window : 'group';
+          if (decision?.kind !== 'refused') return decision?.kind ?? '';
+          const { name, group } = decision.rateLimit.inForce;
+          return group === undefined ? name : 'group';
         }),
       );
     },

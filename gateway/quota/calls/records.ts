@@ -1,6 +1,7 @@
 import { Decoder, Encoder } from '@msgpack/msgpack';
-import { usedIn, type WindowsMs } from '../../shared/calendar-windows.ts';
-import type { BanPolicy, Limits, PlanWindow } from '../../shared/model.ts';
+import type { WindowsMs } from '../../shared/calendar-windows.ts';
+import { isSameLimit, limitsOn } from '../../shared/limits.ts';
+import type { BanPolicy, Limit, Limits } from '../../shared/model.ts';
 import { noBan } from '../bans.ts';
 import { type QuotaCall, type QuotaOutcome, reachedIn } from '../decide-key.ts';
 import { unpackGrant } from '../grants.ts';
@@ -9,6 +10,7 @@ import type { Concurrency } from '../leases.ts';
 import type { Outcome, Run } from '../runs.ts';
 import { isThresholdWindow, unpackTold } from '../thresholds.ts';
 import type { Unsent } from '../unsent.ts';
+import { fieldOf, numberOf, usedFieldOf, usedOf } from '../windows.ts';
 
 /**
  * The arguments and the reply of `decideKeys` (`decide-key.lua`). Each argument is a record in MessagePack: first the terms, and then what is
@@ -31,8 +33,10 @@ interface SideTerms {
 }
 
 interface WindowTerms {
-  /** The name of the window in a grant. */
-  readonly name: string;
+  /** The pattern that finds the limit in a grant (`grants.lua`). */
+  readonly grant: string;
+  /** The group of operations that the limit counts; absent if it counts all operations. */
+  readonly group?: string | undefined;
   /** The hash fields with the number of the window and with its charged units. */
   readonly field: string;
   readonly usedField: string;
@@ -50,12 +54,21 @@ export interface AskRecord {
   /** The place of the terms among the arguments, from 1. */
   readonly terms: number;
   /** Empty if the call only sends `unsent` or the lease. */
-  readonly runs: readonly Run[];
+  readonly runs: readonly RunRecord[];
   readonly changedMs?: number | undefined;
   readonly leaksReadMs?: number | undefined;
   readonly lease?: Concurrency | undefined;
   readonly unsent?: UnsentRecord | undefined;
 }
+
+/** A run. Its groups are those that have the operation of the requests. */
+interface RunRecord extends Omit<Run, 'operation'> {
+  readonly groups?: GroupSet | undefined;
+  readonly trialGroups?: GroupSet | undefined;
+}
+
+/** The names of groups. */
+type GroupSet = Readonly<Record<string, true>>;
 
 /** Decisions that a process made without Redis. `number` and `used` have the order of the windows in the terms. */
 interface UnsentRecord {
@@ -106,18 +119,19 @@ export function packTerms(
   { limits, trial, bans, thresholds }: Pick<QuotaCall, 'limits' | 'trial' | 'bans' | 'thresholds'>,
   windowsMs: WindowsMs,
 ): Buffer {
-  const place = (window: PlanWindow) => 1 + limits.findIndex((limit) => limit.window === window);
+  const place = (limit: Limit) => 1 + limits.findIndex((ofPlan) => isSameLimit(ofPlan, limit));
   const sideTerms = (of: Limits, prefix: string): SideTerms => ({
     bans,
     banFields: Object.keys(noBan).map((name) => prefix + name),
-    windows: of.map(({ window, max }) => ({
-      name: window,
-      field: prefix + window,
-      usedField: prefix + usedIn[window],
-      lengthMs: windowsMs[window],
-      limit: max,
-      isReported: isThresholdWindow(window),
-      ...(prefix !== '' && { ofPlan: place(window) }),
+    windows: of.map((limit) => ({
+      grant: ` ${fieldOf(limit).replaceAll('-', '%-')} (%d+)`,
+      group: limit.group,
+      field: prefix + fieldOf(limit),
+      usedField: prefix + usedFieldOf(limit),
+      lengthMs: windowsMs[limit.window],
+      limit: limit.max,
+      isReported: isThresholdWindow(limit.window),
+      ...(prefix !== '' && { ofPlan: place(limit) }),
     })),
   });
   return pack({
@@ -133,10 +147,14 @@ export function packAsk(call: QuotaCall, terms: number): Buffer {
     oneUnit[terms] ??= pack({ terms, runs: [{ requests: 1, units: 1 }] });
     return oneUnit[terms];
   }
-  const { limits, runs, changedMs, leaksReadMs, concurrency, unsent } = call;
+  const { limits, trial = [], runs, changedMs, leaksReadMs, concurrency, unsent } = call;
   return pack({
     terms,
-    runs,
+    runs: runs.map(({ operation, ...run }) =>
+      operation === undefined
+        ? run
+        : { ...run, groups: groupsWith(limits, operation), trialGroups: groupsWith(trial, operation) },
+    ),
     changedMs,
     leaksReadMs,
     lease: concurrency,
@@ -144,12 +162,18 @@ export function packAsk(call: QuotaCall, terms: number): Buffer {
   } satisfies AskRecord);
 }
 
+function groupsWith(limits: Limits, operation: string): GroupSet | undefined {
+  const names = limitsOn(limits, operation).flatMap(({ group }) => group ?? []);
+  return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, true]));
+}
+
 /** The records of the most frequent call, one request that costs 1 unit, by the place of the terms. They are packed once. */
 const oneUnit: Buffer[] = [];
 
 function isOneUnit({ runs, changedMs, leaksReadMs, concurrency, unsent }: QuotaCall): boolean {
   const [run] = runs;
-  if (run?.requests !== 1 || run.units !== 1 || run.trialUnits !== undefined || runs.length > 1) return false;
+  if (run?.requests !== 1 || run.units !== 1 || runs.length > 1) return false;
+  if (run.trialUnits !== undefined || run.operation !== undefined) return false;
   return changedMs === undefined && leaksReadMs === undefined && concurrency === undefined && !unsent;
 }
 
@@ -157,8 +181,8 @@ function unsentRecord(unsent: Unsent, limits: Limits): UnsentRecord {
   const { strikes, bannedUntilMs, banLevel, liftedMs, resetMs } = unsent;
   return {
     ...{ strikes, bannedUntilMs, banLevel, liftedMs, resetMs },
-    number: limits.map(({ window }) => unsent[window]),
-    used: limits.map(({ window }) => unsent[usedIn[window]]),
+    number: limits.map((limit) => numberOf(unsent, limit)),
+    used: limits.map((limit) => usedOf(unsent, limit)),
   };
 }
 
@@ -201,9 +225,9 @@ function stateOf(record: SideRecord, limits: Limits): QuotaState {
     grant: grant === false ? undefined : unpackGrant(grant),
     told: told === false ? undefined : unpackTold(told),
   };
-  for (const [at, { window }] of limits.entries()) {
-    state[window] = record[windowsAt + 2 * at] as number;
-    state[usedIn[window]] = record[windowsAt + 2 * at + 1] as number;
+  for (const [at, limit] of limits.entries()) {
+    state[fieldOf(limit)] = record[windowsAt + 2 * at] as number;
+    state[usedFieldOf(limit)] = record[windowsAt + 2 * at + 1] as number;
   }
   return state;
 }

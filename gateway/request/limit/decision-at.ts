@@ -5,8 +5,9 @@ import type { QuotaState } from '../../quota/hash.ts';
 import type { Outcome, Run } from '../../quota/runs.ts';
 import { costsTooMuch } from '../../quota/trial.ts';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
+import { hasGroups, limitsOn } from '../../shared/limits.ts';
 import type { Decision, DecisionSource, Limits, PlanWindow, TrialOutcome } from '../../shared/model.ts';
-import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
+import { noneLater, rateLimitState, roomAtMs, type UsedLater } from './rate-limit-state.ts';
 
 /** Returns the decision on the request at `index` of a run, with the remaining units or the retry time of this request. */
 export function decisionAt(index: number, run: DecidedRun): Exclude<Decision, { kind: 'unavailable' }> {
@@ -32,7 +33,7 @@ function decisionOfPlan(
   }: DecidedRun,
 ): Exclude<Decision, { kind: 'unavailable' }> {
   if (index < admitted) {
-    const later = usedLater + (admitted - 1 - index) * units;
+    const later = plusLater(usedLater, limits, (admitted - 1 - index) * units);
     const rateLimit = rateLimitState(state, { limits, windowsMs, nowMs, usedLater: later });
     const decision = { kind: 'admitted', units, rateLimit, source } as const;
     const { grant } = state;
@@ -66,11 +67,13 @@ function trialOutcomeAt(
     if (!costsTooMuch(units, limits, state.grant, nowMs)) return 'admitted';
     // The request would get 403, and the message would name the smallest limit.
     const inForce = applyGrant(limits, state.grant, nowMs);
-    return inForce.reduce((one, other) => (other.max < one.max ? other : one)).window;
+    const { window, group } = inForce.reduce((one, other) => (other.max < one.max ? other : one));
+    return group === undefined ? window : 'group';
   }
   if (index < admitted + refused) {
-    // A key has no buckets among its windows.
-    return rateLimitState(state, { limits, windowsMs, nowMs, usedLater }).inForce.name as PlanWindow;
+    const { name, group } = rateLimitState(state, { limits, windowsMs, nowMs, usedLater }).inForce;
+    // The windows of a key have no address bucket among them.
+    return group === undefined ? (name as PlanWindow) : 'group';
   }
   return index < admitted + refused + banned ? 'banned' : 'concurrent';
 }
@@ -85,7 +88,7 @@ export interface DecidedRun extends Terms, Omit<Readonly<Outcome>, 'admittedOf'>
   /** The counts after all requests of the call. */
   readonly state: Readonly<QuotaState>;
   /** Charged units in the counts that belong to later runs. */
-  readonly usedLater: number;
+  readonly usedLater: UsedLater;
   /** Absent without a trial, and in the trial. */
   readonly trial?: DecidedRun | undefined;
 }
@@ -95,6 +98,7 @@ interface Terms {
   /** The store's clock, epoch ms. */
   readonly nowMs: number;
   readonly windowsMs: WindowsMs;
+  /** The limits that the requests are charged in. */
   readonly limits: Limits;
 }
 
@@ -108,9 +112,9 @@ export function decidedRuns(
   const ofPlan = divide(runs, outcome, { source, nowMs, windowsMs, limits });
   if (trial === undefined || outcome.trial === undefined) return ofPlan;
   const { grant } = outcome.trial.state;
-  const costs = runs.map(({ requests, units, trialUnits = units }) => ({ requests, units: trialUnits }));
+  const costs = runs.map(({ units, trialUnits = units, ...run }) => ({ ...run, units: trialUnits }));
   // A request that costs more than a limit is not charged.
-  const isFree = (units: number) => costsTooMuch(units, trial, grant, nowMs);
+  const isFree = ({ units, limits: charged }: DecidedRun) => costsTooMuch(units, charged, grant, nowMs);
   const ofTrial = divide(costs, outcome.trial, { source, nowMs, windowsMs, limits: trial }, isFree);
   return ofPlan.map((run, at) => ({ ...run, trial: ofTrial[at] }));
 }
@@ -119,13 +123,13 @@ function divide(
   runs: readonly Run[],
   { admittedOf, refused, banned, state }: Omit<QuotaOutcome, 'nowMs'>,
   { source, nowMs, windowsMs, limits }: Terms,
-  isFree?: (units: number) => boolean,
+  isFree?: (run: DecidedRun) => boolean,
 ): readonly DecidedRun[] {
   // In each call to the store, the refused requests come before the banned requests.
   let refusedLeft = refused;
   // The requests that exceed the concurrency limit are the last requests of the call.
   let overWindowsLeft = refused + banned;
-  const decided = runs.map(({ requests, units }, at) => {
+  const decided = runs.map(({ requests, units, operation }, at) => {
     const admitted = admittedOf[at] ?? 0;
     const overWindows = Math.min(requests - admitted, overWindowsLeft);
     const ofRefused = Math.min(overWindows, refusedLeft);
@@ -135,19 +139,29 @@ function divide(
       source,
       nowMs,
       windowsMs,
-      limits,
+      limits: limitsOn(limits, operation),
       units,
       admitted,
       refused: ofRefused,
       banned: overWindows - ofRefused,
       crowded: requests - admitted - overWindows,
       state,
-      usedLater: 0,
+      usedLater: noneLater,
     };
   });
   decided.reduceRight((usedLater, run) => {
     run.usedLater = usedLater;
-    return usedLater + (isFree?.(run.units) ? 0 : run.units * run.admitted);
-  }, 0);
+    return isFree?.(run) ? usedLater : plusLater(usedLater, run.limits, run.units * run.admitted);
+  }, noneLater);
   return decided;
+}
+
+/** Adds units that later requests have charged in the windows of `limits`. */
+function plusLater(later: UsedLater, limits: Limits, units: number): UsedLater {
+  if (units === 0) return later;
+  const all = later.all + units;
+  if (!hasGroups(limits)) return { all, groups: later.groups };
+  const names = new Set(limits.flatMap(({ group }) => group ?? []));
+  const added = [...names].map((name) => [name, (later.groups[name] ?? 0) + units]);
+  return { all, groups: { ...later.groups, ...Object.fromEntries(added) } };
 }

@@ -8,6 +8,7 @@ import { readTrial } from '../../quota/trial.ts';
 import { addDecided, addUnsent, addUnsentBan, addUp, type Unsent } from '../../quota/unsent.ts';
 import { openWindows, roomIn } from '../../quota/windows.ts';
 import { noCounts } from '../../shared/calendar-windows.ts';
+import { limitsOn } from '../../shared/limits.ts';
 import type { BanPolicy, Limits } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
@@ -79,8 +80,8 @@ export function createKeyLedger(bounds: Bounds) {
       if (Math.abs(nowMs - entry.seenMs) >= bounds.refusalRememberedMs) return undefined;
       const { state, unsent } = entry;
       const { limits, bans } = terms;
-      const isRefused =
-        isBanned(state, nowMs) || roomIn(state, applyGrant(limits, state.grant, nowMs)) < run.units;
+      const inForce = limitsOn(applyGrant(limits, state.grant, nowMs), run.operation);
+      const isRefused = isBanned(state, nowMs) || roomIn(state, inForce) < run.units;
       if (!isRefused) return undefined;
       const call = { ...terms, runs: [run] };
       const outcome = decideKey(state, call, windowsMs, nowMs);

@@ -1,6 +1,7 @@
 import type { QuotaOutcome } from '../../quota/decide-key.ts';
 import type { QuotaState } from '../../quota/hash.ts';
-import type { Decision, DecisionSource, Key, QuotaRules, StaleKey } from '../../shared/model.ts';
+import { isInGroup } from '../../shared/limits.ts';
+import type { Charge, Decision, DecisionSource, Key, QuotaRules, StaleKey } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { decidedRuns } from './decision-at.ts';
 import type { KeyLedger } from './key-ledger.ts';
@@ -48,9 +49,21 @@ export function createKeyLimiter(
 
   return {
     /** @param unitsInTrial the cost in the trial of the key's plan */
-    decide(key: Key, rules: QuotaRules, units: number, unitsInTrial = units): Promise<Decision | StaleKey> {
-      const trialUnits = key.trial === undefined || unitsInTrial === units ? undefined : unitsInTrial;
-      const request = { requests: 1, units, trialUnits };
+    decide(
+      key: Key,
+      rules: QuotaRules,
+      charge: Charge,
+      unitsInTrial = charge.units,
+    ): Promise<Decision | StaleKey> {
+      const { limits, trial } = key;
+      const { units, operation } = charge;
+      const request = {
+        requests: 1,
+        units,
+        trialUnits: trial === undefined || unitsInTrial === units ? undefined : unitsInTrial,
+        operation:
+          isInGroup(limits, operation) || (trial && isInGroup(trial, operation)) ? operation : undefined,
+      };
       // If the key has an open call, the request is not refused from memory, because earlier requests wait in the call.
       const refused = gatherer.isOpen(key) ? undefined : refuser.refuse(key, rules.bans, request);
       return refused === undefined ? gatherer.add(key, rules, request) : Promise.resolve(refused);

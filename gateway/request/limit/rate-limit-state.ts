@@ -1,32 +1,47 @@
 import { applyGrant, unendedGrant } from '../../quota/grants.ts';
 import type { QuotaState } from '../../quota/hash.ts';
-import { usedIn, type WindowsMs, windowStartMs } from '../../shared/calendar-windows.ts';
+import { numberOf, usedOf } from '../../quota/windows.ts';
+import { type WindowsMs, windowStartMs } from '../../shared/calendar-windows.ts';
 import type { Limits, RateLimitState, Window } from '../../shared/model.ts';
 
 interface Terms {
-  /** The key's own limits. The `QuotaState` contains the limits of a grant. */
+  /** The key's own limits, or those that a request is charged in (`limitsOn`). The `QuotaState` contains the limits of a grant. */
   readonly limits: Limits;
   readonly windowsMs: WindowsMs;
   readonly nowMs: number;
-  /** Charged units that belong to later requests of the same batch. */
-  readonly usedLater?: number;
+  /** Charged units that belong to later requests of the same call. */
+  readonly usedLater?: UsedLater;
 }
+
+/**
+ * Charged units of later requests. `all`: in the windows that count all operations. `groups`: in the windows of each group; a missing group
+ * has none.
+ */
+export interface UsedLater {
+  readonly all: number;
+  readonly groups: Readonly<Record<string, number>>;
+}
+
+export const noneLater: UsedLater = { all: 0, groups: {} };
 
 /** Returns the windows of a key at `nowMs`, as the response to the client shows them. */
 export function rateLimitState(
   state: Readonly<QuotaState>,
-  { limits, windowsMs, nowMs, usedLater = 0 }: Terms,
+  { limits, windowsMs, nowMs, usedLater = noneLater }: Terms,
 ): RateLimitState {
   const windows: Window[] = [];
   let inForce: Window | undefined;
-  for (const { window: name, max } of applyGrant(limits, state.grant, nowMs)) {
-    const index = state[name];
+  for (const limit of applyGrant(limits, state.grant, nowMs)) {
+    const { window: name, group, max } = limit;
+    const index = numberOf(state, limit);
     const lengthMs = windowsMs[name];
     const resetMs = windowStartMs(lengthMs, index + 1);
+    const later = group === undefined ? usedLater.all : (usedLater.groups[group] ?? 0);
     const window = {
       name,
+      group,
       limit: max,
-      remaining: Math.max(0, max - state[usedIn[name]] + usedLater),
+      remaining: Math.max(0, max - usedOf(state, limit) + later),
       resetMs,
       windowSeconds: (resetMs - windowStartMs(lengthMs, index)) / 1000,
     };

@@ -1,7 +1,7 @@
 import { toldGrant } from '../../quota/grants.ts';
 import { emptyQuotaState, type QuotaState } from '../../quota/hash.ts';
-import { openWindows } from '../../quota/windows.ts';
-import { usedIn, type WindowsMs } from '../../shared/calendar-windows.ts';
+import { openWindows, usedOf } from '../../quota/windows.ts';
+import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
 import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
@@ -51,7 +51,7 @@ export function statusOf(
   const { strikes, banLevel, bannedUntilMs: untilMs } = state;
   const terms = { limits, windowsMs, nowMs };
   const rateLimit = rateLimitState(state, terms);
-  const used = limits.map(({ window }) => state[usedIn[window]]);
+  const used = limits.map((limit) => usedOf(state, limit));
   const grant = toldGrant(state.grant, nowMs);
   const isBanned = untilMs > nowMs;
   // The retry time is for a request that costs 1 unit, because a window never refuses a request that costs 0 units.

@@ -1,6 +1,7 @@
 import type { QuotaThreshold } from '../../notify/notices.ts';
 import type { QuotaOutcome } from '../../quota/decide-key.ts';
 import type { Reached } from '../../quota/thresholds.ts';
+import { fieldOf } from '../../quota/windows.ts';
 import { windowStartMs } from '../../shared/calendar-windows.ts';
 import type { DecisionSource } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -30,14 +31,15 @@ export function createThresholdReports(deps: {
   };
 
   function report(keyId: string, reached: Reached, resetMs: number, source: DecisionSource): void {
-    const { window, index, percents, used, limit } = reached;
-    const reportedPercent = remembered(`${window} ${keyId}`, index, resetMs);
+    const { window, group, index, percents, used, limit } = reached;
+    const name = `${fieldOf(reached)} ${keyId}`;
+    const reportedPercent = remembered(name, index, resetMs);
     const unreported = percents.filter((percent) => percent > reportedPercent);
     if (unreported.length === 0) return;
-    remember(`${window} ${keyId}`, { index, resetMs, percent: unreported.at(-1) ?? 0, atMs: nowMs() });
+    remember(name, { index, resetMs, percent: unreported.at(-1) ?? 0, atMs: nowMs() });
     const plan = planOf(keyId);
     const endsAtMs = windowStartMs(bounds.windowsMs[window], index + 1);
-    const members = { keyId, plan, window, index, used, limit, resetMs, endsAtMs, source };
+    const members = { keyId, plan, window, group, index, used, limit, resetMs, endsAtMs, source };
     for (const percent of unreported) onEvent?.({ kind: 'quota_threshold', ...members, percent });
   }
 

@@ -1,4 +1,5 @@
-import type { Decision, Key, QuotaRules, StaleKey } from '../../shared/model.ts';
+import { limitsOn } from '../../shared/limits.ts';
+import type { Charge, Decision, Key, QuotaRules, StaleKey } from '../../shared/model.ts';
 import { type Authenticated, withResults } from '../exchange.ts';
 import type { KnownKey } from '../snapshot.ts';
 import type { Stations } from '../stations.ts';
@@ -7,29 +8,30 @@ import type { Ending } from './end-exchange.ts';
 import { refuseUnauthenticated, refuseUnread } from './refuse-unauthenticated.ts';
 
 /**
- * Decides a request that costs `units` units. A request that costs more than a limit of its key is first decided with the cost 0, so that a
- * ban is detected. If the returned decision contains fewer units than the request costs, the caller must refuse the request. The trial of
+ * Decides a request. A request that costs more than a limit of its key is first decided with the cost 0, so that a ban is detected. If the returned decision contains fewer units than the request costs, the caller must refuse the request. The trial of
  * the plan decides each request once with its cost, because the limits of the trial may be higher.
  */
 export function decideUnits(
   key: Key,
-  units: number,
+  charge: Charge,
   rules: QuotaRules,
   limiter: Pick<Stations['limiter'], 'decide' | 'release'>,
 ): Promise<Decision | StaleKey> {
-  return units > 1 && key.limits.some(({ max }) => max < units)
-    ? decideAboveLimit(key, units, rules, limiter)
-    : limiter.decide(key, rules, units);
+  const { units, operation } = charge;
+  return units > 1 && limitsOn(key.limits, operation).some(({ max }) => max < units)
+    ? decideAboveLimit(key, charge, rules, limiter)
+    : limiter.decide(key, rules, charge);
 }
 
 /** A grant can raise the limits. Only a decision shows the limits of a grant. */
-async function decideAboveLimit(...[key, units, rules, limiter]: Parameters<typeof decideUnits>) {
-  const free = await limiter.decide(key, rules, 0, units);
+async function decideAboveLimit(...[key, charge, rules, limiter]: Parameters<typeof decideUnits>) {
+  const { units } = charge;
+  const free = await limiter.decide(key, rules, { ...charge, units: 0 }, units);
   const isRaised = free.kind === 'admitted' && free.rateLimit.windows.every(({ limit }) => limit >= units);
   if (!isRaised) return free;
   // The second decision counts the request again, so the first decision must no longer count towards the concurrency limit.
   if (key.concurrent !== undefined) limiter.release(key.id);
-  const decision = await limiter.decide(key, rules, units, 0);
+  const decision = await limiter.decide(key, rules, charge, 0);
   return free.trial === undefined || decision.kind === 'stale'
     ? decision
     : { ...decision, trial: free.trial };
@@ -59,7 +61,7 @@ export function isUnconfirmed(
 export async function decideCurrent(
   exchange: Authenticated,
   first: Unconfirmed,
-  units: number,
+  charge: Charge,
   stations: Stations,
 ): Promise<Ending | { readonly kind: 'decided'; readonly key: KnownKey; readonly decision: Decision }> {
   const { limiter, directory, leaks, bounds } = stations;
@@ -72,7 +74,7 @@ export async function decideCurrent(
     const caller = await authenticateRequest(exchange, stations);
     if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
     ({ key } = caller);
-    decision = await confirm(key, await decideUnits(key, units, exchange.snapshot.rules, limiter), stations);
+    decision = await confirm(key, await decideUnits(key, charge, exchange.snapshot.rules, limiter), stations);
   }
   return decision === undefined ? refuseUnread(exchange, stations) : { kind: 'decided', key, decision };
 }

@@ -31,13 +31,17 @@ type NotAdmitted = Exclude<Decision, { kind: 'admitted' }>;
 
 function spent({ units, rateLimit }: NotAdmitted, counted: 'request' | 'unit'): string {
   if (units === 1) {
-    const { name, limit } = rateLimit.inForce;
+    const { name, group, limit } = rateLimit.inForce;
     return limit === 1
-      ? `The one ${counted} of this ${name} is used.`
-      : `All ${limit} ${counted}s of this ${name} are used.`;
+      ? `The one ${counted} of this ${name}${forGroup(group)} is used.`
+      : `All ${limit} ${counted}s of this ${name}${forGroup(group)} are used.`;
   }
-  const { name, limit, remaining } = lastWithRoom(rateLimit, units);
-  return `This request costs ${units} units; ${remaining} of this ${name}'s ${limit} ${remaining === 1 ? 'is' : 'are'} left.`;
+  const { name, group, limit, remaining } = lastWithRoom(rateLimit, units);
+  return `This request costs ${units} units; ${remaining} of this ${name}'s ${limit}${forGroup(group)} ${remaining === 1 ? 'is' : 'are'} left.`;
+}
+
+function forGroup(group: string | undefined): string {
+  return group === undefined ? '' : ` for the group ${group}`;
 }
 
 /** The full window that resets last. A window is full if it has no room for `units`. */
@@ -49,7 +53,7 @@ function lastWithRoom({ windows, inForce }: RateLimitState, units: number): Wind
 /** Makes the refusal of a request that costs more than a limit of its key. */
 export function costRefusal(units: number, { windows }: RateLimitState): Refusal {
   const least = windows.reduce((one, other) => (other.limit < one.limit ? other : one));
-  const message = `This request costs ${units} units, and the API key may use at most ${least.limit} in a ${least.name}.`;
+  const message = `This request costs ${units} units, and the API key may use at most ${least.limit} in a ${least.name}${forGroup(least.group)}.`;
   return { code: 'operation_not_allowed', message };
 }
 

@@ -1,3 +1,4 @@
+import { policyName } from '../../shared/limits.ts';
 import { type RateLimitState, toldWindow, type Window } from '../../shared/model.ts';
 import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
@@ -28,14 +29,16 @@ function haveSamePolicy(windows: readonly Window[], others: readonly Window[]): 
     const window = windows[i];
     const other = others[i];
     if (window?.limit !== other?.limit || window?.windowSeconds !== other?.windowSeconds) return false;
-    if (window?.name !== other?.name) return false;
+    if (window?.name !== other?.name || window?.group !== other?.group) return false;
   }
   return true;
 }
 
 function policyOf(windows: readonly Window[]): string {
   return windows
-    .map(({ name, limit, windowSeconds }) => `"${name}";q=${limit};w=${windowSeconds}`)
+    .map(
+      ({ name, group, limit, windowSeconds }) => `"${policyName(name, group)}";q=${limit};w=${windowSeconds}`,
+    )
     .join(', ');
 }
 
@@ -53,8 +56,8 @@ export const rateLimitFields = rememberLast(
     const told = toldWindow(rateLimit);
     let policy = (policyText ?? policyOf)(windows);
     let state = '';
-    for (const { name, remaining, resetMs } of windows) {
-      state += `${state === '' ? '"' : ', "'}${name}";r=${remaining};t=${secondsUntil(resetMs, nowMs)}`;
+    for (const { name, group, remaining, resetMs } of windows) {
+      state += `${state === '' ? '"' : ', "'}${policyName(name, group)}";r=${remaining};t=${secondsUntil(resetMs, nowMs)}`;
     }
     if (ban !== undefined) {
       policy += ', "ban";q=0';

@@ -75,7 +75,7 @@ function clientOf(name: SchemeName, key: KeyOfPhase) {
   const ofGateway = { id: key.id, plan: 'free', limits, disabled: false };
   return {
     async decide(): Promise<Decided> {
-      const decision = await limiter.decide(ofGateway, { bans }, 1);
+      const decision = await limiter.decide(ofGateway, { bans }, { units: 1 });
       const { kind } = decision;
       if (kind !== 'admitted' && kind !== 'refused' && kind !== 'banned') {
         throw new Error(`decided without Redis: ${kind}`);

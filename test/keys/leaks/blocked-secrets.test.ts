@@ -49,7 +49,7 @@ for (const form of allRedisForms)
           });
           await blocked.started;
           const rules = { bans, thresholds: [] };
-          const decide = async (key: Key) => (await limiter.decide(key, rules, 1)).kind;
+          const decide = async (key: Key) => (await limiter.decide(key, rules, { units: 1 })).kind;
           return { redis, blocked, limiter, decide };
         }),
       );

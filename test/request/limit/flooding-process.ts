@@ -58,7 +58,7 @@ const flooded = await Promise.all(
     const clients = Array.from({ length: clientsPerKey }, async () => {
       for (let index = 0; index < requests / clientsPerKey; index++) {
         const units = costs[Math.floor(Math.random() * costs.length)] ?? 1;
-        const decision = await limiter.decide(key, { bans }, units);
+        const decision = await limiter.decide(key, { bans }, { units });
         if (decision.kind === 'admitted') {
           counts.admitted += 1;
           counts.units += units;

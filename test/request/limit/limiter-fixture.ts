@@ -67,9 +67,9 @@ export function openLimiter(options: Options): LoggedLimiter {
     own: limiter,
     logged,
     reported,
-    decideFresh: (key, bans) => limiter.decide(key, { bans, thresholds }, 1),
+    decideFresh: (key, bans) => limiter.decide(key, { bans, thresholds }, { units: 1 }),
     async decide(key, bans, units = 1) {
-      const decision = await limiter.decide(key, { bans, thresholds }, units);
+      const decision = await limiter.decide(key, { bans, thresholds }, { units });
       if (decision.kind === 'stale') throw new Error('a key without a generation is stale');
       return decision;
     },
@@ -106,7 +106,7 @@ export async function decideCosts(
   costs: readonly number[],
   bans: BanPolicy,
 ): Promise<readonly Decision[]> {
-  const decisions = await Promise.all(costs.map((units) => decideUnits(key, units, { bans }, limiter)));
+  const decisions = await Promise.all(costs.map((units) => decideUnits(key, { units }, { bans }, limiter)));
   return decisions.flatMap((decision) => (decision.kind === 'stale' ? [] : [decision]));
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decideKey } from '../../../gateway/quota/decide-key.ts';
 import { emptyQuotaState, type QuotaState } from '../../../gateway/quota/hash.ts';
 import { decisionAt } from '../../../gateway/request/limit/decision-at.ts';
-import { rateLimitState, roomAtMs } from '../../../gateway/request/limit/rate-limit-state.ts';
+import { noneLater, rateLimitState, roomAtMs } from '../../../gateway/request/limit/rate-limit-state.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { toldWindow } from '../../../gateway/shared/model.ts';
 import { limitsOf } from '../../support/limits-of.ts';
@@ -10,7 +10,7 @@ import { oneRun } from '../../support/one-run.ts';
 import { noBans } from './limiter-fixture.ts';
 
 const windowsMs = calendarWindowsMs;
-const common = { source: 'shared', windowsMs, usedLater: 0 } as const;
+const common = { source: 'shared', windowsMs, usedLater: noneLater } as const;
 const nowMs = 86_400_000 * 20_000 + 3_600_000;
 const minute = nowMs / 60_000;
 const day = 20_000;

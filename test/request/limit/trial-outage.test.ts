@@ -22,7 +22,11 @@ const startMs = 1_000_000;
 const manners = ['replies', 'away', 'lost', 'unrun'] as const;
 
 const withMonth = arbitrary.limits.map(
-  (limits): Limits => [...limits.filter(({ window }) => window !== 'month'), ...limitsOf({ perMonth: 90 })],
+  (limits): Limits => [
+    ...limits.filter(({ window, group }) => window !== 'month' && group === undefined),
+    ...limitsOf({ perMonth: 90 }),
+    ...limits.filter(({ group }) => group !== undefined),
+  ],
 );
 
 const step = fc.record({
@@ -86,7 +90,7 @@ it.each([
             }
           } else if (does === 'edit') {
             const edited = (of: Limits) =>
-              of.map(({ window, max }) => ({ window, max: Math.ceil(max / editedBy) }));
+              of.map((limit) => ({ ...limit, max: Math.ceil(limit.max / editedBy) }));
             if (edits === 'plan') limits = edited(plan);
             else ofTrial = edited(trial);
           } else if (does !== 'store') {

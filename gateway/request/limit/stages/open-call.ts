@@ -18,7 +18,7 @@ export interface OpenCall extends QuotaCall {
   readonly answer: PromiseWithResolvers<Answer>;
 }
 
-/** A run that further requests of the same cost join. */
+/** A run that further requests of the same cost and with the same groups join. */
 export interface OpenRun extends Run {
   requests: number;
 }
@@ -80,9 +80,16 @@ function leaksReadMsFor({ generation }: Key, leaksReadMs: () => number): number 
 /** Adds a request to a call. @param run the request */
 export function join(call: OpenCall, run: OpenRun): void {
   const last = call.runs.at(-1);
-  if (last?.units === run.units && last.trialUnits === run.trialUnits) last.requests += 1;
+  if (last !== undefined && isSameCharge(last, run)) last.requests += 1;
   else call.runs.push(run);
   call.size += 1;
+}
+
+/** Whether the requests of two runs cost the same and are charged in the same windows. */
+export function isSameCharge(one: Run, other: Run): boolean {
+  return (
+    one.units === other.units && one.trialUnits === other.trialUnits && one.operation === other.operation
+  );
 }
 
 /** Returns the decision on the last request of a call, once the call is answered. */

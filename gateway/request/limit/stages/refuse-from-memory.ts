@@ -5,6 +5,7 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type DecidedRun, decidedRuns, decisionAt } from '../decision-at.ts';
 import type { KeyLedger } from '../key-ledger.ts';
 import type { StoreClock } from '../store/store-clock.ts';
+import { isSameCharge } from './open-call.ts';
 
 /** Refuses a request without a call to the store, if the store has just refused a request of the same key. */
 export function createRefuser({
@@ -30,8 +31,7 @@ export function createRefuser({
     /** Returns undefined if the store must decide. @param run one request */
     refuse(key: Key, policy: BanPolicy, run: Run): Decision | undefined {
       const nowMs = clock.nowMs();
-      const { units } = run;
-      const repeated = repeatBan(key, units, nowMs);
+      const repeated = repeatBan(key, run, nowMs);
       if (repeated !== undefined) return repeated;
       const crowded = freeSlots(key) <= 0 ? refuseCrowded(key, nowMs) : undefined;
       if (crowded !== undefined) return onlyDecision(key, run, crowded);
@@ -46,7 +46,7 @@ export function createRefuser({
           state.bannedUntilMs,
           ofTrial?.state.bannedUntilMs ?? Number.POSITIVE_INFINITY,
         );
-        bans.set(keyId, { decision, units, trial, untilMs });
+        bans.set(keyId, { decision, run, trial, untilMs });
       }
       return decision;
     },
@@ -60,13 +60,13 @@ export function createRefuser({
    * Repeats the previous decision on a banned key for a short time. The decision can be repeated because requests during a ban are not
    * counted. If the plan has a trial, the trial has banned the key too.
    */
-  function repeatBan({ id, trial }: Key, units: number, nowMs: number): Decision | undefined {
+  function repeatBan({ id, trial }: Key, run: Run, nowMs: number): Decision | undefined {
     if (Math.abs(nowMs - fromMs) >= bounds.banRepeatedMs) {
       bans = new Map();
       fromMs = nowMs;
     }
     const last = bans.get(id);
-    const isSame = last?.units === units && last.trial === trial;
+    const isSame = last !== undefined && isSameCharge(last.run, run) && last.trial === trial;
     return isSame && nowMs < last.untilMs ? last.decision : undefined;
   }
 
@@ -91,7 +91,7 @@ export function createRefuser({
 
 interface RepeatedBan {
   readonly decision: Decision;
-  readonly units: number;
+  readonly run: Run;
   readonly trial: Key['trial'];
   readonly untilMs: number;
 }

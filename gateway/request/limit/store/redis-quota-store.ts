@@ -5,6 +5,7 @@ import { type KeyRecord, outcomeOf, packAsk, packTerms, unpackReply } from '../.
 import type { QuotaCall } from '../../../quota/decide-key.ts';
 import { packGrant } from '../../../quota/grants.ts';
 import { parseHash, type QuotaState } from '../../../quota/hash.ts';
+import { fieldOf } from '../../../quota/windows.ts';
 import { clockOfNode, type RedisConnection } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
 import type { WindowsMs } from '../../../shared/calendar-windows.ts';
@@ -81,11 +82,11 @@ export function createRedisQuotaStore(deps: {
     reset: (keyId, bans) => change('reset', keyId, String(bans.maxMs)),
     setGrant: (keyId, grant) => change('grant', keyId, grant === undefined ? '' : packGrant(grant)),
 
-    async confirmTold(keyId, { window, index, percent, resetMs }) {
+    async confirmTold(keyId, { index, percent, resetMs, ...window }) {
       const name = nameOf(keyId);
       if (!redis.isReady(name)) return notConnected;
       const confirmed = client
-        .confirmTold(name, window, index, percent, resetMs)
+        .confirmTold(name, fieldOf(window), index, percent, resetMs)
         .then((reply): ToldConfirmed => ({ kind: 'confirmed', isStored: reply === 1 }));
       return withinDeadline<ToldConfirmed | StoreFailure>(
         confirmed.catch(toFailure),
