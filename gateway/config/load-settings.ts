@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import type { RawKey } from '../keys/key-schema.ts';
-import { toLimits } from '../keys/limit-fields.ts';
+import { ownLimits, toLimits } from '../keys/limit-fields.ts';
 import { compilePlans, limitsAt, plansAt } from '../keys/plans.ts';
 import { countedBy, type Operation, type Plans, type Settings, type UpstreamTls } from '../shared/model.ts';
 import { isoSecondOf } from '../shared/schema/dates-and-durations.ts';
@@ -13,7 +13,14 @@ import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkAdmin } from './check/check-admin.ts';
-import { checkCosts, checkGuard, checkLimits, checkTrial, type StatedLimits } from './check/check-limits.ts';
+import {
+  checkCosts,
+  checkGroups,
+  checkGuard,
+  checkLimits,
+  checkTrial,
+  type StatedLimits,
+} from './check/check-limits.ts';
 import { checkOwnPaths, warnOfLeaks } from './check/check-own-paths.ts';
 import { checkReceivers, warnOfFilters } from './check/check-receivers.ts';
 import { checkRedis } from './check/check-redis.ts';
@@ -309,7 +316,11 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
 function warnOfPlans({ plans, operations }: Settings, main: YamlSource, nowMs: number): string[] {
   const warnings: string[] = [];
   for (const plan of plans.values()) {
-    const ofPlan = [...checkTrial(plan, limitsAt(plan, nowMs)), ...checkCosts(plan, operations)];
+    const ofPlan = [
+      ...checkTrial(plan, limitsAt(plan, nowMs)),
+      ...checkGroups(plan, operations),
+      ...checkCosts(plan, operations),
+    ];
     for (const { path, message } of ofPlan) {
       if (warnings.length >= configSizes.problemsMax) return warnings;
       const { file, line, column } = main.placeOf(path);
@@ -339,8 +350,8 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
   if (keyList.entries?.uses.warned === 0) return warnings;
   const { path, source, written } = keyList;
   const from = source();
-  written().forEach(({ limits }, index) => {
-    if (limits !== undefined) warn(from, { path: [...path, index, 'limits'], limits: toLimits(limits) });
+  written().forEach((key, index) => {
+    warn(from, { path: [...path, index], isKey: true, limits: ownLimits(key) });
   });
   return warnings;
 }

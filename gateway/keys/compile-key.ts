@@ -1,6 +1,6 @@
 import type { Key, Plans } from '../shared/model.ts';
 import type { StatedKey } from './key-schema.ts';
-import { toLimits } from './limit-fields.ts';
+import { toLimits, withGroups } from './limit-fields.ts';
 
 /**
  * Combines a key with its plan for the request path.
@@ -8,7 +8,7 @@ import { toLimits } from './limit-fields.ts';
  * @returns undefined when the plan does not exist, or when the plan is custom and the key states no limits
  */
 export function compileKey(
-  { id, plan, name, limits: ownLimits, concurrent, operations: own, addresses, disabled }: StatedKey,
+  { id, plan, name, limits: ownLimits, groups, concurrent, operations: own, addresses, disabled }: StatedKey,
   plans: Plans,
 ): Key | undefined {
   const onPlan = plans.get(plan);
@@ -18,8 +18,8 @@ export function compileKey(
     id,
     plan,
     name,
-    limits,
-    trial: onPlan?.trial,
+    limits: withGroups(limits, groups),
+    trial: onPlan?.trial && withGroups(onPlan.trial, groups),
     concurrent: concurrent ?? onPlan?.concurrent,
     operations: scopeOf(onPlan?.operations, own),
     addresses,

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { allowedRangeFault, canonicalRange } from '../shared/addresses/address-ranges.ts';
+import { planWindows } from '../shared/model.ts';
 import {
   dateAsMs,
   digestOf,
@@ -8,10 +9,11 @@ import {
   flag,
   givenName,
   list,
+  membersByName,
   text,
   wholeNumber,
 } from '../shared/schema/schema-parts.ts';
-import { anyLimitField, type LimitField } from './limit-fields.ts';
+import { anyLimitField, type LimitField, limitFieldNames } from './limit-fields.ts';
 
 /** The largest integer in a structured field (RFC 9651 §3.3.1). Responses state limits in structured fields. */
 const limitMax = 999_999_999_999_999;
@@ -34,10 +36,58 @@ export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape
 
 export const concurrent = wholeNumber(1, 1_000_000);
 
+const operationList = list(text('the operationId of an operation'), 'a list of operationIds');
+
 /** A list of operationIds. Duplicates are removed. */
-export const operationIds = list(text('the operationId of an operation'), 'a list of operationIds')
+export const operationIds = operationList
   .min(1, expects('a list of at least one operationId; without `operations` all may be called'))
   .transform((ids): readonly string[] => [...new Set(ids)]);
+
+/** Names that would be mistaken for another policy or bucket. */
+const takenGroupNames: readonly string[] = [
+  ...['account', 'address', 'ban', 'balance', 'concurrent', 'plan', 'trial'],
+  ...planWindows,
+];
+
+const groupName = text('a name of 1 to 40 of the characters a-z 0-9 -', /^[a-z0-9-]{1,40}$/).refine(
+  (name) => !takenGroupNames.includes(name),
+  { error: ({ input }) => `must not be \`${input}\`, which has another meaning; write another name` },
+);
+
+const aGroup = `a mapping with operations and ${anyLimitField}`;
+
+const group = fields(aGroup, {
+  operations: operationList
+    .min(1, expects('a list of at least one operationId'))
+    .transform((ids): readonly string[] => [...new Set(ids)])
+    .describe('The operations of the group. An operation may be in several groups.'),
+  ...limitFieldsShape,
+})
+  .refine(({ operations: _, ...stated }) => Object.keys(stated).length > 0, expects(aGroup))
+  .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
+
+const groupsMax = 20;
+
+/** Groups of operations by name. */
+export const groups = membersByName(
+  groupName,
+  group,
+  'a mapping of group names to operations and limits',
+).refine(
+  (stated) => Object.keys(stated).length <= groupsMax,
+  expects(`a mapping of at most ${groupsMax} groups`),
+);
+
+/** Limits of all operations, and perhaps of groups. */
+export const limitsWithGroups = fields(`a mapping with ${anyLimitField}`, {
+  ...limitFieldsShape,
+  groups: groups.optional().describe('Limits of groups of operations, by the name of the group.'),
+})
+  .refine(
+    ({ groups: _, ...stated }) => Object.keys(stated).length > 0,
+    expects(`a mapping with ${anyLimitField}`),
+  )
+  .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
 
 const addressRange = text('an address or range such as 203.0.113.0/24').superRefine((value, { addIssue }) => {
   const fault = allowedRangeFault(value);
@@ -101,6 +151,11 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
     .optional()
     .describe('A name for operators. Clients and backends never receive it.'),
   limits: limits.optional().describe('The limits of a key on a custom plan.'),
+  groups: groups
+    .optional()
+    .describe(
+      'Limits of groups of operations, by the name of the group. A group of the key replaces the group of its plan with the same name.',
+    ),
   concurrent: concurrent
     .optional()
     .describe(

@@ -10,7 +10,15 @@ export const limitFieldOf = {
 } as const satisfies Record<PlanWindow, string>;
 
 export type LimitField = (typeof limitFieldOf)[PlanWindow];
-export type LimitsByField = { readonly [Field in LimitField]?: number | undefined };
+type NumbersByField = { readonly [Field in LimitField]?: number | undefined };
+
+/** Limits as the configuration states them: fields for all operations, and groups of operations by name. */
+export type LimitsByField = NumbersByField & { readonly groups?: GroupsByName | undefined };
+
+/** The groups of a plan or key by name. */
+export type GroupsByName = Readonly<
+  Record<string, NumbersByField & { readonly operations: readonly string[] }>
+>;
 
 export const limitFieldNames: readonly LimitField[] = planWindows.map((window) => limitFieldOf[window]);
 
@@ -22,8 +30,18 @@ export function ofEachLimitField<Value>(value: Value): Readonly<Record<LimitFiel
 /** The names of all limit fields, for messages. */
 export const anyLimitField = `at least one of ${limitFieldNames.join(', ')}`;
 
-/** Converts limit fields to a list of limits, shortest window first. */
-export function toLimits(fields: LimitsByField): Limits {
+/** Converts limit fields to a list of limits, shortest window first, and then the limits of each group. */
+export function toLimits({ groups, ...fields }: LimitsByField): Limits {
+  return [...plainLimits(fields), ...toGroupLimits(groups)];
+}
+
+export function toGroupLimits(groups: GroupsByName = {}): Limits {
+  return Object.entries(groups).flatMap(([group, { operations, ...fields }]) =>
+    plainLimits(fields).map((limit) => ({ ...limit, group, operations })),
+  );
+}
+
+function plainLimits(fields: NumbersByField): Limits {
   return planWindows.flatMap((window) => {
     const max = fields[limitFieldOf[window]];
     return max === undefined ? [] : [{ window, max }];
@@ -32,5 +50,34 @@ export function toLimits(fields: LimitsByField): Limits {
 
 /** Converts a list of limits to limit fields. */
 export function toLimitFields(limits: Limits): LimitsByField {
-  return Object.fromEntries(limits.map(({ window, max }) => [limitFieldOf[window], max]));
+  const fieldsOf = (some: Limits) =>
+    Object.fromEntries(some.map(({ window, max }) => [limitFieldOf[window], max]));
+  const groups = Map.groupBy(
+    limits.filter(({ group }) => group !== undefined),
+    ({ group }) => group ?? '',
+  );
+  const plain = fieldsOf(limits.filter(({ group }) => group === undefined));
+  if (groups.size === 0) return plain;
+  const byName = [...groups].map(([name, ofGroup]) => {
+    const [{ operations = [] } = {}] = ofGroup;
+    return [name, { operations, ...fieldsOf(ofGroup) }];
+  });
+  return { ...plain, groups: Object.fromEntries(byName) };
+}
+
+/** Returns the limits that a key states itself. */
+export function ownLimits({ limits, groups }: StatedLimits): Limits {
+  return [...toLimits(limits ?? {}), ...toGroupLimits(groups)];
+}
+
+interface StatedLimits {
+  readonly limits?: NumbersByField | undefined;
+  readonly groups?: GroupsByName | undefined;
+}
+
+/** Returns limits in which the groups of a key replace the groups of the same name. */
+export function withGroups(limits: Limits, own: GroupsByName | undefined): Limits {
+  if (own === undefined) return limits;
+  const kept = limits.filter(({ group }) => group === undefined || !Object.hasOwn(own, group));
+  return [...kept, ...toGroupLimits(own)];
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { expects, fields, flag, list } from '../shared/schema/schema-parts.ts';
-import { concurrent, date, limitFieldsShape, limits, operationIds } from './key-schema.ts';
+import { concurrent, date, groups, limitFieldsShape, limitsWithGroups, operationIds } from './key-schema.ts';
 import { anyLimitField, limitFieldNames } from './limit-fields.ts';
 
 const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
@@ -13,9 +13,10 @@ const planChange = fields(`a mapping with from and ${anyLimitField}`, {
     'The time from which the limits of the entry apply, on the clock of Redis. A date means 00:00 UTC.',
   ),
   ...limitFieldsShape,
+  groups: groups.optional().describe('All groups of the plan from then on, by name.'),
 })
   .refine(
-    ({ from: _, ...stated }) => Object.keys(stated).length > 0,
+    ({ from: _, groups: __, ...stated }) => Object.keys(stated).length > 0,
     expects(`a mapping with from and ${anyLimitField}`),
   )
   .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
@@ -41,7 +42,7 @@ const aPercentage = expects('a percentage above 0 % and up to 100 %, such as 3 %
 const percent = z.string(aPercentage).regex(percentPattern, aPercentage).transform(Number.parseFloat);
 
 const guard = fields('a mapping with before, refusedAtMost and until', {
-  before: limits.describe(
+  before: limitsWithGroups.describe(
     'All limits of the plan before the edit. The guard returns the plan to these limits.',
   ),
   refusedAtMost: percent.describe(
@@ -55,6 +56,11 @@ const guard = fields('a mapping with before, refusedAtMost and until', {
 export const planShape = {
   custom: flag().default(false).describe('Whether each key on this plan has its own limits.'),
   ...limitFieldsShape,
+  groups: groups
+    .optional()
+    .describe(
+      'Limits of groups of operations, by the name of the group. A request of an operation in a group counts in the limits of the plan and of the group.',
+    ),
   concurrent: concurrent
     .optional()
     .describe(
@@ -70,7 +76,7 @@ export const planShape = {
     .describe(
       'Later limits of the plan, at most 20 entries in the order of `from`. Each entry states all limits that apply from its `from` on. Requests that were charged before the change still count.',
     ),
-  trial: limits
+  trial: limitsWithGroups
     .optional()
     .describe(
       'Limits to try out. Every request is also decided against these limits, with counts and bans of their own, but they refuse no request. The mapping states all limits of the trial. The trial begins with the present counts.',
@@ -83,7 +89,7 @@ export const planShape = {
 };
 
 /** The members, besides the limits, that only a plan with limits may have. */
-const membersWithLimits = ['changes', 'guard', 'trial'] as const;
+const membersWithLimits = ['groups', 'changes', 'guard', 'trial'] as const;
 
 const planFields = fields(aPlan, planShape)
   .superRefine((plan, { addIssue }) => {

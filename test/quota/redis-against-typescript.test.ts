@@ -268,9 +268,7 @@ function withoutUnusedGroups<Side extends SideCounts>(state: Readonly<Side>): Si
     const window = field.includes(':') ? windowOf(field.replace(/Used$/, '')) : undefined;
     return window !== undefined && usedOf(state, window) === 0;
   };
-  return Object.fromEntries(
-    Object.entries(state).filter(([field]) => !isUnused(field)),
-  ) as unknown as Side;
+  return Object.fromEntries(Object.entries(state).filter(([field]) => !isUnused(field))) as unknown as Side;
 }
 
 /** Returns the counts that Redis has stored after a call. Requests of a banned key change nothing, so nothing is stored. */

@@ -1,13 +1,16 @@
 import { smallerWindows } from '../../keys/guards.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.ts';
+import { isSameLimit, limitsOn } from '../../shared/limits.ts';
 import type { Limit, Limits, Operation, Plan, PlanWindow } from '../../shared/model.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
 
-/** Limits and their path in the configuration, such as `plans.free` or `keys[3].limits`. */
+/** Limits and their path in the configuration, such as `plans.free` or `keys[3]`. */
 export interface StatedLimits {
   readonly path: readonly PropertyKey[];
   readonly limits: Limits;
+  /** Whether the limits belong to a key, which states them in its member `limits`. */
+  readonly isKey?: boolean;
 }
 
 /** A warning about a field that is valid but probably a mistake. */
@@ -18,16 +21,57 @@ export interface LimitWarning {
 
 /**
  * Finds limits that have no effect. A limit is useless if a longer window has a lower limit. A longer window's limit is also
- * useless if the shorter window's limit always refuses the client first.
+ * useless if the shorter window's limit always refuses the client first. A limit of a group is useless if a limit of all
+ * operations always refuses the client first.
  */
-export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarning[] {
-  return limits.flatMap((longer, index) =>
-    limits.slice(0, index).flatMap((shorter) => {
-      const message = comparison(shorter, longer);
-      const at = [...path, limitFieldOf[longer.window]];
-      return message === undefined ? [] : [{ path: at, message: `${nameOf(at)} (${longer.max}) ${message}` }];
-    }),
+export function checkLimits({ path, limits, isKey = false }: StatedLimits): readonly LimitWarning[] {
+  const warningOf = (limit: Limit, message: string | undefined) => {
+    const at = pathOf(isKey && limit.group === undefined ? [...path, 'limits'] : path, limit);
+    return message === undefined ? [] : [{ path: at, message: `${nameOf(at)} (${limit.max}) ${message}` }];
+  };
+  const ofAll = limits.filter(({ group }) => group === undefined);
+  return limits.flatMap((longer, index) => {
+    const shorter = limits.slice(0, index).filter(({ group }) => group === longer.group);
+    const tighter = longer.group === undefined ? [] : ofAll.filter((limit) => alwaysRefuses(limit, longer));
+    return [
+      ...shorter.flatMap((limit) => warningOf(longer, comparison(limit, longer))),
+      ...tighter.slice(0, 1).flatMap((limit) => warningOf(longer, hidden(limit))),
+    ];
+  });
+}
+
+/** Finds groups of a plan that never refuse a request, because no key may call their operations, or because the operations cost nothing. */
+export function checkGroups(plan: Plan, operations: readonly Operation[]): readonly LimitWarning[] {
+  const { name, limits, operations: allowed } = plan;
+  const costOf = new Map(operations.map(({ id, cost = 1 }) => [id, cost]));
+  const groups = new Map(
+    limits.flatMap((limit) => (limit.group === undefined ? [] : [[limit.group, limit]])),
   );
+  return [...groups].flatMap(([group, { operations: ofGroup = [] }]) => {
+    const path = ['plans', name, 'groups', group];
+    const callable = ofGroup.filter((id) => allowed?.includes(id) ?? true);
+    if (callable.some((id) => costOf.get(id) !== 0)) return [];
+    const why =
+      callable.length === 0
+        ? `the keys of the plan may call none of its operations`
+        : 'its operations cost 0 units';
+    return [{ path, message: `${nameOf(path)} can never refuse a request, because ${why}` }];
+  });
+}
+
+/** The path of a limit below the path of its plan. */
+function pathOf(path: readonly PropertyKey[], { window, group }: Limit): readonly PropertyKey[] {
+  return [...path, ...(group === undefined ? [] : ['groups', group]), limitFieldOf[window]];
+}
+
+/** Whether a limit of all operations refuses a request whenever the limit of a group would refuse it. */
+function alwaysRefuses(ofAll: Limit, ofGroup: Limit): boolean {
+  const isShorter = mostMs(ofAll.window) < mostMs(ofGroup.window);
+  return ofGroup.max >= (isShorter ? ofAll.max * mostIn(ofAll.window, ofGroup.window) : ofAll.max);
+}
+
+function hidden({ window, max }: Limit): string {
+  return `can never refuse a request, because ${limitFieldOf[window]} (${max}) of all operations refuses it first`;
 }
 
 /**
@@ -45,9 +89,9 @@ export function checkCosts(plan: Plan, operations: readonly Operation[]): readon
   return operations.flatMap(({ id, cost = 1 }) => {
     if (plan.operations?.includes(id) === false) return [];
     return [ofPlan, ...ofChanges, ...ofTrial].flatMap((stated) => {
-      const lower = stated.limits.find(({ max }) => max < cost);
+      const lower = limitsOn(stated.limits, id).find(({ max }) => max < cost);
       if (lower === undefined) return [];
-      const path = [...stated.path, limitFieldOf[lower.window]];
+      const path = pathOf(stated.path, lower);
       const message = `${nameOf(path)} (${lower.max}) is below the cost of \`${id}\` (${cost} units); its requests ${stated.effect}`;
       return [{ path, message }];
     });
@@ -75,10 +119,10 @@ export function checkTrial({ name, trial }: Plan, limits: Limits): readonly Limi
   if (trial === undefined) return [];
   const path = ['plans', name, 'trial'];
   return limits
-    .filter(({ window }) => !trial.some((tried) => tried.window === window))
-    .map(({ window, max }) => {
-      const field = limitFieldOf[window];
-      const message = `${nameOf(path)} has no \`${field}\`, so it tries the plan without this limit; if the limit stays, write \`${field}: ${max}\``;
+    .filter((limit) => !trial.some((tried) => isSameLimit(tried, limit)))
+    .map((limit) => {
+      const field = nameOf(pathOf([], limit));
+      const message = `${nameOf(path)} has no \`${field}\`, so it tries the plan without this limit; if the limit stays, write \`${field}: ${limit.max}\``;
       return { path, message };
     });
 }

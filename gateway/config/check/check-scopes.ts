@@ -1,4 +1,5 @@
 import type { RawKey } from '../../keys/key-schema.ts';
+import type { GroupsByName } from '../../keys/limit-fields.ts';
 import type { Operation } from '../../shared/model.ts';
 import { adviceOnName } from '../../shared/schema/closest-name.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
@@ -26,15 +27,29 @@ export function checkScopes({ raw, main, keyList, operations }: Scoped): readonl
   const hasDocument = raw.api !== undefined;
 
   for (const [name, plan] of Object.entries(raw.plans)) {
-    check(plan.operations, main, ['plans', name, 'operations']);
+    const path = ['plans', name];
+    check(plan.operations, main, [...path, 'operations']);
+    checkGroups(plan.groups, main, path);
+    plan.changes?.forEach(({ groups }, index) => {
+      checkGroups(groups, main, [...path, 'changes', index]);
+    });
+    checkGroups(plan.trial?.groups, main, [...path, 'trial']);
+    checkGroups(plan.guard?.before.groups, main, [...path, 'guard', 'before']);
   }
   raw.notify.forEach(({ operations }, index) => {
     check(operations, main, ['notify', index, 'operations']);
   });
   keyList.keys.forEach((key, index) => {
-    check(key.operations, keyList.source, [...keyList.path, index, 'operations']);
+    const path = [...keyList.path, index];
+    check(key.operations, keyList.source, [...path, 'operations']);
+    checkGroups(key.groups, keyList.source, path);
   });
   return problems.problems;
+
+  function checkGroups(groups: GroupsByName = {}, source: YamlSource, path: readonly PropertyKey[]): void {
+    for (const [name, { operations }] of Object.entries(groups))
+      check(operations, source, [...path, 'groups', name, 'operations']);
+  }
 
   function check(ids: readonly string[] | undefined, source: YamlSource, path: readonly PropertyKey[]): void {
     ids?.forEach((id, index) => {

@@ -1,5 +1,5 @@
 import type { RawKey } from '../../keys/key-schema.ts';
-import { toLimits } from '../../keys/limit-fields.ts';
+import { ownLimits } from '../../keys/limit-fields.ts';
 import { isStatedCustom } from '../../keys/plans.ts';
 import { checkLimits } from '../check/check-limits.ts';
 
@@ -10,7 +10,7 @@ import { checkLimits } from '../check/check-limits.ts';
 export interface KeyUses {
   /** For each plan: the number of keys with their own limits, and the number of keys without their own limits. */
   readonly plans: ReadonlyMap<string, { readonly limited: number; readonly unlimited: number }>;
-  /** For each operation: the number of keys whose `operations` list names it. */
+  /** For each operation: how often the `operations` lists of keys and of their groups name it. */
   readonly operations: ReadonlyMap<string, number>;
   /** The number of keys with limits that have no effect. */
   readonly warned: number;
@@ -31,8 +31,10 @@ export function createKeyUses(before?: KeyUses): {
         key.plan,
         key.limits ? { limited: limited + change, unlimited } : { limited, unlimited: unlimited + change },
       );
-      for (const id of key.operations ?? []) operations.set(id, (operations.get(id) ?? 0) + change);
-      if (key.limits && checkLimits({ path: [], limits: toLimits(key.limits) }).length > 0) warned += change;
+      const ofGroups = Object.values(key.groups ?? {}).flatMap((group) => group.operations);
+      for (const id of [...(key.operations ?? []), ...ofGroups])
+        operations.set(id, (operations.get(id) ?? 0) + change);
+      if (checkLimits({ path: [], limits: ownLimits(key) }).length > 0) warned += change;
     },
     uses: () => ({ plans, operations, warned }),
   };
