@@ -121,7 +121,7 @@ export function checkTrial({ name, trial }: Plan, limits: Limits): readonly Limi
   return limits
     .filter((limit) => !trial.some((tried) => isSameLimit(tried, limit)))
     .map((limit) => {
-      const field = nameOf(pathOf([], limit));
+      const field = pathOf([], limit).join('.');
       const message = `${nameOf(path)} has no \`${field}\`, so it tries the plan without this limit; if the limit stays, write \`${field}: ${limit.max}\``;
       return { path, message };
     });
