@@ -8,8 +8,10 @@ import type { QuotaReply, QuotaStore } from '../../gateway/request/limit/store/q
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import type { Grant, Limits } from '../../gateway/shared/model.ts';
 import { allRedisForms, startForm, tagsOf } from '../support/start-form.ts';
+import { brokenGroups } from './broken-groups.ts';
 import { brokenThresholds } from './broken-thresholds.ts';
 import { brokenTrials } from './broken-trials.ts';
+import { groupGuarantees } from './group-guarantees.ts';
 import { decide, guarantees, sharedGuarantees } from './quota-store-guarantees.ts';
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 import { thresholdGuarantees } from './threshold-guarantees.ts';
@@ -19,7 +21,10 @@ import { trialGuarantees } from './trial-guarantees.ts';
  * Checks that the contract detects mistakes. Each limiter in the list makes one classic mistake, and the guarantee in the same row must
  * fail.
  */
-const all = { ...guarantees, ...thresholdGuarantees, ...trialGuarantees, ...sharedGuarantees };
+const all = {
+  ...{ ...guarantees, ...thresholdGuarantees, ...trialGuarantees },
+  ...{ ...groupGuarantees, ...sharedGuarantees },
+};
 const burst = 'many simultaneous requests of several clients are admitted up to exactly the limit';
 const minuteRefusal = 'a request refused by the minute is charged in neither window';
 const list = 'any list of windows is charged as one: in all of them or in none';
@@ -157,6 +162,7 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
   },
   ...brokenThresholds,
   ...brokenTrials,
+  ...brokenGroups,
 ];
 
 for (const form of allRedisForms) {

@@ -7,6 +7,7 @@ import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { oneRun } from '../support/one-run.ts';
 import { allRedisForms, tagsOf } from '../support/start-form.ts';
+import { groupGuarantees } from './group-guarantees.ts';
 import {
   callOf,
   decide,
@@ -41,6 +42,7 @@ for (const form of allRedisForms)
       ...guarantees,
       ...thresholdGuarantees,
       ...trialGuarantees,
+      ...groupGuarantees,
       ...sharedGuarantees,
     })) {
       it.concurrent(name, () => check(subject));
@@ -144,7 +146,12 @@ describe('the memory store', () => {
     },
     nowMs: () => Promise.resolve(Date.now()),
   };
-  for (const [name, check] of Object.entries({ ...guarantees, ...thresholdGuarantees, ...trialGuarantees })) {
+  for (const [name, check] of Object.entries({
+    ...guarantees,
+    ...thresholdGuarantees,
+    ...trialGuarantees,
+    ...groupGuarantees,
+  })) {
     it.concurrent(name, () => check(subject));
   }
 });
