@@ -59,8 +59,9 @@ end
 -- Sets the counts of a side (windows.lua) to the stored counts.
 local function readSide(side, stored)
   for i = 1, #banNames do side[banNames[i]] = (stored[side.banFields[i]] or 0) + 0 end
-  for i = 1, #side.windows do
-    local window = side.windows[i]
+  local windows = side.windows
+  for i = 1, #windows do
+    local window = windows[i]
     window.storedNumber, window.storedUsed = (stored[window.field] or 0) + 0, (stored[window.usedField] or 0) + 0
     window.number, window.used, window.inForce = window.storedNumber, window.storedUsed, window.limit
   end
@@ -74,8 +75,9 @@ local function addChanges(changes, n, side, stored)
     local field, count = side.banFields[i], side[banNames[i]]
     if side.begins or count ~= (stored[field] or 0) + 0 then changes[n + 1], changes[n + 2], n = field, count, n + 2 end
   end
-  for i = 1, #side.windows do
-    local window = side.windows[i]
+  local windows = side.windows
+  for i = 1, #windows do
+    local window = windows[i]
     if window.number ~= window.storedNumber then changes[n + 1], changes[n + 2], n = window.field, window.number, n + 2 end
     if window.used ~= window.storedUsed then changes[n + 1], changes[n + 2], n = window.usedField, window.used, n + 2 end
   end

@@ -51,11 +51,20 @@ local function windowEndMs(lengthMs, number)
   return lengthMs == 0 and monthStartMs(number + 1) or (number + 1) * lengthMs
 end
 
+-- The numbers of the windows that contain `indexedMs`, by their length. The keys of a call share them.
+local indexes, indexedMs = {}, 0
+
 -- Starts the windows that contain `nowMs`. The number of a window never decreases, even if the clock of a new master is behind.
 local function openWindows(side)
-  for i = 1, #side.windows do
-    local window = side.windows[i]
-    local now = windowIndex(window.lengthMs, nowMs)
+  if indexedMs ~= nowMs then indexes, indexedMs = {}, nowMs end
+  local windows = side.windows
+  for i = 1, #windows do
+    local window = windows[i]
+    local now = indexes[window.lengthMs]
+    if not now then
+      now = windowIndex(window.lengthMs, nowMs)
+      indexes[window.lengthMs] = now
+    end
     if now > window.number then window.number, window.used, side.prolongs = now, 0, true end
   end
 end
@@ -64,8 +73,9 @@ end
 -- `groups` are the groups that have the operation of the request.
 local function roomIn(side, groups)
   local room = math.huge
-  for i = 1, #side.windows do
-    local window = side.windows[i]
+  local windows = side.windows
+  for i = 1, #windows do
+    local window = windows[i]
     local left = window.inForce - window.used
     if left < room and (not window.group or groups[window.group]) then room = left end
   end
@@ -79,8 +89,9 @@ local function fitting(requests, units, room)
 end
 
 local function charge(side, groups, units)
-  for i = 1, #side.windows do
-    local window = side.windows[i]
+  local windows = side.windows
+  for i = 1, #windows do
+    local window = windows[i]
     if not window.group or groups[window.group] then window.used = window.used + units end
   end
 end
