@@ -1,6 +1,6 @@
 import { type LimitsByField, toLimits } from '../keys/limit-fields.ts';
 import type { ChangedMembers, KeyChange } from './changes.ts';
-import { counted, figure, per, timeText } from './wording.ts';
+import { counted, figure, limitsText, timeText } from './wording.ts';
 
 /** Describes a change of a key in a sentence. Times are UTC. */
 export function keyChangeText(change: KeyChange, nowMs: number): string {
@@ -35,7 +35,7 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
         ? `${by} lifted bans of ${key}, which was not banned.`
         : `${by} lifted the ban of ${key}.`;
     case 'grant':
-      return `${by} granted ${key} ${limitsText(after?.limits)}${instantText('from', after?.fromAt, nowMs)}${instantText('until', after?.untilAt, nowMs)}.`;
+      return `${by} granted ${key} ${grantedText(after?.limits)}${instantText('from', after?.fromAt, nowMs)}${instantText('until', after?.untilAt, nowMs)}.`;
     case 'ungrant':
       return `${by} ended the grant of ${key}.`;
     case 'leak':
@@ -80,10 +80,9 @@ function makegoodFilterText({ upstream, plan }: ChangedMembers = {}): string {
 }
 
 /** Formats limits: "100 a minute, 5,000 a day". */
-function limitsText(limits: unknown): string {
+function grantedText(limits: unknown): string {
   if (typeof limits !== 'object' || limits === null) return 'other limits';
-  const parts = toLimits(limits as LimitsByField).map(({ window, max }) => `${figure(max)} ${per(window)}`);
-  return parts.length === 0 ? 'other limits' : parts.join(', ');
+  return limitsText(toLimits(limits as LimitsByField)) || 'other limits';
 }
 
 /** The text ", as have 2 secrets that its holder issued from it", or an empty text. */

@@ -1,4 +1,5 @@
-import type { PlanWindow } from '../shared/model.ts';
+import { isSameLimit, policyName, windowText } from '../shared/limits.ts';
+import { type Limit, type Limits, planWindows } from '../shared/model.ts';
 
 /** Formats numbers and times for sentences about keys and processes. Times are UTC. */
 
@@ -25,9 +26,14 @@ export function ordinal(number: number): string {
   return { 2: 'second', 3: 'third' }[number] ?? `${number}th`;
 }
 
-/** The name of a window with its article: "a day", "an hour". */
-export function per(window: PlanWindow): string {
-  return `${window === 'hour' ? 'an' : 'a'} ${window}`;
+/** The name of a window with its article: "a day", "an hour", "a minute for the group reports". */
+export function per({ window, group }: Pick<Limit, 'window' | 'group'>): string {
+  return `${window === 'hour' ? 'an' : 'a'} ${windowText(policyName(window, group))}`;
+}
+
+/** "40 a minute, 1,000 a day, 5 a minute for the group reports" */
+export function limitsText(limits: Limits): string {
+  return limits.map((limit) => `${figure(limit.max)} ${per(limit)}`).join(', ');
 }
 
 /** The text "10:32:00 UTC", followed by the date when the time is on another day. */
@@ -38,9 +44,34 @@ export function timeText(atMs: number, nowMs: number): string {
 }
 
 /** "60 → 30 a minute", "no limit → 1,000 a day". A value that is not a number means that the window has no limit. */
-export function limitChangeText(window: PlanWindow, before: unknown, after: unknown): string {
-  const limitText = (limit: unknown) => (typeof limit === 'number' ? figure(limit) : 'no limit');
-  return `${limitText(before)} → ${limitText(after)} ${per(window)}`;
+export function limitChangeText(
+  limit: Pick<Limit, 'window' | 'group'>,
+  before: unknown,
+  after: unknown,
+): string {
+  const limitText = (max: unknown) => (typeof max === 'number' ? figure(max) : 'no limit');
+  return `${limitText(before)} → ${limitText(after)} ${per(limit)}`;
+}
+
+/** The texts of all limits that differ, in the order of limits. A group with other operations is named, too. */
+export function limitChangeTexts(before: Limits, after: Limits): readonly string[] {
+  const all = [...before, ...after.filter((limit) => !before.some((one) => isSameLimit(one, limit)))];
+  const groups = [...new Set(all.map(({ group }) => group))].toSorted((one, other) =>
+    one === undefined ? -1 : other === undefined ? 1 : 0,
+  );
+  return groups.flatMap((group) => {
+    const texts = planWindows.flatMap((window) => {
+      const [from, to] = [before, after].map((limits) => limits.find(isSame({ window, group }))?.max);
+      return from === to ? [] : [limitChangeText({ window, group }, from, to)];
+    });
+    const [from, to] = [before, after].map((limits) => limits.find((limit) => limit.group === group));
+    const areOther = from && to && String(from.operations) !== String(to.operations);
+    return areOther ? [...texts, `other operations in the group ${group}`] : texts;
+  });
+}
+
+function isSame(limit: Pick<Limit, 'window' | 'group'>) {
+  return (other: Limit) => isSameLimit(limit, other);
 }
 
 /** The id of a key with its plan: "acme (free)". */

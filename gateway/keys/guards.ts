@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Guard, Limits, Plan, PlanWindow, WindowName } from '../shared/model.ts';
+import { isSameLimit } from '../shared/limits.ts';
+import type { Guard, Limit, Limits, Plan } from '../shared/model.ts';
 
 /** The limits of a plan that a guard watches. */
 export interface GuardedEdit {
@@ -12,32 +13,36 @@ export interface GuardedEdit {
   /** The limits of the edit. */
   readonly limits: Limits;
   readonly guard: Guard;
-  /** The watched windows, in which the edit made the plan smaller. */
-  readonly windows: readonly PlanWindow[];
+  /** The watched limits, which the edit made smaller. */
+  readonly watched: Limits;
 }
 
 /**
- * Returns the guarded edit of a plan; undefined if the plan has no guard, or if no window is smaller than before.
+ * Returns the guarded edit of a plan; undefined if the plan has no guard, or if no limit is smaller than before.
  *
  * @param limits the limits of the edit
  */
 export function guardedEditOf({ name, guard }: Plan, limits: Limits): GuardedEdit | undefined {
   if (guard === undefined) return undefined;
-  const windows = smallerWindows(guard.before, limits);
-  if (windows.length === 0) return undefined;
-  return { identity: identityOf(name, limits, guard), plan: name, limits, guard, windows };
+  const watched = smallerLimits(guard.before, limits);
+  if (watched.length === 0) return undefined;
+  return { identity: identityOf(name, limits, guard), plan: name, limits, guard, watched };
 }
 
-/** The windows whose limit is smaller than before, or that had no limit before. */
-export function smallerWindows(before: Limits, now: Limits): readonly PlanWindow[] {
-  return now
-    .filter(({ window, max }) => max < (limitOf(before, window) ?? Number.POSITIVE_INFINITY))
-    .map(({ window }) => window);
+/**
+ * The limits that are smaller than before, that had no limit before, or that count an operation which they did not count before.
+ */
+export function smallerLimits(before: Limits, now: Limits): Limits {
+  return now.filter((limit) => {
+    const earlier = before.find((one) => isSameLimit(one, limit));
+    const isWider = limit.operations?.some((id) => !earlier?.operations?.includes(id)) ?? false;
+    return earlier === undefined || limit.max < earlier.max || isWider;
+  });
 }
 
-/** The limit of a window; undefined if the window has no limit. */
-export function limitOf(limits: Limits, window: WindowName): number | undefined {
-  return limits.find((one) => one.window === window)?.max;
+/** The maximum of a limit; undefined if the list does not have the limit. */
+export function maxOf(limits: Limits, limit: Pick<Limit, 'window' | 'group'>): number | undefined {
+  return limits.find((one) => isSameLimit(one, limit))?.max;
 }
 
 /** Returns a share of requests as the configuration states it: "3 %", "0.5 %". */
@@ -46,7 +51,10 @@ export function percentText(share: number): string {
 }
 
 function identityOf(name: string, limits: Limits, { before, refusedShareMax, untilMs }: Guard): string {
-  const pairsOf = (all: Limits) => all.map(({ window, max }) => [window, max]);
+  const pairsOf = (all: Limits) =>
+    all.map(({ window, max, group, operations }) =>
+      group === undefined ? [window, max] : [window, max, group, operations],
+    );
   const stated = JSON.stringify([name, pairsOf(limits), pairsOf(before), refusedShareMax, untilMs]);
   return hash('sha256', stated, 'hex').slice(0, 16);
 }

@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 import { allowedRangeFault, canonicalRange } from '../shared/addresses/address-ranges.ts';
 import { planWindows } from '../shared/model.ts';
 import {
@@ -49,7 +49,9 @@ const takenGroupNames: readonly string[] = [
   ...planWindows,
 ];
 
-const groupName = text('a name of 1 to 40 of the characters a-z 0-9 -', /^[a-z0-9-]{1,40}$/).refine(
+const groupNamePattern = /^[a-z0-9-]{1,40}$/;
+
+const groupName = text('a name of 1 to 40 of the characters a-z 0-9 -', groupNamePattern).refine(
   (name) => !takenGroupNames.includes(name),
   { error: ({ input }) => `must not be \`${input}\`, which has another meaning; write another name` },
 );
@@ -66,6 +68,16 @@ const group = fields(aGroup, {
   .refine(({ operations: _, ...stated }) => Object.keys(stated).length > 0, expects(aGroup))
   .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
 
+/** Limits of a grant, perhaps also of groups of the key. */
+export const grantedLimits = fields(`a mapping with ${anyLimitField}, or groups`, {
+  ...limitFieldsShape,
+  groups: membersByName(groupName, limits, 'a mapping of group names to limits')
+    .optional()
+    .describe('Limits of groups of operations, by the name of the group.'),
+})
+  .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}, or groups`))
+  .meta({ minProperties: 1 });
+
 const groupsMax = 20;
 
 /** Groups of operations by name. */
@@ -77,6 +89,15 @@ export const groups = membersByName(
   (stated) => Object.keys(stated).length <= groupsMax,
   expects(`a mapping of at most ${groupsMax} groups`),
 );
+
+/** The groups of a key. A wrong name may be a secret that an operator wrote in a wrong place, so the message does not show it. */
+const groupsOfKey = z
+  .unknown()
+  .refine((stated) => Object.keys(Object(stated)).every((name) => groupNamePattern.test(name)), {
+    error: 'must have names of 1 to 40 of the characters a-z 0-9 -',
+    abort: true,
+  })
+  .pipe(groups);
 
 /** Limits of all operations, and perhaps of groups. */
 export const limitsWithGroups = fields(`a mapping with ${anyLimitField}`, {
@@ -151,7 +172,7 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
     .optional()
     .describe('A name for operators. Clients and backends never receive it.'),
   limits: limits.optional().describe('The limits of a key on a custom plan.'),
-  groups: groups
+  groups: groupsOfKey
     .optional()
     .describe(
       'Limits of groups of operations, by the name of the group. A group of the key replaces the group of its plan with the same name.',

@@ -1,4 +1,4 @@
-import { type Limits, type PlanWindow, planWindows } from '../shared/model.ts';
+import { type Limit, type Limits, type PlanWindow, planWindows } from '../shared/model.ts';
 
 /** The name of the field that states the limit of a window in a plan or key. */
 export const limitFieldOf = {
@@ -15,9 +15,9 @@ type NumbersByField = { readonly [Field in LimitField]?: number | undefined };
 /** Limits as the configuration states them: fields for all operations, and groups of operations by name. */
 export type LimitsByField = NumbersByField & { readonly groups?: GroupsByName | undefined };
 
-/** The groups of a plan or key by name. */
+/** The groups of a plan or key by name. The groups of a grant do not state their operations. */
 export type GroupsByName = Readonly<
-  Record<string, NumbersByField & { readonly operations: readonly string[] }>
+  Record<string, NumbersByField & { readonly operations?: readonly string[] | undefined }>
 >;
 
 export const limitFieldNames: readonly LimitField[] = planWindows.map((window) => limitFieldOf[window]);
@@ -37,7 +37,7 @@ export function toLimits({ groups, ...fields }: LimitsByField): Limits {
 
 export function toGroupLimits(groups: GroupsByName = {}): Limits {
   return Object.entries(groups).flatMap(([group, { operations, ...fields }]) =>
-    plainLimits(fields).map((limit) => ({ ...limit, group, operations })),
+    plainLimits(fields).map((limit) => ({ ...limit, group, ...(operations && { operations }) })),
   );
 }
 
@@ -59,10 +59,30 @@ export function toLimitFields(limits: Limits): LimitsByField {
   const plain = fieldsOf(limits.filter(({ group }) => group === undefined));
   if (groups.size === 0) return plain;
   const byName = [...groups].map(([name, ofGroup]) => {
-    const [{ operations = [] } = {}] = ofGroup;
-    return [name, { operations, ...fieldsOf(ofGroup) }];
+    const operations = ofGroup[0]?.operations;
+    return [name, { ...(operations && { operations }), ...fieldsOf(ofGroup) }];
   });
   return { ...plain, groups: Object.fromEntries(byName) };
+}
+
+/** Returns the path of a limit in a plan: `perMinute`, or `groups.reports.perMinute`. */
+export function limitPath({ window, group }: Pick<Limit, 'window' | 'group'>): string {
+  return `${group === undefined ? '' : `groups.${group}.`}${limitFieldOf[window]}`;
+}
+
+/** Returns limits as one line of the configuration: `{ perMinute: 60, groups: { reports: { operations: [export], perMinute: 5 } } }`. */
+export function limitsAsYaml(limits: Limits): string {
+  return flow(toLimitFields(limits));
+}
+
+/** Words and whole numbers need no quotes in YAML. Ids of operations may need them. */
+function flow(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`;
+  if (typeof value === 'string') return /^[A-Za-z][\w.-]*$/.test(value) ? value : JSON.stringify(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  return `{ ${Object.entries(value)
+    .map(([name, member]) => `${flow(name)}: ${flow(member)}`)
+    .join(', ')} }`;
 }
 
 /** Returns the limits that a key states itself. */

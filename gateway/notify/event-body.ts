@@ -114,8 +114,8 @@ function membersOf(notice: Notice): Members {
     case 'recording_paused':
       return { reason: notice.reason };
     case 'quota_threshold': {
-      const { keyId: key, plan, window, percent, used, limit, endsAtMs, source } = notice;
-      return { key, plan, window, percent, used, limit, windowEndsAt: isoOf(endsAtMs), source };
+      const { keyId: key, plan, window, group, percent, used, limit, endsAtMs, source } = notice;
+      return { key, plan, window, group, percent, used, limit, windowEndsAt: isoOf(endsAtMs), source };
     }
     case 'secret_leaked': {
       const { keyId: key, plan, digestStart, source, url, type, ended, descendants } = notice;

@@ -6,8 +6,9 @@ import type { KeyExpiring, Notice, OperationSunset, SecretLeaked } from './notic
 export function noticeText(notice: Notice, nowMs: number): string {
   switch (notice.kind) {
     case 'quota_threshold': {
-      const { percent, used, limit, window } = notice;
-      return `${whoOf(notice)} has used ${percent} % of its limit for the ${window}: ${figure(used)} of ${figure(limit)}.`;
+      const { percent, used, limit, window, group } = notice;
+      const ofGroup = group === undefined ? '' : ` of the group ${group}`;
+      return `${whoOf(notice)} has used ${percent} % of its limit${ofGroup} for the ${window}: ${figure(used)} of ${figure(limit)}.`;
     }
     case 'secret_leaked':
       return leakText(notice);

@@ -1,5 +1,6 @@
 import type { KeyChange } from '../fleet/changes.ts';
 import { eventTable, type Happening } from '../fleet/event-text.ts';
+import { policyName } from '../shared/limits.ts';
 import type { DecisionSource, PlanWindow } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
@@ -20,6 +21,8 @@ export interface QuotaThreshold {
   readonly keyId: string;
   readonly plan: string | undefined;
   readonly window: Extract<PlanWindow, 'hour' | 'day' | 'month'>;
+  /** The group of operations that the limit counts; absent if it counts all operations. */
+  readonly group?: string | undefined;
   /** The number of the window since the epoch, which identifies the window. */
   readonly index: number;
   readonly percent: number;
@@ -164,8 +167,8 @@ export function identityOf(notice: Notice, nowMs: number, bounds: Bounds): Notic
     case 'ban_ended':
       return once([notice.keyId, notice.untilMs], notice.untilMs);
     case 'quota_threshold': {
-      const { keyId, window, index, percent, resetMs, endsAtMs } = notice;
-      return once([keyId, window, index, percent, resetMs], endsAtMs);
+      const { keyId, window, group, index, percent, resetMs, endsAtMs } = notice;
+      return once([keyId, policyName(window, group), index, percent, resetMs], endsAtMs);
     }
     case 'secret_leaked': {
       const { keyId, digestStart, reportedAt } = notice;

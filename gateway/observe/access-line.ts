@@ -1,5 +1,6 @@
 import type { Exchange } from '../request/exchange.ts';
 import { quoted } from '../request/log-members.ts';
+import { policyName } from '../shared/limits.ts';
 import { type RateLimitState, toldWindow } from '../shared/model.ts';
 import { rememberLast } from '../shared/structures/remember-last.ts';
 import { traceIdOf } from './trace-id.ts';
@@ -83,6 +84,6 @@ function trialMember({ trial }: Found<'decision'>): string {
 }
 
 function windowMembers(rateLimit: RateLimitState): string {
-  const { name, limit, remaining } = toldWindow(rateLimit);
-  return `,"window":"${name}","limit":${limit},"remaining":${remaining}`;
+  const { name, group, limit, remaining } = toldWindow(rateLimit);
+  return `,"window":"${policyName(name, group)}","limit":${limit},"remaining":${remaining}`;
 }

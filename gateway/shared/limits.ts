@@ -5,6 +5,22 @@ export function policyName(window: string, group: string | undefined): string {
   return group === undefined ? window : `${group}-${window}`;
 }
 
+/** Returns the window in the name of a policy. The name of a group may contain `-`, and the name of a window does not. */
+export function windowIn(policy: string): string {
+  return policy.slice(policy.lastIndexOf('-') + 1);
+}
+
+/** Returns the group in the name of a policy. */
+export function groupIn(policy: string): string | undefined {
+  return policy.includes('-') ? policy.slice(0, policy.lastIndexOf('-')) : undefined;
+}
+
+/** "minute", or "minute for the group reports" for the policy `reports-minute` */
+export function windowText(policy: string): string {
+  const group = groupIn(policy);
+  return `${windowIn(policy)}${group === undefined ? '' : ` for the group ${group}`}`;
+}
+
 /** Whether two limits cover the same window of the same group. */
 export function isSameLimit(one: NamedLimit, other: NamedLimit): boolean {
   return one.window === other.window && one.group === other.group;
@@ -25,5 +41,7 @@ export function isInGroup(limits: Limits, operation: string | undefined): boolea
 /** Returns the limits that a request is charged in: those of all operations, and those of the groups that have its operation. */
 export function limitsOn(limits: Limits, operation: string | undefined): Limits {
   if (!hasGroups(limits)) return limits;
-  return limits.filter(({ operations }) => operations?.includes(operation ?? '') ?? true);
+  return limits.filter(
+    ({ group, operations }) => group === undefined || operations?.includes(operation ?? '') === true,
+  );
 }

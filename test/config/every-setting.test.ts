@@ -25,6 +25,8 @@ const files = {
   'one-hook': `whsec_${'a'.repeat(40)}`,
   'other-hook': `whsec_${'b'.repeat(40)}`,
 };
+const reports = (perMinute: number) => ({ reports: { operations: ['listPets'], perMinute } });
+
 const base: Members = {
   environment: 'test',
   baseUrl: 'https://api.example.com/v1',
@@ -131,6 +133,22 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
       [tried({ [field]: 40 }), tried({ [field]: 41 })] as const,
     ]),
   ),
+  'plans.*.groups': [
+    free({ perMinute: 60, groups: reports(5) }),
+    free({ perMinute: 60, groups: reports(6) }),
+  ],
+  'plans.*.changes.[].groups': [
+    later({ perMinute: 40, groups: reports(5) }),
+    later({ perMinute: 40, groups: reports(6) }),
+  ],
+  'plans.*.trial.groups': [
+    tried({ perMinute: 40, groups: reports(5) }),
+    tried({ perMinute: 40, groups: reports(6) }),
+  ],
+  'plans.*.guard.before.groups': [
+    guarded({ before: { perMinute: 60, groups: reports(5) } }),
+    guarded({ before: { perMinute: 60, groups: reports(6) } }),
+  ],
   'plans.*.operations': [free({ perMinute: 60 }), free({ perMinute: 60, operations: ['listPets'] })],
   'keys.file': [{}, { keys: { file: 'keys.yaml' } }],
   'keys.directory': [{ keys: { file: 'keys.yaml' } }, { keys: { file: 'keys.yaml', directory: true } }],

@@ -7,7 +7,11 @@ import { lastChange, startGateways } from '../admin/keys/change/change-fixture.t
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
 /** Each member of the schema gets the first of these values that the member's schema accepts. */
-const candidates = ['noted', 7, true, ['listPets'], { perMinute: 60 }, ['192.0.2.0/24'], '2027-01-31'];
+const groups = { reports: { operations: ['listPets'], perMinute: 5 } };
+const candidates = [
+  ...['noted', 7, true, ['listPets'], { perMinute: 60 }, groups],
+  ...[['192.0.2.0/24'], '2027-01-31'],
+];
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -73,7 +73,8 @@ const period = { fromMs: today - dayMs, toMs: today + 2 * dayMs - 1 };
 function decisionOf({ outcome, units = 1, atMs }: Pick<Event, 'outcome' | 'units' | 'atMs'>): Decision {
   const isOfWindow = (planWindows as readonly string[]).includes(outcome);
   const name = isOfWindow ? (outcome as WindowName) : 'minute';
-  const inForce = { name, limit: 1, remaining: 0, resetMs: 0, windowSeconds: 1 };
+  const group = outcome === 'group' ? 'reports' : undefined;
+  const inForce = { name, group, limit: 1, remaining: 0, resetMs: 0, windowSeconds: 1 };
   const rateLimit = { nowMs: atMs, windows: [inForce], inForce };
   if (outcome === 'admitted') return { kind: 'admitted', units, rateLimit, source: 'shared' };
   if (outcome === 'banned') return { kind: 'banned', units, rateLimit, source: 'shared', retryAtMs: 0 };

@@ -33,7 +33,7 @@ import { settingsShown } from '../settings/settings-view.ts';
 import { changesPage, eventsPage } from './changes-view.ts';
 import { deliveredEvent, deliveriesPage, deliveryShown } from './deliveries/deliveries-view.ts';
 import { sendAgainBody, sentAgain } from './deliveries/delivery-routes.ts';
-import { digestStart, processId, version, windowName } from './response-parts.ts';
+import { digestStart, limitName, processId, version } from './response-parts.ts';
 import { fleetState } from './state-view.ts';
 import { upstreamsPage } from './upstreams-view.ts';
 
@@ -170,7 +170,7 @@ const components = {
   UsageRow: usageRow,
   Version: version,
   WhatHolds: whatHolds,
-  WindowName: windowName,
+  WindowName: limitName,
 };
 
 function componentSchemas(): Readonly<Record<string, JsonSchema>> {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { LimitsByField } from '../../keys/limit-fields.ts';
-import { planWindows, type WindowName } from '../../shared/model.ts';
+import { planWindows } from '../../shared/model.ts';
 
 /**
  * Parts that several response schemas share. The file that makes a response also has the response's schema. The
@@ -56,10 +56,22 @@ export function stated<Shape extends Readonly<Record<string, z.ZodType>>, Name e
   };
 }
 
-/** The windows of keys and plans, without the window of client addresses. */
-export const windowName = words<WindowName>(...planWindows);
+/** The name of a limit of a key or plan. */
+export const limitName = z
+  .string()
+  .describe(
+    `The name of a window (${planWindows.join(', ')}). A limit of a group of operations has the name of the group before it, such as \`reports-minute\`.`,
+  );
 /** Limits by window. A later release may have more windows. */
-export const limitsByField = byName(positive) as z.ZodType<LimitsByField>;
+export const limitsByField = z.record(
+  z.string(),
+  z.union([
+    positive,
+    z
+      .record(z.string(), z.looseObject({ operations: list(z.string()) }))
+      .describe('The groups of operations, each with its operations and its limits by window.'),
+  ]),
+) as z.ZodType<LimitsByField>;
 export const digestStart = z
   .string()
   .meta({ pattern: '^[0-9a-f]{8}$', description: 'The first 8 hex digits of a SHA-256 digest.' });

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { limits } from '../../keys/key-schema.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
+import { policyName } from '../../shared/limits.ts';
 import type { Grant, Key, KeyStatus } from '../../shared/model.ts';
 import type { RecentUsage } from '../../usage/read/usage-reader.ts';
 import { differingUnits } from '../../usage/tally.ts';
@@ -8,10 +9,10 @@ import {
   chargedUnits,
   count,
   epochMs,
+  limitName,
   limitsByField,
   list,
   positive,
-  windowName,
   words,
 } from '../api/response-parts.ts';
 import type { ListedKey } from './find-keys.ts';
@@ -75,13 +76,15 @@ export const keyItem = z.object({
   line: positive.optional().describe('The first line of the entry in this file.'),
   windows: list(
     z.object({
-      name: windowName,
+      name: limitName,
       limit: positive,
       used: count,
       remaining: count,
       resetMs: epochMs.describe('The time when the window resets, in epoch milliseconds.'),
     }),
-  ).describe('The windows, with the shortest window first; no window if the state is `unknown`.'),
+  ).describe(
+    'The windows, with the shortest window first, and then the windows of each group; no window if the state is `unknown`.',
+  ),
   ...banAndGrantShape,
   lastSeenMs: epochMs
     .optional()
@@ -116,8 +119,9 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
     state: stateOf(facts),
     source,
     ...place,
-    windows: (status?.rateLimit.windows ?? []).map(({ name, limit, remaining, resetMs }, index) => {
-      return { name, limit, used: status?.used[index] ?? 0, remaining, resetMs };
+    windows: (status?.rateLimit.windows ?? []).map(({ name, group, limit, remaining, resetMs }, index) => {
+      const used = status?.used[index] ?? 0;
+      return { name: policyName(name, group), limit, used, remaining, resetMs };
     }),
     ...(status && banAndGrant({ ...status, banUntilMs: status.rateLimit.ban?.untilMs })),
     ...(isKnown && {

@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
+import { maxOf } from '../../keys/guards.ts';
+import { policyName, windowText } from '../../shared/limits.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperationHour } from '../../usage/read/operations-reader.ts';
@@ -36,7 +38,7 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
 }
 
 export const refusedShown = byName(positive).describe(
-  'Refused requests, by the limit that refused them: the name of a window, or `concurrent` for the limit of requests in progress.',
+  'Refused requests, by the limit that refused them: the name of a window, `group` for a window of a group of operations, or `concurrent` for the limit of requests in progress.',
 );
 
 export const whyShown = z.object({
@@ -159,12 +161,12 @@ function nowSentence(facts: WhyFacts): string {
   const spent = rateLimit.windows.filter(({ remaining }) => remaining === 0);
   const [inForce] = spent.toSorted((a, b) => b.resetMs - a.resetMs);
   if (inForce !== undefined) {
-    const all = `all ${counted(inForce.limit, facts.counted)} of this ${inForce.name}`;
+    const all = `all ${counted(inForce.limit, facts.counted)} of this ${windowText(policyName(inForce.name, inForce.group))}`;
     return `${who} has used ${all} and may call again at ${timeText(status.retryAtMs, nowMs)}.`;
   }
   const used = rateLimit.windows.map(
-    ({ name, limit }, index) =>
-      `${figure(status.used[index] ?? 0)} of ${figure(limit)}${facts.counted === 'unit' ? ' units' : ''} of this ${name}`,
+    ({ name, group, limit }, index) =>
+      `${figure(status.used[index] ?? 0)} of ${figure(limit)}${facts.counted === 'unit' ? ' units' : ''} of this ${windowText(policyName(name, group))}`,
   );
   return `${who} may call: it has used ${listOf(used)}.`;
 }
@@ -175,9 +177,9 @@ function nowSentence(facts: WhyFacts): string {
  */
 function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefined {
   if (grant === undefined) return undefined;
-  const parts = key.limits.flatMap(({ window, max }) => {
-    const granted = grant.limits.find((limit) => limit.window === window);
-    return granted === undefined ? [] : [`${figure(granted.max)} ${per(window)} in place of ${figure(max)}`];
+  const parts = key.limits.flatMap((limit) => {
+    const granted = maxOf(grant.limits, limit);
+    return granted === undefined ? [] : [`${figure(granted)} ${per(limit)} in place of ${figure(limit.max)}`];
   });
   if (parts.length === 0) return undefined;
   const from =
@@ -218,7 +220,7 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   }
   const by = [
     ...Object.entries(refusedByLimit(tally)).map(([name, refused]) => ({
-      who: name === 'concurrent' ? 'the limit of concurrent requests' : `the ${name} limit`,
+      who: limitText(name),
       refused,
     })),
     { who: 'a ban', refused: tally.banned },
@@ -231,6 +233,12 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   );
   const minutes = `in ${counted(refusing.length, 'minute')}`;
   return `In the last 24 h ${listOf(parts)} of its ${counted(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
+}
+
+/** @param name a limit of `refusedByLimit` */
+function limitText(name: string): string {
+  if (name === 'concurrent') return 'the limit of concurrent requests';
+  return name === 'group' ? 'a limit of a group' : `the ${name} limit`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { toLimitFields } from '../../keys/limit-fields.ts';
+import { limitsAsYaml } from '../../keys/limit-fields.ts';
 import type { Limits } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 
@@ -16,7 +16,6 @@ const margin = 1.25;
  */
 export function proposeGuard(before: Limits, share: number, fromMs: number): string {
   const percent = Math.min(100, Math.max(Math.floor(share * 100) + 1, Math.ceil(share * 100 * margin)));
-  const limits = Object.entries(toLimitFields(before)).map(([field, max]) => `${field}: ${max}`);
   const until = isoOf(fromMs + guardedMs).slice(0, 10);
-  return `guard: { before: { ${limits.join(', ')} }, refusedAtMost: ${percent} %, until: ${until} }`;
+  return `guard: { before: ${limitsAsYaml(before)}, refusedAtMost: ${percent} %, until: ${until} }`;
 }

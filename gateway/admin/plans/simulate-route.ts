@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { smallerWindows } from '../../keys/guards.ts';
+import { smallerLimits } from '../../keys/guards.ts';
 import { date, keyId, limit } from '../../keys/key-schema.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { limitFieldNames, limitFieldOf, ofEachLimitField } from '../../keys/limit-fields.ts';
@@ -135,7 +135,7 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
     if (edits.plans.size > bounds.simulationGuardsMax) return {};
     const guards = [...edits.plans].flatMap(([name, edit]) => {
       const limits = present.plans.get(name)?.limits ?? [];
-      if (smallerWindows(limits, edited(limits, edit)).length === 0) return [];
+      if (smallerLimits(limits, edited(limits, edit)).length === 0) return [];
       const share = simulated.find((plan) => plan.name === name)?.guardShare ?? 0;
       return [[name, proposeGuard(limits, share, keys.nowMs())]];
     });

@@ -1,18 +1,17 @@
 import * as z from 'zod';
-import { counted, figure, percent, timeText } from '../../fleet/wording.ts';
+import { counted, figure, limitsText, percent, timeText } from '../../fleet/wording.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
 import { type Limits, planWindows } from '../../shared/model.ts';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import type { TrialRefusal, TrialUsage } from '../../usage/read/trial-reader.ts';
 import { byName, count, instant, limitsByField, positive } from '../api/response-parts.ts';
-import { limitsText } from '../settings/diff-settings.ts';
 
 /** The decisions of a trial on the requests of one key, or of all keys of a plan. */
 export const trialFigures = {
   requests: count.describe('The requests that the trial decided.'),
   refused: count.describe('The requests that the trial would have refused.'),
   refusedBy: byName(positive).describe(
-    'The requests that the trial would have refused, by what would have refused them: the name of a window, `banned`, or `concurrent` for the limit of requests in progress, which is the same in the trial.',
+    'The requests that the trial would have refused, by what would have refused them: the name of a window, `group` for a window of a group of operations, `banned`, or `concurrent` for the limit of requests in progress, which is the same in the trial.',
   ),
   refusedNow: count.describe('How many of these requests the plan itself refused.'),
   firstRefusedAt: instant
@@ -85,7 +84,7 @@ export function trialSentence(
   }: Pick<TrialUsage, 'requests' | 'refused' | 'refusedBy' | 'refusedNow'>,
   keys?: CountedKeys,
 ): string {
-  const start = `Trial ${limitsText(toLimitFields(trial))}`;
+  const start = `Trial ${limitsText(trial)}`;
   if (requests === 0) return `${start}: it has not decided a request yet.`;
   const now = ` The plan itself refused ${refusedNow === 0 ? 'none' : figure(refusedNow)}.`;
   if (refused === 0) {

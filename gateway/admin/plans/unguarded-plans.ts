@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
-import { limitChangeText, percent } from '../../fleet/wording.ts';
-import { limitOf, smallerWindows } from '../../keys/guards.ts';
+import { limitChangeTexts, limitsText, percent } from '../../fleet/wording.ts';
+import { maxOf, smallerLimits } from '../../keys/guards.ts';
 import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
-import type { Limits, PlanWindow } from '../../shared/model.ts';
-import { addedChanges, dateText, limitsText } from '../settings/diff-settings.ts';
+import { policyName } from '../../shared/limits.ts';
+import type { Limits } from '../../shared/model.ts';
+import { addedChanges, dateText } from '../settings/diff-settings.ts';
 import { limitsInView, type planShown } from '../settings/settings-view.ts';
 import { proposeGuard } from './propose-guard.ts';
 
@@ -18,8 +19,8 @@ export interface UnguardedPlan {
   readonly plan: string;
   /** The time of the scheduled change that makes the plan smaller. The field is absent if the edit itself makes the plan smaller. */
   readonly from?: string;
-  /** The windows whose limit becomes smaller, or that get their first limit. */
-  readonly windows: readonly PlanWindow[];
+  /** The names of the limits that become smaller or are new, such as `minute` or `reports-minute`. */
+  readonly windows: readonly string[];
   /** The present limits of the plan. */
   readonly before: LimitsByField;
   /**
@@ -56,7 +57,8 @@ export function unguardedPlans(
     const edit =
       now === undefined || now.isCustom || plan.isCustom ? undefined : firstSmaller(now, plan, nowMs);
     if (edit === undefined) return [];
-    const { from, windows } = edit;
+    const { from, smaller } = edit;
+    const windows = smaller.map(({ window, group }) => policyName(window, group));
     const fromMs = from === undefined ? nowMs : Date.parse(from);
     const share = shareOf(plan.name, from);
     const fault = faultOf(plan, edit, { fromMs, share });
@@ -71,7 +73,7 @@ interface SmallerEdit {
   readonly from: string | undefined;
   readonly present: Limits;
   readonly limits: Limits;
-  readonly windows: readonly PlanWindow[];
+  readonly smaller: Limits;
 }
 
 /** Finds the first limits of the edited plan that are smaller than the present limits. A known scheduled change is not part of the edit. */
@@ -83,8 +85,8 @@ function firstSmaller(now: ShownPlan, plan: ShownPlan, nowMs: number): SmallerEd
     limits: toLimits(limits),
   }));
   return [{ from: undefined, limits: limitsInView(plan.windows) }, ...later]
-    .map((one) => ({ ...one, present, windows: smallerWindows(present, one.limits) }))
-    .find(({ windows }) => windows.length > 0);
+    .map((one) => ({ ...one, present, smaller: smallerLimits(present, one.limits) }))
+    .find(({ smaller }) => smaller.length > 0);
 }
 
 /** Whether a reverted plan keeps its limits and its guard. The plan then stays reverted. */
@@ -96,12 +98,11 @@ function isStillReverted({ reverted, guard }: ShownPlan, plan: ShownPlan): boole
 /** Returns the reason why the guard of the plan is not suitable for the edit; undefined if it is suitable. */
 function faultOf(
   { name, guard }: ShownPlan,
-  { from, present, limits, windows }: SmallerEdit,
+  { from, present, smaller }: SmallerEdit,
   { fromMs, share }: { readonly fromMs: number; readonly share: number | undefined },
 ): Pick<UnguardedPlan, 'why' | 'warning'> | undefined {
-  const changes = windows.map((window) =>
-    limitChangeText(window, limitOf(present, window), limitOf(limits, window)),
-  );
+  const earlier = present.filter((limit) => maxOf(smaller, limit) !== undefined);
+  const changes = limitChangeTexts(earlier, smaller);
   const when = from === undefined ? '' : ` on ${dateText(from)}`;
   const becomes = `the plan ${name} becomes smaller${when} (${changes.join(', ')})`;
   if (guard === undefined) return { why: 'no_guard', warning: `${becomes} without a guard` };
@@ -109,7 +110,7 @@ function faultOf(
   if (Date.parse(untilAt) <= fromMs)
     return { why: 'ended', warning: `${becomes}, but its guard ends earlier, on ${dateText(untilAt)}` };
   if (!isDeepStrictEqual(toLimits(before), present)) {
-    const other = `its guard would return it to other limits than its present limits: ${limitsText(before)}`;
+    const other = `its guard would return it to other limits than its present limits: ${limitsText(toLimits(before))}`;
     return { why: 'other_limits', warning: `${becomes}, but ${other}` };
   }
   if (share === undefined || share < Number.parseFloat(refusedAtMost) / 100) return undefined;

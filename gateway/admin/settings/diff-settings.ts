@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
-import { figure, limitChangeText, per } from '../../fleet/wording.ts';
+import { limitChangeText, limitsText } from '../../fleet/wording.ts';
 import { type LimitsByField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 import { type planShown, windowsView } from './settings-view.ts';
@@ -91,11 +91,24 @@ function configured({ reverted, ...rest }: Members): Members {
 
 /**
  * Replaces the list of windows by an object, so that each limit is a member. The limits of a key are omitted if they
- * equal its plan's limits.
+ * equal its plan's limits. The groups of a key are members of the key.
  */
 function withLimits({ windows, ...rest }: Members, ofPlan: unknown): Members {
-  if (!Array.isArray(windows) || isDeepStrictEqual(windows, ofPlan)) return rest;
-  return { ...rest, limits: Object.fromEntries(windows.map(({ name, limit }) => [name, limit])) };
+  const shown = Array.isArray(windows) && Array.isArray(ofPlan) ? windows.filter(isOfAll) : windows;
+  if (!Array.isArray(shown) || isDeepStrictEqual(shown, Array.isArray(ofPlan) && ofPlan.filter(isOfAll)))
+    return rest;
+  const operations = shown
+    .filter(({ group }) => group !== undefined)
+    .map((one) => [one.group, one.operations]);
+  return {
+    ...rest,
+    limits: Object.fromEntries(shown.map(({ name, limit }) => [name, limit])),
+    ...(operations.length > 0 && { operationsOf: Object.fromEntries(operations) }),
+  };
+}
+
+function isOfAll({ group }: { readonly group?: string }): boolean {
+  return group === undefined;
 }
 
 function diffLists(before: ReadonlyMap<string, Members>, after: ReadonlyMap<string, Members>): ListDiff {
@@ -130,32 +143,47 @@ function isMapping(value: unknown): value is Members {
 
 /** Describes a change, for example "60 → 30 a minute" or "host: keep → target". */
 export function changeText({ member, before, after }: MemberChange): string {
-  const window = planWindows.find((name) => member === `limits.${name}`);
-  if (window !== undefined) return limitChangeText(window, before, after);
+  const limit = limitIn(member);
+  if (limit !== undefined && areLimits(before, after)) {
+    return `${member.startsWith('trial') ? 'trial ' : ''}${limitChangeText(limit, before, after)}`;
+  }
+  const group = /^operationsOf\.(.+)$/.exec(member)?.[1];
+  if (group !== undefined)
+    return `operations of the group ${group}: ${valueText(before)} → ${valueText(after)}`;
   if (member === 'changes') return `${member}: ${planChangesText(before)} → ${planChangesText(after)}`;
   if (member === 'guard') return `${member}: ${guardText(before)} → ${guardText(after)}`;
-  const trialWindow = planWindows.find((name) => member === `trial.${limitFieldOf[name]}`);
-  if (trialWindow !== undefined) return `trial ${limitChangeText(trialWindow, before, after)}`;
   if (member === 'trial') return `trial: ${trialText(before)} → ${trialText(after)}`;
   return `${member}: ${valueText(before)} → ${valueText(after)}`;
+}
+
+/** Returns the limit that a member states: `limits.reports-minute`, `trial.perMinute` or `groups.reports.perMinute`. */
+function limitIn(member: string) {
+  const policy = /^limits\.(?:([a-z0-9-]+)-)?(\w+)$/.exec(member);
+  const field = /^(?:trial\.)?(?:groups\.([^.]+)\.)?(per\w+)$/.exec(member);
+  const window = planWindows.find((one) => one === policy?.[2] || limitFieldOf[one] === field?.[2]);
+  return window && { window, group: policy?.[1] ?? field?.[1] };
+}
+
+function areLimits(...values: readonly unknown[]): boolean {
+  return values.every((value) => value === undefined || typeof value === 'number');
 }
 
 /** Describes the guard of a plan, for example "back to 60 a minute at 3 % refused (until 2026-12-07)". */
 function guardText(guard: unknown): string {
   if (!isMapping(guard)) return 'nothing';
   const { before, refusedAtMost, untilAt } = guard;
-  return `back to ${limitsText(before as LimitsByField)} at ${refusedAtMost} refused (until ${dateText(String(untilAt))})`;
+  return `back to ${limitsText(toLimits(before as LimitsByField))} at ${refusedAtMost} refused (until ${dateText(String(untilAt))})`;
 }
 
 /** Describes the changes of a plan, for example "from 2027-01-01: 40 a minute". Semicolons separate several changes. */
 function planChangesText(changes: unknown): string {
   if (!Array.isArray(changes)) return 'nothing';
-  const texts = changes.map(({ from, limits }) => `from ${dateText(from)}: ${limitsText(limits)}`);
+  const texts = changes.map(({ from, limits }) => `from ${dateText(from)}: ${limitsText(toLimits(limits))}`);
   return texts.join('; ');
 }
 
 function trialText(trial: unknown): string {
-  return trial === undefined ? 'nothing' : limitsText(trial as LimitsByField);
+  return trial === undefined ? 'nothing' : limitsText(toLimits(trial as LimitsByField));
 }
 
 /** Returns the scheduled changes of a plan after `nowMs` that `after` has and `before` lacks. */
@@ -171,13 +199,6 @@ type StatedChanges = NonNullable<PlanChanges['changes']>;
 /** Removes the time of day from a timestamp if the time is 00:00 UTC. */
 export function dateText(iso: string): string {
   return iso.replace(/T00:00:00(\.000)?Z$/, '');
-}
-
-/** Describes limits, for example "40 a minute, 1,000 a day". */
-export function limitsText(limits: LimitsByField): string {
-  return toLimits(limits)
-    .map(({ window, max }) => `${figure(max)} ${per(window)}`)
-    .join(', ');
 }
 
 function valueText(value: unknown): string {

@@ -6,13 +6,14 @@ import { keySchema, type RawKey } from '../../keys/key-schema.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import { limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
 import { planShape } from '../../keys/plan-schema.ts';
+import { policyName, windowIn } from '../../shared/limits.ts';
 import {
   type Certificate,
   type Key,
   type LeakSettings,
   type Limits,
   type Plan,
-  planWindows,
+  type PlanWindow,
   type Receiver,
   type RedisSettings,
   type Settings,
@@ -26,6 +27,7 @@ import {
   count,
   instant,
   integer,
+  limitName,
   limitsByField,
   list,
   positive,
@@ -37,13 +39,18 @@ import {
 import { deprecationShape, deprecationShown, operationCost } from '../operations/operations-view.ts';
 import { maskPath, maskUrl } from './mask-url.ts';
 
-const shownWindows = list(z.object({ name: words(...planWindows), limit: positive })).describe(
-  'The windows, with the shortest window first.',
-);
+const shownWindows = list(
+  z.object({
+    name: limitName,
+    limit: positive,
+    group: z.string().optional().describe('The name of the group of operations that the limit counts.'),
+    operations: list(z.string()).optional().describe('The operations of the group.'),
+  }),
+).describe('The windows, with the shortest window first, and then the windows of each group.');
 
 /** A plan in responses. The members `isCustom` and `windows` replace the plan's `custom` and limits. */
 export const planShown = z.object({
-  ...stated(planShape, ['custom', 'changes', 'guard', 'trial', ...limitFieldNames]),
+  ...stated(planShape, ['custom', 'changes', 'groups', 'guard', 'trial', ...limitFieldNames]),
   name: z.string(),
   isCustom: z.boolean().describe('Whether each key on the plan has its own limits.'),
   windows: shownWindows,
@@ -374,12 +381,20 @@ export function planView({
 
 /** Returns limits as the list of windows that all responses use. */
 export function windowsView(limits: Limits): z.output<typeof shownWindows> {
-  return limits.map(({ window, max }) => ({ name: window, limit: max }));
+  return limits.map(({ window, max, group, operations }) => ({
+    name: policyName(window, group),
+    limit: max,
+    ...(group !== undefined && { group, operations }),
+  }));
 }
 
 /** Returns the limits in a list of windows of a response. */
 export function limitsInView(windows: z.output<typeof shownWindows>): Limits {
-  return windows.map(({ name, limit }) => ({ window: name, max: limit }));
+  return windows.map(({ name, limit, group, operations }) =>
+    group === undefined
+      ? { window: name as PlanWindow, max: limit }
+      : { window: windowIn(name) as PlanWindow, max: limit, group, operations },
+  );
 }
 
 /** Returns a key as the operator wrote it, with the effective limits and operations, which may come from its plan. */

@@ -3,6 +3,7 @@ import type { KeyDetail } from '../../admin/keys/show-key.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
+import { policyName, windowText } from '../../shared/limits.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { ago, beginning, clock, ending, instant, span } from '../output/figures.ts';
 import { type Screen, toneOf } from '../output/screen.ts';
@@ -63,7 +64,9 @@ export function grantText(
   { limits = {}, noBrownouts, fromMs, untilMs }: NonNullable<KeyItem['grant']>,
   nowMs: number,
 ): string {
-  const parts = toLimits(limits).map(({ window, max }) => `${window} ${figure(max)}`);
+  const parts = toLimits(limits).map(
+    ({ window, group, max }) => `${policyName(window, group)} ${figure(max)}`,
+  );
   const what = [...parts, ...(noBrownouts ? ['no brownouts'] : [])].join(', ');
   if (fromMs === undefined) return `${what} until ${ending(untilMs)}, in ${span(untilMs - nowMs)}`;
   return `${what} from ${beginning(fromMs)}, in ${span(fromMs - nowMs)}, until ${ending(untilMs)}, for ${span(untilMs - fromMs)}`;
@@ -103,7 +106,7 @@ function factsOf(key: KeyDetail, nowMs: number): (readonly [string, string | Cel
     ...otherMembers.map((name) => [name, memberText(key[name])] as const),
     ...key.windows.map(({ name, limit, used, resetMs }) => {
       const text = `${figure(used)} of ${figure(limit)} used, starts over at ${clock(resetMs, nowMs)} UTC`;
-      return [`this ${name}`, text] as const;
+      return [`this ${windowText(name)}`, text] as const;
     }),
     ['ban', ban && `until ${clock(ban.untilMs, nowMs)} UTC, level ${ban.level}`],
     ['grant', grant && grantText(grant, nowMs)],

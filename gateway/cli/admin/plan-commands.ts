@@ -2,11 +2,10 @@ import type { Command } from 'commander';
 import type * as z from 'zod';
 import { plansPage } from '../../admin/plans/plans-view.ts';
 import { retriedPlan } from '../../admin/plans/retry-route.ts';
-import { limitsText } from '../../admin/settings/diff-settings.ts';
 import { limitsInView } from '../../admin/settings/settings-view.ts';
 import { reasonText, revertedLimitsText } from '../../fleet/guard/revert-text.ts';
-import { figure, percent } from '../../fleet/wording.ts';
-import { toLimitFields } from '../../keys/limit-fields.ts';
+import { figure, limitsText, percent } from '../../fleet/wording.ts';
+import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
 import { instant } from '../output/figures.ts';
@@ -37,7 +36,7 @@ export function addPlanCommands(program: Command): void {
         client.send({ method: 'POST', path: `${path}/retry` }, retriedPlan),
       );
       show(options, reply, ({ plan, limits }) => [
-        `The plan ${plan} tries its edit again: ${limitsText(limits)}.`,
+        `The plan ${plan} tries its edit again: ${limitsText(toLimits(limits))}.`,
       ]);
     });
 }
@@ -78,5 +77,5 @@ function guardCell({ guard, reverted, watched }: PlanShown): Cell {
 }
 
 function windowsText(windows: PlanShown['windows']): string {
-  return limitsText(toLimitFields(limitsInView(windows)));
+  return limitsText(limitsInView(windows));
 }

@@ -36,7 +36,7 @@ export function addBanAndGrantCommands(keys: Command): void {
       'after',
       examples(
         'keys grant acme --per-day 5000 --until tomorrow',
-        'keys grant acme --per-day 5000 --from 2026-11-27 --until 2026-11-29',
+        'keys grant acme --group reports --per-day 50 --from 2026-11-27 --until 2026-11-29',
         'keys grant acme --no-brownouts --until 2026-11-29',
       ),
     )
@@ -45,9 +45,12 @@ export function addBanAndGrantCommands(keys: Command): void {
       'when the grant ends, in UTC: tomorrow or 2026-12-01 (the end of that day), 18:00, +6h, 2026-12-01T18:00Z',
     )
     .option('--from <when>', 'when the grant begins, in the same form; a day means 00:00 UTC (default: now)')
+    .option('--group <name>', 'the group of operations whose limits the grant changes')
     .option('--no-brownouts', 'let the key call deprecated operations during their brownouts')
     .action(async (id: string, options: GrantOptions) => {
-      const limits = limitsOf(options);
+      const stated = limitsOf(options);
+      const { group } = options;
+      const limits = group === undefined ? stated : stated && { groups: { [group]: stated } };
       const noBrownouts = options.brownouts === false || undefined;
       if (limits === undefined && noBrownouts === undefined) {
         const all = limitFieldNames.map(limitOption).join(', ');
@@ -67,6 +70,7 @@ export function addBanAndGrantCommands(keys: Command): void {
 }
 
 interface GrantOptions extends Asking, LimitsByField {
+  readonly group?: string;
   readonly from?: string;
   readonly until: string;
   /** The option `--no-brownouts` sets `brownouts` to false. */

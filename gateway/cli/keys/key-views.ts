@@ -2,6 +2,7 @@ import type { WrittenKey } from '../../config/load-settings.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import { compileKey } from '../../keys/compile-key.ts';
 import { plansInForce } from '../../keys/key-table.ts';
+import { windowText } from '../../shared/limits.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { clock, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
@@ -56,7 +57,7 @@ export function issuedText(
 }
 
 function keptText({ windows = [], ban, grant }: NonNullable<IssuedKey['kept']>, nowMs: number): string {
-  const used = windows.map(({ name, used }) => `${counted(used, 'used unit')} in this ${name}`);
+  const used = windows.map(({ name, used }) => `${counted(used, 'used unit')} in this ${windowText(name)}`);
   const ends = ban ? [`a ban until ${clock(ban.untilMs, nowMs)} UTC`] : [];
   return [...used, ...ends, ...(grant ? ['a grant'] : [])].join(', ');
 }

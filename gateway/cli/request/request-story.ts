@@ -1,5 +1,6 @@
 import { counted, figure } from '../../fleet/wording.ts';
 import { errors } from '../../shared/errors.ts';
+import { windowText } from '../../shared/limits.ts';
 import { milliseconds } from '../output/figures.ts';
 import type { LogEntry } from './log-lines.ts';
 
@@ -86,12 +87,12 @@ function limitReason(entry: LogEntry): string | undefined {
   switch (decision) {
     case 'admitted':
       return units === undefined
-        ? `it was admitted, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} requests of this ${window}${alone}`
-        : `it was admitted at ${counted(Number(units), 'unit')}, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} units of this ${window}${alone}`;
+        ? `it was admitted, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} requests of this ${windowText(text(window))}${alone}`
+        : `it was admitted at ${counted(Number(units), 'unit')}, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} units of this ${windowText(text(window))}${alone}`;
     case 'refused':
       return units === undefined
-        ? `the key had used all ${figure(Number(limit))} requests of this ${window}${alone}`
-        : `it costs ${counted(Number(units), 'unit')}, and the key had ${figure(Number(remaining))} of the ${figure(Number(limit))} units of this ${window} left${alone}`;
+        ? `the key had used all ${figure(Number(limit))} requests of this ${windowText(text(window))}${alone}`
+        : `it costs ${counted(Number(units), 'unit')}, and the key had ${figure(Number(remaining))} of the ${figure(Number(limit))} units of this ${windowText(text(window))} left${alone}`;
     case 'banned':
       return `the key was banned, because it had kept sending after it was refused${alone}`;
     case 'crowded':

@@ -1,6 +1,6 @@
 import type { PlanTrial } from '../../admin/plans/trial-route.ts';
-import { limitsText } from '../../admin/settings/diff-settings.ts';
-import { counted, figure, percent } from '../../fleet/wording.ts';
+import { counted, figure, limitsText, percent } from '../../fleet/wording.ts';
+import { toLimits } from '../../keys/limit-fields.ts';
 import { oneLine, wrapText } from '../../shared/terminal/text-width.ts';
 import { refusedInWords } from '../admin/usage-view.ts';
 import { instant } from '../output/figures.ts';
@@ -20,7 +20,7 @@ const noTrial =
 export function trialLines(found: PlanTrial, screen: Screen): string[] {
   const { plan, limitsNow, fromAt, toAt, firstAt, sentence, keys, more = 0 } = found;
   const period = `from ${minuteText(fromAt)} to ${minuteText(toAt)} UTC`;
-  const title = `${oneLine(plan)} (${limitsText(limitsNow)}), ${period}`;
+  const title = `${oneLine(plan)} (${limitsText(toLimits(limitsNow))}), ${period}`;
   const rest = [
     sentence,
     firstAt === undefined ? '' : `The trial decided its first request at ${minuteText(firstAt)} UTC.`,

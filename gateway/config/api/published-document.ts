@@ -226,7 +226,24 @@ function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): s
     limitsPath === undefined
       ? ''
       : `\n\n\`GET ${new URL(baseUrl).origin}${limitsPath}\` returns the limits of a key and the remaining ${counted}s, and is not charged.`;
-  return `## Plans\n\n${table}${costs}${limits}`;
+  return `## Plans\n\n${table}${groupsText(all, nowMs)}${costs}${limits}`;
+}
+
+/** Makes a list of the groups of operations that have limits of their own, or an empty text. */
+function groupsText(plans: readonly Plan[], nowMs: number): string {
+  const lines = plans.flatMap((plan) =>
+    periodsOf(plan, nowMs).flatMap(({ title, limits }) => {
+      const groups = Map.groupBy(limits, ({ group }) => group);
+      groups.delete(undefined);
+      return [...groups].map(([group, ofGroup]) => {
+        const names = ofGroup[0]?.operations?.map((id) => `\`${id}\``).join(', ');
+        const maxima = ofGroup.map(({ max, window }) => `${max.toLocaleString('en')} a ${window}`).join(', ');
+        return `- ${title}, group \`${group}\` (${names}): ${maxima}`;
+      });
+    }),
+  );
+  if (lines.length === 0) return '';
+  return `\n\nRequests of some operations also count in limits of their group:\n\n${lines.join('\n')}`;
 }
 
 /**
@@ -262,7 +279,7 @@ function instantText(epochMs: number): string {
 }
 
 function maxOf({ limits }: Pick<Plan, 'limits'>, window: string): number | undefined {
-  return limits.find((limit) => limit.window === window)?.max;
+  return limits.find((limit) => limit.window === window && limit.group === undefined)?.max;
 }
 
 function noMax({ isCustom }: Plan): string {

@@ -1,4 +1,4 @@
-import { smallerWindows } from '../../keys/guards.ts';
+import { smallerLimits } from '../../keys/guards.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.ts';
 import { isSameLimit, limitsOn } from '../../shared/limits.ts';
@@ -109,7 +109,7 @@ export function checkGuard(plan: Plan, nowMs: number): LimitWarning | undefined 
     return { path: until, message };
   }
   const all = [limits, ...changes.map((change) => change.limits)];
-  if (all.some((one) => smallerWindows(guard.before, one).length > 0)) return undefined;
+  if (all.some((one) => smallerLimits(guard.before, one).length > 0)) return undefined;
   const message = `${nameOf(path)} has nothing to watch, because no limit of the plan is smaller than in \`before\`; remove the guard, or write the limits before the edit`;
   return { path, message };
 }

@@ -31,7 +31,7 @@ export function createKeyUses(before?: KeyUses): {
         key.plan,
         key.limits ? { limited: limited + change, unlimited } : { limited, unlimited: unlimited + change },
       );
-      const ofGroups = Object.values(key.groups ?? {}).flatMap((group) => group.operations);
+      const ofGroups = Object.values(key.groups ?? {}).flatMap((group) => group.operations ?? []);
       for (const id of [...(key.operations ?? []), ...ofGroups])
         operations.set(id, (operations.get(id) ?? 0) + change);
       if (checkLimits({ path: [], limits: ownLimits(key) }).length > 0) warned += change;

@@ -1,5 +1,5 @@
-import { type GuardedEdit, limitOf } from '../../keys/guards.ts';
-import type { Decision, Window } from '../../shared/model.ts';
+import { type GuardedEdit, maxOf } from '../../keys/guards.ts';
+import type { Decision, PlanWindow, Window } from '../../shared/model.ts';
 import { hashOf } from '../../shared/structures/place-table.ts';
 
 /**
@@ -64,21 +64,23 @@ interface CountedRequest {
  * before the edit permitted its cost.
  */
 function outcomeOf(
-  { windows: watched, limits, guard }: GuardedEdit,
+  { watched, limits, guard }: GuardedEdit,
   decision: Decision,
   units: number,
 ): 'admitted' | 'refused' | undefined {
   const { kind } = decision;
   if (units === 0 || (kind !== 'admitted' && kind !== 'refused')) return undefined;
   const { windows } = decision.rateLimit;
-  const isWatched = ({ name, limit }: Window) =>
-    watched.some((one) => one === name) && limit === limitOf(limits, name);
+  // The windows of a key have no address bucket among them.
+  const limitOf = ({ name, group }: Window) => ({ window: name as PlanWindow, group });
+  const isWatched = (window: Window) =>
+    maxOf(watched, limitOf(window)) !== undefined && window.limit === maxOf(limits, limitOf(window));
   if (!windows.some(isWatched)) return undefined;
   const isTooDear = kind === 'admitted' && decision.units < units;
   if (kind === 'admitted' && !isTooDear) return 'admitted';
   const mayPass = (window: Window) => {
     if (!isTooDear) return isWatched(window) || window.remaining >= units;
-    return (isWatched(window) ? (limitOf(guard.before, window.name) ?? units) : window.limit) >= units;
+    return (isWatched(window) ? (maxOf(guard.before, limitOf(window)) ?? units) : window.limit) >= units;
   };
   return windows.every(mayPass) ? 'refused' : undefined;
 }

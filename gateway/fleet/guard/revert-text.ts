@@ -1,7 +1,7 @@
 import type { GuardedEdit } from '../../keys/guards.ts';
-import { type LimitsByField, limitFieldOf, toLimitFields } from '../../keys/limit-fields.ts';
-import { planWindows, type Revert } from '../../shared/model.ts';
-import { figure, limitChangeText, percent } from '../wording.ts';
+import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
+import type { Revert } from '../../shared/model.ts';
+import { figure, limitChangeTexts, percent } from '../wording.ts';
 
 /** A guard has returned a plan to its earlier limits. */
 export interface PlanReverted extends Revert {
@@ -60,9 +60,5 @@ export function revertedLimitsText({ edit, inForce }: Pick<PlanReverted, 'edit' 
 }
 
 function changeText({ before, after }: Pick<PlanRetried, 'before' | 'after'>): string {
-  return planWindows
-    .map((window) => [window, before[limitFieldOf[window]], after[limitFieldOf[window]]] as const)
-    .filter(([, from, to]) => from !== to)
-    .map(([window, from, to]) => limitChangeText(window, from, to))
-    .join(', ');
+  return limitChangeTexts(toLimits(before), toLimits(after)).join(', ');
 }

@@ -1,6 +1,6 @@
-import { limitChangeText } from '../../fleet/wording.ts';
+import { limitChangeTexts } from '../../fleet/wording.ts';
 import { limitsAt } from '../../keys/plans.ts';
-import { type Plan, planWindows, type Settings } from '../../shared/model.ts';
+import type { Plan, Settings } from '../../shared/model.ts';
 import type { PlanChanged } from '../notices.ts';
 import type { ScanPeriod } from './marks.ts';
 
@@ -19,9 +19,5 @@ export function* changedPlans(
 }
 
 function editsBetween(plan: Plan, fromMs: number, toMs: number): readonly string[] {
-  const [before, after] = [limitsAt(plan, fromMs), limitsAt(plan, toMs)];
-  return planWindows.flatMap((window) => {
-    const [from, to] = [before, after].map((limits) => limits.find((limit) => limit.window === window)?.max);
-    return from === to ? [] : [limitChangeText(window, from, to)];
-  });
+  return limitChangeTexts(limitsAt(plan, fromMs), limitsAt(plan, toMs));
 }

@@ -265,7 +265,10 @@ function trialRefused({ requests, settings }: ObservedState): RequestCounts['tri
   const found = new Map(requests.trialRefused);
   for (const { name, trial } of settings.plans.values()) {
     if (trial === undefined) continue;
-    const zeros = [...trial.map(({ window }) => window), 'banned'].map((window) => [window, 0] as const);
+    const zeros = [
+      ...trial.map(({ window, group }) => (group === undefined ? window : 'group')),
+      'banned',
+    ].map((window) => [window, 0] as const);
     found.set(name, new Map([...zeros, ...(found.get(name) ?? [])]));
   }
   return found;

@@ -1,4 +1,5 @@
 import { type Exchange, failureOf, ownMsOf, upstreamMsOf } from '../../request/exchange.ts';
+import { policyName } from '../../shared/limits.ts';
 import { Histogram } from '../../shared/structures/histogram.ts';
 
 /**
@@ -97,7 +98,8 @@ export function createRequestMetrics() {
       if (decidedMs !== undefined) decisionDuration.add(decidedMs - startedMs);
       if (key === undefined && errorCode !== undefined) add(rejected, errorCode);
       if (key !== undefined && label === 'refused') {
-        add(child(refused, key.plan), decision?.rateLimit.inForce.name ?? '');
+        const { name = '', group } = decision?.rateLimit.inForce ?? {};
+        add(child(refused, key.plan), policyName(name, group));
       } else if (key !== undefined && label === 'crowded') {
         add(child(refused, key.plan), 'concurrent');
       }

@@ -1,5 +1,6 @@
 import { toLimitFields } from '../../keys/limit-fields.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
+import { policyName } from '../../shared/limits.ts';
 import type { Grant, Key, KeyStatus, PlanChange } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 
@@ -11,7 +12,7 @@ import { isoOf } from '../../shared/schema/dates-and-durations.ts';
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
  */
 export function limitsView(
-  { id, plan, concurrent }: Pick<Key, 'id' | 'plan' | 'concurrent'>,
+  { id, plan, limits, concurrent }: Pick<Key, 'id' | 'plan' | 'limits' | 'concurrent'>,
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   {
     changes,
@@ -29,12 +30,13 @@ export function limitsView(
   return {
     id,
     plan,
-    windows: windows.map(({ name, limit, remaining, resetMs }, i) => ({
-      name,
+    windows: windows.map(({ name, group, limit, remaining, resetMs }, i) => ({
+      name: policyName(name, group),
       limit,
       used: used[i],
       remaining,
       resetAt: isoOf(resetMs),
+      operations: limits[i]?.operations,
     })),
     concurrent,
     ban: ban && { untilAt: isoOf(ban.untilMs), reason: banReason },

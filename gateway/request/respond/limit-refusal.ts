@@ -1,4 +1,5 @@
 import type { Refusal } from '../../shared/errors.ts';
+import { policyName, windowText } from '../../shared/limits.ts';
 import type { BucketDecision, Decision, RateLimitState, Window } from '../../shared/model.ts';
 import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
@@ -32,16 +33,14 @@ type NotAdmitted = Exclude<Decision, { kind: 'admitted' }>;
 function spent({ units, rateLimit }: NotAdmitted, counted: 'request' | 'unit'): string {
   if (units === 1) {
     const { name, group, limit } = rateLimit.inForce;
+    const window = windowText(policyName(name, group));
     return limit === 1
-      ? `The one ${counted} of this ${name}${forGroup(group)} is used.`
-      : `All ${limit} ${counted}s of this ${name}${forGroup(group)} are used.`;
+      ? `The one ${counted} of this ${window} is used.`
+      : `All ${limit} ${counted}s of this ${window} are used.`;
   }
   const { name, group, limit, remaining } = lastWithRoom(rateLimit, units);
-  return `This request costs ${units} units; ${remaining} of this ${name}'s ${limit}${forGroup(group)} ${remaining === 1 ? 'is' : 'are'} left.`;
-}
-
-function forGroup(group: string | undefined): string {
-  return group === undefined ? '' : ` for the group ${group}`;
+  const ofGroup = group === undefined ? '' : ` for the group ${group}`;
+  return `This request costs ${units} units; ${remaining} of this ${name}'s ${limit}${ofGroup} ${remaining === 1 ? 'is' : 'are'} left.`;
 }
 
 /** The full window that resets last. A window is full if it has no room for `units`. */
@@ -53,7 +52,7 @@ function lastWithRoom({ windows, inForce }: RateLimitState, units: number): Wind
 /** Makes the refusal of a request that costs more than a limit of its key. */
 export function costRefusal(units: number, { windows }: RateLimitState): Refusal {
   const least = windows.reduce((one, other) => (other.limit < one.limit ? other : one));
-  const message = `This request costs ${units} units, and the API key may use at most ${least.limit} in a ${least.name}${forGroup(least.group)}.`;
+  const message = `This request costs ${units} units, and the API key may use at most ${least.limit} in a ${windowText(policyName(least.name, least.group))}.`;
   return { code: 'operation_not_allowed', message };
 }
 

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { compileKey } from '../../../keys/compile-key.ts';
-import { date, limits } from '../../../keys/key-schema.ts';
+import { date, grantedLimits } from '../../../keys/key-schema.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
-import { limitFieldOf, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
+import { limitPath, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
 import { toldGrant } from '../../../quota/grants.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
@@ -23,7 +23,9 @@ import {
 } from './change-sources.ts';
 
 export const grantBody = fields('an object with limits and untilAt', {
-  limits: limits.optional().describe('The limits of the grant. They may be absent only with `noBrownouts`.'),
+  limits: grantedLimits
+    .optional()
+    .describe('The limits of the grant. They may be absent only with `noBrownouts`.'),
   noBrownouts: z
     .literal(true, expects('true, or absent'))
     .optional()
@@ -208,10 +210,10 @@ function grantFault(
   if (aheadMs > bounds.grantMaxMs) {
     return `The member \`untilAt\` must be at most ${bounds.grantMaxMs / 86_400_000} days ahead.`;
   }
-  const limited = key.limits.map(({ window }) => limitFieldOf[window]);
+  const limited = key.limits.map(limitPath);
   const other = toLimits(stated ?? {})
-    .map(({ window }) => limitFieldOf[window])
-    .find((field) => !limited.includes(field));
+    .map(limitPath)
+    .find((path) => !limited.includes(path));
   return (
     other &&
     `The member \`limits.${other}\` names a window in which ${key.id} (${key.plan}) has no limit. The limits of ${key.id} are ${limited.join(', ')}.`

@@ -84,9 +84,9 @@ function update(
   const changed = differences(statedOf(key), statedOf(to));
   if (changed === undefined) return { kind: 'unchanged' };
   const names = Object.keys({ ...changed.before, ...changed.after });
-  // Only changes of plan, limits or operations are checked. An operator can therefore still revoke or rename a key
+  // Only changes of plan, limits, groups or operations are checked. An operator can therefore still revoke or rename a key
   // whose plan was removed.
-  const isOnTerms = ['plan', 'limits', 'operations'].some((term) => names.includes(term));
+  const isOnTerms = ['plan', 'limits', 'groups', 'operations'].some((term) => names.includes(term));
   const fault = isOnTerms ? termsFault(to, settings()) : undefined;
   if (fault !== undefined) return refused('invalid_request', fault);
   const isOnlyDisabled = names.length === 1 && names[0] === 'disabled';

@@ -2,7 +2,8 @@ import * as z from 'zod';
 import { compileKey } from '../../../keys/compile-key.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
-import { epochMs, list, positive, windowName } from '../../api/response-parts.ts';
+import { policyName } from '../../../shared/limits.ts';
+import { epochMs, limitName, list, positive } from '../../api/response-parts.ts';
 import { banAndGrant, banAndGrantShape } from '../key-item.ts';
 import type { KeySources } from '../key-sources.ts';
 
@@ -13,7 +14,7 @@ export const keptOfIdShown = z
   .object({
     windows: list(
       z.object({
-        name: windowName,
+        name: limitName,
         used: positive,
         resetMs: epochMs.describe('The time when the window resets, in epoch milliseconds.'),
       }),
@@ -38,7 +39,11 @@ export async function keptOfId(
   if (status === undefined) return undefined;
   const { rateLimit, used } = status;
   const windows = rateLimit.windows
-    .map(({ name, resetMs }, index) => ({ name, used: used[index] ?? 0, resetMs }))
+    .map(({ name, group, resetMs }, index) => ({
+      name: policyName(name, group),
+      used: used[index] ?? 0,
+      resetMs,
+    }))
     .filter((window) => window.used > 0);
   const { ban, grant } = banAndGrant({ ...status, banUntilMs: rateLimit.ban?.untilMs });
   if (windows.length === 0 && ban === undefined && grant === undefined) return undefined;

@@ -15,7 +15,12 @@ export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'mus
  * member
  */
 export function termsFault(
-  { plan, limits, operations = [] }: Pick<StatedKey, 'plan' | 'limits' | 'operations'>,
+  {
+    plan,
+    limits,
+    groups = {},
+    operations = [],
+  }: Pick<StatedKey, 'plan' | 'limits' | 'groups' | 'operations'>,
   { plans, operations: known }: Pick<Settings, 'plans' | 'operations'>,
 ): string | undefined {
   switch (planFault(limits, plans.get(plan)?.isCustom)) {
@@ -28,10 +33,16 @@ export function termsFault(
     case undefined:
   }
   const ids = new Set(known.map(({ id }) => id));
-  const unknown = operations.findIndex((id) => !ids.has(id));
-  if (unknown === -1) return undefined;
-  const what = `The member \`operations[${unknown}]\` names no operation of the API document`;
-  return `${what}; ${advice(operations[unknown] ?? '', [...ids], 'operations')}`;
+  const lists = Object.entries(groups).map(([name, group]) => {
+    return [`groups.${name}.operations`, group.operations] as const;
+  });
+  for (const [member, list] of [['operations', operations] as const, ...lists]) {
+    const unknown = list.findIndex((id) => !ids.has(id));
+    if (unknown === -1) continue;
+    const what = `The member \`${member}[${unknown}]\` names no operation of the API document`;
+    return `${what}; ${advice(list[unknown] ?? '', [...ids], 'operations')}`;
+  }
+  return undefined;
 }
 
 function advice(written: string, names: readonly string[], what: string): string {

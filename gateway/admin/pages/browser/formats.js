@@ -1,5 +1,7 @@
 // Formats of numbers and times. The functions get the present time as an argument.
 
+/** @typedef {Readonly<Record<string, any>> & { readonly groups?: Readonly<Record<string, object>> | undefined }} LimitsByField */
+
 const wholeNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
@@ -122,19 +124,33 @@ export function utcMinute(iso) {
 }
 
 /**
- * Formats limits in words, for example "60 a minute, 1,000 a day".
+ * Formats limits in words, for example "60 a minute, 1,000 a day, 5 a minute for the group reports".
  *
- * @param {Readonly<Record<string, number | undefined>>} limits
+ * @param {LimitsByField} limits
  */
-export function limitsInWords(limits) {
-  return Object.entries(limits)
-    .map(([name, limit]) => `${count(limit)} ${per(name.slice('per'.length).toLowerCase())}`)
-    .join(', ');
+export function limitsInWords({ groups = {}, ...limits }) {
+  const texts = (/** @type {object} */ fields, /** @type {string} */ prefix) =>
+    Object.entries(fields).flatMap(([name, limit]) =>
+      name === 'operations' ? [] : `${count(limit)} ${per(prefix + name.slice('per'.length).toLowerCase())}`,
+    );
+  const ofGroups = Object.entries(groups).flatMap(([name, fields]) => texts(fields, `${name}-`));
+  return [...texts(limits, ''), ...ofGroups].join(', ');
 }
 
-/** Returns a window with its article, for example "a minute" or "an hour". @param {string} window */
-export function per(window) {
-  return window === 'hour' ? 'an hour' : `a ${window}`;
+/** Returns a limit's window with its article: "a minute", "an hour", "a minute for the group reports". @param {string} policy */
+export function per(policy) {
+  return `${windowIn(policy) === 'hour' ? 'an' : 'a'} ${windowText(policy)}`;
+}
+
+/** Returns "minute", or "minute for the group reports" for the policy `reports-minute`. @param {string} policy */
+export function windowText(policy) {
+  const window = windowIn(policy);
+  return policy === window ? window : `${window} for the group ${policy.slice(0, -window.length - 1)}`;
+}
+
+/** Returns the window of a policy, for example "minute" for `reports-minute`. @param {string} policy */
+export function windowIn(policy) {
+  return policy.slice(policy.lastIndexOf('-') + 1);
 }
 
 /** Shortens a version of the configuration to its first digits. @param {string | undefined} version */

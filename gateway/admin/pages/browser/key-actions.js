@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { askForAll, change, nowMs, toApiError } from './api.js';
 import { Dialog } from './dialog.js';
-import { count, counted, fullInstant, limitsInWords, per } from './formats.js';
+import { count, counted, fullInstant, limitsInWords, per, windowIn, windowText } from './formats.js';
 import { CopyButton, html, Instant } from './parts.js';
 
 /** @import { ComponentChildren } from 'preact' */
@@ -123,7 +123,7 @@ const actions = {
 
 /** @param {NonNullable<Changed['kept']>} kept */
 function keptInWords({ windows = [], ban }) {
-  const used = windows.map(({ name, used }) => `${counted(used, 'used unit')} in this ${name}`);
+  const used = windows.map(({ name, used }) => `${counted(used, 'used unit')} in this ${windowText(name)}`);
   return [...used, ...(ban ? [`a ban until ${fullInstant(ban.untilMs)}`] : [])].join(', ');
 }
 
@@ -275,18 +275,27 @@ function grantFields({ windows }) {
     </div>`;
 }
 
+/** @typedef {Record<string, any> & { groups?: Record<string, Record<string, number>> }} GrantedLimits */
+
 /**
  * Makes the request body for `/grant` from the form.
  *
  * @param {FormData} form
- * @returns {{ limits: Record<string, number>, fromAt?: string, untilAt: string }}
+ * @returns {{ limits: GrantedLimits, fromAt?: string, untilAt: string }}
  */
 function grantIn(form) {
-  /** @type {Record<string, number>} */
+  /** @type {GrantedLimits} */
   const limits = {};
   for (const [name, value] of form) {
     if (name === 'from' || name === 'span' || value === '') continue;
-    limits[`per${name.charAt(0).toUpperCase()}${name.slice(1)}`] = Number(value);
+    const window = windowIn(name);
+    const field = `per${window.charAt(0).toUpperCase()}${window.slice(1)}`;
+    if (name === window) {
+      limits[field] = Number(value);
+      continue;
+    }
+    const group = name.slice(0, -window.length - 1);
+    limits.groups = { ...limits.groups, [group]: { ...limits.groups?.[group], [field]: Number(value) } };
   }
   const chosenMs = Date.parse(String(form.get('from')));
   // As in the API, a start time in the past means that the grant begins immediately.

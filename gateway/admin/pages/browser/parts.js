@@ -2,7 +2,7 @@ import htm from 'htm';
 import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { isStale, nowMs, showSoon } from './api.js';
-import { count, duration, fullInstant, percent, relative } from './formats.js';
+import { count, duration, fullInstant, percent, relative, windowIn, windowText } from './formats.js';
 import { changeQuery, keyPath } from './router.js';
 import { createSignal } from './signal.js';
 
@@ -158,9 +158,9 @@ export function windowBar({ name, limit, used, resetMs }, { now, isLong = false 
   // After its reset, a window shows 0 used requests, even before the next response.
   const usedNow = resetMs <= now ? 0 : used;
   const part = Math.min(1, usedNow / limit);
-  const tone = part >= 1 ? 'bad' : part >= 0.8 && name !== 'second' ? 'near' : '';
+  const tone = part >= 1 ? 'bad' : part >= 0.8 && windowIn(name) !== 'second' ? 'near' : '';
   const figures = `${count(usedNow)} of ${count(limit)}`;
-  return html`<div key=${name} class=${`window ${isLong ? 'long' : ''}`} title=${`${figures} of this ${name}, ${percent(part)}`}>
+  return html`<div key=${name} class=${`window ${isLong ? 'long' : ''}`} title=${`${figures} of this ${windowText(name)}, ${percent(part)}`}>
     <span class="name">${name}</span>
     <span class=${`bar ${tone}`}><span style=${{ width: `${part * 100}%` }}></span></span>
     <span class="amount">${figures}</span>

@@ -1,7 +1,11 @@
 // The page for holders of keys. The entered key stays in a variable of this module and is sent only to the page's origin.
 
-/** @typedef {{ name: string, limit: number, used: number, remaining: number, resetAt: string }} Window */
-/** @typedef {Record<string, number>} Limits */
+/**
+ * `operations` is present for a limit of a group of operations, whose `name` is like `reports-minute`.
+ *
+ * @typedef {{ name: string, limit: number, used: number, remaining: number, resetAt: string, operations?: string[] }} Window
+ */
+/** @typedef {Record<string, any> & { groups?: Record<string, Record<string, any>> }} Limits */
 /**
  * @typedef {{
  *   id: string, plan: string, windows: Window[], concurrent?: number,
@@ -218,7 +222,7 @@ function summary({ ban, windows, secret: presented }, nowMs) {
       ? element(
           'p',
           { class: 'bad' },
-          `The limit of this ${last.name} (${count(last.limit)}) is used up. It starts over at ${instant(last.resetAt)}.`,
+          `The limit of this ${windowText(last.name)} (${count(last.limit)}) is used up. It starts over at ${instant(last.resetAt)}.`,
         )
       : element('p', {}, 'Requests of this key are within its limits.');
   const { expiresAt } = presented;
@@ -286,7 +290,7 @@ function randomId() {
 }
 
 /** @param {Window} window @param {number} nowMs */
-function bar({ name, limit, used, remaining, resetAt }, nowMs) {
+function bar({ name, limit, used, remaining, resetAt, operations }, nowMs) {
   const part = Math.min(1, used / limit);
   const fill = element('span', { class: part >= 1 ? 'fill full' : part >= 0.8 ? 'fill almost' : 'fill' });
   fill.style.width = `${100 * part}%`;
@@ -295,7 +299,7 @@ function bar({ name, limit, used, remaining, resetAt }, nowMs) {
   return element(
     'div',
     { class: 'window' },
-    element('span', {}, `this ${name}`),
+    element('span', { title: operations?.join(', ') ?? '' }, `this ${windowText(name)}`),
     element('span', { class: 'bar', 'aria-hidden': 'true' }, fill),
     element('span', {}, `${count(used)} of ${count(limit)} used, ${count(remaining)} left`),
     element('span', { class: 'muted' }, `starts over ${when}`),
@@ -362,14 +366,14 @@ function usageSection({ windows }, { hours, days }, nowMs) {
 }
 
 /**
- * Returns the largest number of units that all limits together admit within a period of the given length.
+ * Returns the largest number of units that all limits together admit within a period of the given length. A group limits only some
+ * operations, so it does not count.
  *
  * @param {Window[]} windows @param {number} lengthMs
  */
 function mostWithin(windows, lengthMs) {
-  const each = windows.map(
-    ({ name, limit }) => limit * Math.max(1, lengthMs / (windowsMs.get(name) ?? dayMs)),
-  );
+  const ofAll = windows.filter(({ operations }) => operations === undefined);
+  const each = ofAll.map(({ name, limit }) => limit * Math.max(1, lengthMs / (windowsMs.get(name) ?? dayMs)));
   return each.length === 0 ? undefined : Math.min(...each);
 }
 
@@ -529,10 +533,21 @@ function upcomingList(changes) {
 }
 
 /** Formats limits, for example "60 a minute, 1,000 a day". @param {Limits} limits */
-function limitsText(limits) {
-  return Object.entries(limits)
-    .map(([name, limit]) => `${count(limit)} a ${name.replace(/^per/, '').toLowerCase()}`)
-    .join(', ');
+function limitsText({ groups = {}, ...limits }) {
+  const texts = (/** @type {object} */ fields, /** @type {string} */ prefix) =>
+    Object.entries(fields).flatMap(([name, limit]) =>
+      name === 'operations'
+        ? []
+        : `${count(limit)} a ${windowText(prefix + name.replace(/^per/, '').toLowerCase())}`,
+    );
+  const ofGroups = Object.entries(groups).flatMap(([name, fields]) => texts(fields, `${name}-`));
+  return [...texts(limits, ''), ...ofGroups].join(', ');
+}
+
+/** Returns "minute", or "minute for the group reports" for the name `reports-minute`. @param {string} name */
+function windowText(name) {
+  const at = name.lastIndexOf('-');
+  return at === -1 ? name : `${name.slice(at + 1)} for the group ${name.slice(0, at)}`;
 }
 
 /** @param {string[]} head @param {string[][]} rows */

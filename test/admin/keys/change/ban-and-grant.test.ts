@@ -162,7 +162,7 @@ it('an invalid grant is refused, and the message names the member', async () => 
     [{ untilAt }, 'The request body must have `limits`, `noBrownouts` or both.'],
     [
       { limits: {}, untilAt },
-      'The member `limits` must be a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth.',
+      'The member `limits` must be a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth, or groups.',
     ],
     [
       { limits: { perDay: 0 }, untilAt },

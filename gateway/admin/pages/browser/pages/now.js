@@ -13,6 +13,8 @@ import {
   percent,
   rate,
   relative,
+  windowIn,
+  windowText,
 } from '../formats.js';
 import {
   choicesInAddress,
@@ -415,7 +417,7 @@ function NeedsALook({ refused }) {
 /** @param {Key} key @param {number} now */
 function urgencyOf({ state, windows }, now) {
   const hasLong = (/** @type {readonly { name: string }[]} */ windows) =>
-    windows.some(({ name }) => name !== 'second' && name !== 'minute');
+    windows.some(({ name }) => !['second', 'minute'].includes(windowIn(name)));
   if (state === 'banned') return 5;
   // A used-up day limit is more urgent than a used-up minute limit, which resets within seconds.
   if (state === 'limited') return hasLong(windows.filter(({ remaining }) => remaining === 0)) ? 4 : 3;
@@ -433,8 +435,8 @@ function keyLine({ id, state, windows, ban, refused24h, atMs }, now) {
   const used =
     fullest &&
     (state === 'limited'
-      ? `all ${count(fullest.limit)} of this ${fullest.name} used`
-      : `${percent(fullest.used / fullest.limit)} of this ${fullest.name} used`);
+      ? `all ${count(fullest.limit)} of this ${windowText(fullest.name)} used`
+      : `${percent(fullest.used / fullest.limit)} of this ${windowText(fullest.name)} used`);
   const [what, then] =
     state === 'banned'
       ? [`banned until ${clock(ban?.untilMs ?? now, now)}`, `${count(refused24h)} refused in 24 h`]

@@ -2,7 +2,7 @@ import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { change, nowMs, toApiError } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import { clock, count, counted, fullInstant, noFigure, per, percent } from '../formats.js';
+import { clock, count, counted, fullInstant, noFigure, per, percent, windowIn } from '../formats.js';
 import { CopyButton, cards, choices, html, keyLink, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 
@@ -27,7 +27,9 @@ const periods = { '': '24 h', '7d': '7 days' };
  * @param {{ present: Plan, tried: Limits, query: URLSearchParams }} props
  */
 export function WhatIf({ present, tried, query }) {
-  const { name: plan, windows } = present;
+  const { name: plan } = present;
+  const windows = present.windows.filter(({ group }) => group === undefined);
+  const ofGroups = present.windows.filter(({ group }) => group !== undefined);
   const period = query.get('days') === '7' ? '7d' : '';
   const openKey = query.get('key') ?? undefined;
   // The period ends with the last whole minute before the page was opened, so the gateway reads the usage record only
@@ -49,7 +51,10 @@ export function WhatIf({ present, tried, query }) {
   const choose = (/** @type {string} */ period) => change({ days: period && '7' });
   const tools = html`${choices(periods, { label: 'Period', chosen: period, choose })}${' '}
     ${isTried && html`<button type="button" onClick=${() => change(asItIs)}>Reset</button>`}`;
-  const stated = windows.map(({ name, limit }) => `${fieldOf(name)}: ${tried[name] ?? limit}`).join(', ');
+  const stated = [
+    ...windows.map(({ name, limit }) => `${fieldOf(name)}: ${tried[name] ?? limit}`),
+    ...groupsAsYaml(ofGroups),
+  ].join(', ');
   const yaml = `plans:\n  ${yamlName(plan)}: { ${stated} }\n`;
   const guard = found?.guards[plan];
   return html`<${Section} title="What if" name="what-if" tools=${tools}>
@@ -57,6 +62,7 @@ export function WhatIf({ present, tried, query }) {
       ${windows.map(({ name, limit }) => html`<${LimitField} key=${name} window=${name} limit=${limit} value=${tried[name] ?? limit} />`)}
       <${CopyButton} key=${yaml} text=${yaml} label="Copy as YAML" hint=${yaml} />
     </div>
+    ${ofGroups.length > 0 && html`<p class="muted">The limits of groups stay as they are here. Try others with a trial.</p>`}
     <div class=${isAsking && found ? 'waiting' : ''} aria-busy=${isAsking}>
       ${error !== undefined && html`<p class="empty" role="alert">${error}</p>`}
       ${found === undefined && error === undefined && html`<p class="empty" role="status">Replaying …</p>`}
@@ -128,6 +134,18 @@ function useSimulation(order) {
   }
 
   return { found: answer.found, error: answer.error, isAsking: answer.to !== wanted };
+}
+
+/** Returns the member `groups` of the plan, as a part of a line of the configuration. @param {Plan['windows']} windows */
+function groupsAsYaml(windows) {
+  const names = [...new Set(windows.map(({ group }) => group ?? ''))];
+  const groups = names.map((name) => {
+    const ofGroup = windows.filter(({ group }) => group === name);
+    const operations = ofGroup[0]?.operations?.map((id) => JSON.stringify(id)).join(', ');
+    const limits = ofGroup.map((one) => `${fieldOf(windowIn(one.name))}: ${one.limit}`);
+    return `${yamlName(name)}: { operations: [${operations}], ${limits.join(', ')} }`;
+  });
+  return groups.length === 0 ? [] : [`groups: { ${groups.join(', ')} }`];
 }
 
 /** @param {{ window: string, limit: number, value: number }} props */

@@ -92,7 +92,8 @@ function changeText({ from, limits }) {
  */
 function onePlan(name, plans, query) {
   const plan = plans.find((plan) => plan.name === name);
-  const windows = plan === undefined || plan.isCustom ? [] : plan.windows;
+  const all = plan === undefined || plan.isCustom ? [] : plan.windows;
+  const windows = all.filter(({ group }) => group === undefined);
   const tried = triedIn(query, windows);
   return html`<${Distribution} key=${`keys of ${name}`} name=${name} tried=${tried} />
     ${plan !== undefined && windows.length > 0 && h(WhatIf, { key: name, present: plan, tried, query })}`;
