@@ -21,7 +21,8 @@ import { routeRequest } from '../request/route/operation-table.ts';
 import { createSnapshot } from '../request/snapshot.ts';
 import type { Stations } from '../request/stations.ts';
 import { createEventLoopBatch } from '../shared/event-loop-batch.ts';
-import type { Operation, Settings, TargetEvent } from '../shared/model.ts';
+import { groupNames, limitsOn } from '../shared/limits.ts';
+import type { Limits, Operation, Settings, TargetEvent } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import type { EndedExchange } from '../usage/record/recorder.ts';
@@ -273,14 +274,17 @@ function endedExchange(
  * connection of a request, the request looks as if the client had closed the connection.
  */
 function failedCharge(exchange: Exchange, cutsConnections: boolean): EndedExchange['failed'] {
-  const { decidedMs, decision, status, offered } = exchange;
+  const { decidedMs, decision, status, offered, key } = exchange;
   if (decidedMs === undefined || decision?.kind !== 'admitted' || decision.units === 0) return undefined;
   const isCutByDrain = cutsConnections && status === 499;
   if (failureOf(exchange) === undefined && !isCutByDrain) return undefined;
   // The trial refuses a request that is too expensive for it, so each request that it admits costs the same as in the plan.
-  const { units, trial } = decision;
-  const inTrial = trial === 'admitted' ? [{ bucket: 'trial', units } as const] : [];
-  return { charged: [{ bucket: 'plan', units }, ...inTrial], upstream: offered?.operation.upstream };
+  const groupsIn = (limits: Limits = []) => groupNames(limitsOn(limits, offered?.operation.id));
+  const inTrial =
+    decision.trial === 'admitted' ? ['trial', ...groupsIn(key?.trial).map((name) => `trial.${name}`)] : [];
+  const buckets = ['plan', ...groupsIn(key?.limits), ...inTrial];
+  const { units } = decision;
+  return { charged: buckets.map((bucket) => ({ bucket, units })), upstream: offered?.operation.upstream };
 }
 
 /** Whether a brownout caused the 410. The result is false for a 410 of the backend and for a removed operation. */

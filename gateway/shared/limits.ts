@@ -33,6 +33,11 @@ export function hasGroups(limits: Limits): boolean {
   return limits.at(-1)?.group !== undefined;
 }
 
+/** Returns the names of all groups. */
+export function groupNames(limits: Limits): readonly string[] {
+  return [...new Set(limits.flatMap(({ group }) => group ?? []))];
+}
+
 /** Whether a group of the limits has the operation. */
 export function isInGroup(limits: Limits, operation: string | undefined): boolean {
   return hasGroups(limits) && limits.some(({ operations }) => operations?.includes(operation ?? ''));

@@ -732,6 +732,8 @@ export const defaultBounds = Object.freeze({
   usageUpstreamsPerKeyMax: 8,
   /** The maximum number of trials that a process records per key and day. The decisions of further edits of the trial are not recorded. */
   usageTrialsPerKeyMax: 50,
+  /** The maximum number of groups of operations that a process records per key and day. */
+  usageGroupsPerKeyMax: 40,
   /** A process evicts the usage counts of a key after this number of flushes without a request of the key. */
   usageIdleRoundsMax: 30,
   /**

@@ -12,9 +12,9 @@ import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
  * | | `outcomes:<hour>` | requests by minute, with the later outcomes (`laterNumber`) |
  * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
  * | | `hours` | by hour: requests, admitted requests, and extra units and free requests among the admitted requests; `withCosts`; 0: the last decision |
- * | | `hours` | 98 to 121: failed units of the plan by hour, without names of upstreams |
+ * | | `hours` | 98 to 121: failed units of the plan by hour, without names of upstreams; 122 to 145: those of all groups |
  * | | `failed:<hour>:<upstream>` | failed units by minute: units of admitted requests that ended with 5xx, or that the gateway or the upstream cut |
- * | | `failed/<bucket>:<hour>:<upstream>` | the units that such requests charged to another bucket than the plan, such as `trial`, by minute |
+ * | | `failed/<bucket>:<hour>:<upstream>` | the units that such requests charged to another bucket than the plan, by minute: `trial`, a group, or `trial.<group>` |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
  * | | `brownout:<id>` | by hour: requests that a brownout of the operation refused; 0: the last decision |
  * | | `secret:<digest>` | 0: the last decision on a request with this secret (`<digest>`: first 8 digits) |
@@ -22,6 +22,7 @@ import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
  * | | `invalid:<digest>` | 1: requests with this invalid secret; 0: the last arrival |
  * | | `network:<network>` | by hour: requests from this network, which the key does not allow; 0: the last arrival |
  * | | `trial:<hour>:<trial>` | requests by minute and by the outcome that this trial of the plan decided (`trial.ts`) |
+ * | | `group/<name>:<hour>` | requests and units of the group's operations by minute, and refusals by the group's windows (`groups.ts`) |
  * | | `addresses` | the bits of the client addresses (`record/address-estimate.ts`) |
  * | operations | `ended:<hour>` | requests of all clients by minute and ending (`traffic.ts`) |
  * | | `own:<hour>`, `upstream:<hour>` | requests of all clients by minute and bucket of the duration (`traffic.ts`) |
@@ -29,6 +30,7 @@ import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
  * | a key's totals | `days:<month>` | requests by day of the month, with the first eight outcomes |
  * | | `outcomes:<month>` | requests by day, with the later outcomes |
  * | | `units:<month>` | extra units and free requests by day |
+ * | | `group/<name>:<month>` | the same as in the key's day, by day |
  */
 export const hoursField = 'hours';
 export const addressesField = 'addresses';
@@ -40,18 +42,30 @@ export const invalidSecretField = (digestStart: string) => `invalid:${digestStar
 export const networkField = (network: string) => `network:${network}`;
 export const failedField = (hour: number, upstream: string, bucket: Bucket = 'plan') =>
   `failed${bucket === 'plan' ? '' : `/${bucket}`}:${String(hourOfDay(hour)).padStart(2, '0')}:${upstream}`;
+
+/** Returns the bucket, the hour of the day and the upstream of a field with failed units; undefined for other fields. */
+export function failedIn(field: string) {
+  const [, bucket = 'plan', hour, upstream] = /^failed(?:\/([^:]*))?:(\d\d):(.*)$/.exec(field) ?? [];
+  return upstream === undefined ? undefined : { bucket, hour: Number(hour), upstream };
+}
+
 export const unitsField = (hour: number) => `units:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const outcomesField = (hour: number) => `outcomes:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const trialField = (hour: number, trial: string) =>
   `trial:${String(hourOfDay(hour)).padStart(2, '0')}:${trial}`;
+/** @param period the hour of the day in two digits, or a month such as `2026-11` */
+export const groupField = (name: string, period: string) => `group/${name}:${period}`;
+export const groupHourField = (name: string, hour: number) =>
+  groupField(name, String(hourOfDay(hour)).padStart(2, '0'));
 export const daysField = (month: string) => `days:${month}`;
 export const dayUnitsField = (month: string) => `units:${month}`;
 export const dayOutcomesField = (month: string) => `outcomes:${month}`;
 
-/** The buckets whose failed units are recorded. */
-export const buckets = ['plan', 'trial'] as const;
-
-export type Bucket = (typeof buckets)[number];
+/**
+ * The bucket of a key whose failed units are recorded: `plan`, `trial`, the name of a group, or `trial.` and the name of a
+ * group.
+ */
+export type Bucket = string;
 
 /** Reads the counts of one hour from a key's record of a day. The result maps each minute of the hour to its counts. */
 export function talliesOfHour(fields: ReadonlyMap<string, Counts>, hour: number): ReadonlyMap<number, Tally> {
@@ -59,7 +73,18 @@ export function talliesOfHour(fields: ReadonlyMap<string, Counts>, hour: number)
     counts: fields.get(minutesField(hour)),
     later: fields.get(outcomesField(hour)),
     units: fields.get(unitsField(hour)),
+    groups: groupsIn(fields, String(hourOfDay(hour)).padStart(2, '0')),
   });
+}
+
+/** Returns the counts of each group in an hour or month, by the name of the group. */
+export function groupsIn(fields: ReadonlyMap<string, Counts>, period: string): ReadonlyMap<string, Counts> {
+  const groups = new Map<string, Counts>();
+  for (const [field, counts] of fields) {
+    const name = /^group\/(.*):(.*)$/.exec(field);
+    if (name?.[1] !== undefined && name[2] === period) groups.set(name[1], counts);
+  }
+  return groups;
 }
 
 /** Returns the name in a field, such as the operation's id in `operation:<id>`; undefined for other fields. */
@@ -79,6 +104,9 @@ export const withCosts = 97;
 
 /** The failed units of an hour in the field `hours`. */
 export const failedHourNumber = (hour: number) => 98 + hourOfDay(hour);
+
+/** The failed units of all groups of an hour in the field `hours`. */
+export const failedGroupsNumber = (hour: number) => 122 + hourOfDay(hour);
 
 /** The failed units of a minute in the fields `failed:<hour>:<upstream>` and `failed/<bucket>:<hour>:<upstream>`. */
 export const failedNumber = (minute: number) => 1 + minuteOfHour(minute);

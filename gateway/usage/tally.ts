@@ -1,4 +1,5 @@
 import { type Decision, type PlanWindow, planWindows } from '../shared/model.ts';
+import { addGroups, type GroupTallies, type GroupTally, groupTalliesIn, refusedByGroups } from './groups.ts';
 import type { Counts } from './store/counts.ts';
 
 /**
@@ -22,12 +23,14 @@ export const outcomes = [
 
 export type Outcome = (typeof outcomes)[number];
 
-/** The number of requests by outcome, and the costs of admitted requests that did not cost 1 unit. */
+/** The number of requests by outcome, the costs of admitted requests that did not cost 1 unit, and the requests of groups. */
 export type Tally = Readonly<Record<Outcome, number>> & {
   /** Units of admitted requests in excess of 1 unit per request. */
   readonly extraUnits: number;
   /** The number of admitted requests that cost nothing. */
   readonly free: number;
+  /** Absent if the key has no groups of operations. */
+  readonly groups?: GroupTallies;
 };
 
 export const emptyTally = Object.freeze({
@@ -70,12 +73,14 @@ export function differingUnits({ admitted, units }: { admitted: number; units: n
 
 export function sumOf(tallies: Iterable<Tally>): Tally {
   const sum = { ...emptyTally };
+  const groups = new Map<string, GroupTally>();
   for (const tally of tallies) {
     for (const outcome of outcomes) sum[outcome] += tally[outcome];
     sum.extraUnits += tally.extraUnits;
     sum.free += tally.free;
+    if (tally.groups !== undefined) addGroups(groups, tally.groups);
   }
-  return sum;
+  return groups.size === 0 ? sum : { ...sum, groups };
 }
 
 /** The fields of a record that count the same periods: the minutes of an hour, or the days of a month. */
@@ -86,13 +91,15 @@ export interface TallyFields {
   readonly later?: Counts | undefined;
   /** The costs of the requests in `counts` (`unitsNumber`). */
   readonly units?: Counts | undefined;
+  /** The counts of each group, by its name. */
+  readonly groups?: ReadonlyMap<string, Counts>;
 }
 
 /**
  * Reads the tallies from the fields of a record, by the position of the period. The function ignores outcomes that only
  * newer gateway versions know.
  */
-export function talliesIn({ counts, later, units }: TallyFields): Map<number, Tally> {
+export function talliesIn({ counts, later, units, groups = new Map() }: TallyFields): Map<number, Tally> {
   const tallies = new Map<number, { -readonly [Figure in keyof Tally]: Tally[Figure] }>();
   const add = (place: number, outcome: Outcome | undefined, requests: number) => {
     if (outcome === undefined) return;
@@ -109,6 +116,12 @@ export function talliesIn({ counts, later, units }: TallyFields): Map<number, Ta
   for (const [place, tally] of tallies) {
     tally.extraUnits = units?.get(unitsNumber(place, 0).extra) ?? 0;
     tally.free = units?.get(unitsNumber(place, 0).free) ?? 0;
+  }
+  for (const [name, ofGroup] of groups) {
+    for (const [place, inGroup] of groupTalliesIn(ofGroup)) {
+      const tally = tallies.get(place) ?? { ...emptyTally };
+      tallies.set(place, { ...tally, groups: new Map([...(tally.groups ?? []), [name, inGroup]]) });
+    }
   }
   return tallies;
 }
@@ -166,11 +179,20 @@ export function unitsNumber(
   return { extra, free: extra + 1 };
 }
 
-/** The limits that refuse requests: windows, those of groups, and the limit of requests in progress. */
-const refusingLimits = [...planWindows, 'group', 'concurrent'] as const;
+/** The limits that refuse requests: windows, and the limit of requests in progress. */
+const refusingLimits = [...planWindows, 'concurrent'] as const;
 
-/** Returns the number of refused requests by limit, without limits that refused no request. */
+/**
+ * Returns the number of refused requests by limit, without limits that refused no request. A limit of a group has a name such
+ * as `reports-minute`. Refusals by groups that were not read are called `group`.
+ */
 export function refusedByLimit(tally: Tally): Record<string, number> {
   const refusing = refusingLimits.filter((limit) => tally[limit] > 0);
-  return Object.fromEntries(refusing.map((limit) => [limit, tally[limit]]));
+  const ofGroups = refusedByGroups(tally.groups);
+  const unread = tally.group - Object.values(ofGroups).reduce((sum, requests) => sum + requests, 0);
+  return {
+    ...Object.fromEntries(refusing.map((limit) => [limit, tally[limit]])),
+    ...ofGroups,
+    ...(unread > 0 && { group: unread }),
+  };
 }

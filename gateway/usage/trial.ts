@@ -1,14 +1,15 @@
+import { policyName } from '../shared/limits.ts';
 import type { Limits } from '../shared/model.ts';
 import { outcomes } from './tally.ts';
 
 /**
- * Returns the name of a trial in the usage record, for example `minute40,day1000`. The name contains all limits of the
- * trial, so the counts of an edited trial begin at zero.
+ * Returns the name of a trial in the usage record, for example `minute40,day1000,reports-minute5`. The name contains all
+ * limits of the trial, so the counts of an edited trial begin at zero.
  */
 export function trialName(limits: Limits): string {
   const known = names.get(limits);
   if (known !== undefined) return known;
-  const name = limits.map(({ window, max }) => `${window}${max}`).join(',');
+  const name = limits.map(({ window, group, max }) => `${policyName(window, group)}${max}`).join(',');
   names.set(limits, name);
   return name;
 }
@@ -23,13 +24,3 @@ const names = new WeakMap<Limits, string>();
 export const refusedNowFigure = 0;
 export const trialFigure = (outcome: number) => 1 + outcome;
 export const trialFigures = trialFigure(outcomes.length);
-
-/** The maximum number of minutes of a figure in one field. */
-const placesMax = 64;
-
-/** Returns the number that identifies a figure of one minute in the field of a trial. */
-export const trialNumber = (place: number, figure: number) => 1 + figure * placesMax + place;
-
-/** Returns the figure and the minute of the hour to which a number in the field of a trial belongs. */
-export const trialFigureOf = (number: number) => Math.floor((number - 1) / placesMax);
-export const trialPlaceOf = (number: number) => (number - 1) % placesMax;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FailedHour } from '../../gateway/usage/read/failed-units.ts';
-import { type Bucket, buckets } from '../../gateway/usage/record-fields.ts';
+import type { Bucket } from '../../gateway/usage/record-fields.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { connectRedis } from '../support/connect-redis.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
@@ -39,6 +39,8 @@ interface Failure {
   readonly units: number;
   /** Whether the trial has charged the request. */
   readonly isInTrial?: boolean;
+  /** The group of operations that has charged the request. */
+  readonly group?: string | undefined;
 }
 
 const failures = fc.array(
@@ -49,6 +51,7 @@ const failures = fc.array(
     upstream: fc.constantFrom('pets', 'payments', 'removed', undefined),
     units: fc.constantFrom(1, 2, 5, 10_000),
     isInTrial: fc.boolean(),
+    group: fc.constantFrom(undefined, undefined, 'reports', '05'),
   }),
   { maxLength: 40 },
 );
@@ -60,8 +63,9 @@ function count({ recorder }: Usage, failure: Failure): void {
   recorder.ended({ ...ended, operationId: 'getPet', keyId, atMs, failed: { charged, upstream } });
 }
 
-function bucketsOf({ isInTrial }: Failure): readonly Bucket[] {
-  return isInTrial === true ? ['plan', 'trial'] : ['plan'];
+function bucketsOf({ isInTrial, group }: Failure): readonly Bucket[] {
+  const ofGroup = group === undefined ? [] : [group, ...(isInTrial ? [`trial.${group}`] : [])];
+  return ['plan', ...(isInTrial ? ['trial'] : []), ...ofGroup];
 }
 
 /** The sum of the failed units of each minute, and of each name of a bucket and an upstream. */
@@ -130,6 +134,6 @@ describe.each([
       ...names.slice(0, 8).map((upstream) => [minute, `${bucket} ${upstream}`, 4] as const),
       [minute, `${bucket} *`, 12] as const,
     ];
-    expect(readSums(found)).toEqual(sumsOf(buckets.flatMap(ofBucket)));
+    expect(readSums(found)).toEqual(sumsOf(['plan', 'trial'].flatMap(ofBucket)));
   });
 });

@@ -43,6 +43,8 @@ interface Event {
   readonly outcome: Outcome;
   /** Absent: 1. */
   readonly units?: number;
+  /** Whether the group `reports` has the operation. */
+  readonly isReport?: boolean;
   readonly address: string;
   /** The secret of the request, which is the first of `secrets` by default. */
   readonly secret?: string;
@@ -60,6 +62,7 @@ const events = fc.array(
     atMs: fc.integer({ min: today - 2 * hourMs, max: today + dayMs + 2 * hourMs }),
     outcome: fc.constantFrom(...outcomes),
     units: fc.constantFrom(1, 1, 1, 5, 10_000, 0),
+    isReport: fc.boolean(),
     address: fc.constantFrom('192.0.2.1', '192.0.2.2', '2001:db8::1', '2001:db8::2'),
     secret: fc.constantFrom(...secrets),
     operationId: fc.constantFrom('listPets', 'addPet', ''),
@@ -70,12 +73,14 @@ const events = fc.array(
 
 const period = { fromMs: today - dayMs, toMs: today + 2 * dayMs - 1 };
 
-function decisionOf({ outcome, units = 1, atMs }: Pick<Event, 'outcome' | 'units' | 'atMs'>): Decision {
+function decisionOf(event: Pick<Event, 'outcome' | 'units' | 'atMs' | 'isReport'>): Decision {
+  const { outcome, units = 1, atMs, isReport = false } = event;
   const isOfWindow = (planWindows as readonly string[]).includes(outcome);
   const name = isOfWindow ? (outcome as WindowName) : 'minute';
   const group = outcome === 'group' ? 'reports' : undefined;
   const inForce = { name, group, limit: 1, remaining: 0, resetMs: 0, windowSeconds: 1 };
-  const rateLimit = { nowMs: atMs, windows: [inForce], inForce };
+  const ofReports = isReport && group === undefined ? [{ ...inForce, group: 'reports' }] : [];
+  const rateLimit = { nowMs: atMs, windows: [inForce, ...ofReports], inForce };
   if (outcome === 'admitted') return { kind: 'admitted', units, rateLimit, source: 'shared' };
   if (outcome === 'banned') return { kind: 'banned', units, rateLimit, source: 'shared', retryAtMs: 0 };
   if (outcome === 'undecided')
@@ -109,12 +114,21 @@ function expected(all: readonly Event[], keyId: string) {
           tally.extraUnits += Math.max(0, units - 1);
           if (units === 0) tally.free += 1;
         }
-        return { atMs, tally };
+        const inReports = within.filter(isInReports);
+        if (inReports.length === 0) return { atMs, tally };
+        const refused = inReports.filter(({ outcome }) => outcome === 'group').length;
+        const reports = {
+          offered: inReports.length,
+          admitted: inReports.filter(isAdmitted).length,
+          units: unitsOfEvents(inReports.filter(isAdmitted)),
+          refused: refused > 0 ? { minute: refused } : {},
+        };
+        return { atMs, tally: { ...tally, groups: new Map([['reports', reports]]) } };
       }),
-    // Simulations do not read the requests that the concurrency limit refused.
+    // Simulations do not read the requests that the concurrency limit or a group refused.
     units: [...minutes]
       .sort(([a], [b]) => a - b)
-      .map(([, within]) => within.filter(({ outcome }) => outcome !== 'concurrent'))
+      .map(([, within]) => within.filter(({ outcome }) => outcome !== 'concurrent' && outcome !== 'group'))
       .flatMap((within) => (within.length > 0 ? [unitsOfEvents(within)] : [])),
     sum: {
       offered: own.length,
@@ -141,6 +155,8 @@ function expected(all: readonly Event[], keyId: string) {
   };
 }
 
+const isInReports = ({ outcome, isReport = false }: Event) => outcome === 'group' || isReport;
+
 const isAdmitted = ({ outcome }: Event) => outcome === 'admitted';
 
 function unitsOfEvents(all: readonly Event[]): number {
@@ -154,7 +170,7 @@ function lastOf(all: readonly Event[]): number {
 async function found({ reader }: Usage, keyId: string): Promise<ReturnType<typeof expected>> {
   const days = { fromDay: Math.floor(period.fromMs / dayMs), endDay: Math.ceil(period.toMs / dayMs) };
   const [minutes, columns, sums, operations, active, used] = await Promise.all([
-    reader.minutes(keyId, period),
+    reader.minutes(keyId, period, ['reports']),
     reader.minutesOf([keyId], period),
     reader.requestsOf([keyId], days),
     reader.operationsOf(keyId, period),

@@ -1,3 +1,4 @@
+import { groupNames } from '../../shared/limits.ts';
 import {
   month,
   oneOf,
@@ -67,12 +68,14 @@ export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
           const message = `The period has ${asked} rows of one ${step}, and a response has at most ${rowsMax}. Request a shorter period or a longer step.`;
           return errorResponse('invalid_request', message);
         }
-        // A removed key may have rows, so the existence of the key is checked only if there are no rows.
+        const found = await findKeys(sources, [id]);
+        const groups = groupNames(found?.[0]?.key.limits ?? []);
         const rows =
           sources.usage === undefined
             ? []
-            : await usageRows(sources.usage, id, { ...period, step }, sources.nowMs());
-        if (rows?.length === 0 && (await findKeys(sources, [id]))?.length === 0) return noSuchKey();
+            : await usageRows(sources.usage, id, { ...period, step, groups }, sources.nowMs());
+        // A removed key may have rows.
+        if (rows?.length === 0 && found?.length === 0) return noSuchKey();
         return foundResponse(rows && { step, rows });
       },
     }),

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { KeyVersion } from '../../keys/directory/directory-key.ts';
 import { keySchema, type RawKey } from '../../keys/key-schema.ts';
 import { creditView } from '../../request/limit/credit/credit-store.ts';
+import { groupNames } from '../../shared/limits.ts';
 import { countedBy } from '../../shared/model.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import type { SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
@@ -110,7 +111,7 @@ export async function showKey(
     usage &&
       Promise.all([
         usage.reader.recent([id], nowMs),
-        usage.reader.minutes(id, period),
+        usage.reader.minutes(id, period, groupNames(key.limits)),
         usage.reader.operationsOf(id, period),
         usage.reader.addresses(id, { fromMs: nowMs, toMs: nowMs }),
         usage.reader.refusedNetworks(id, period),

@@ -21,6 +21,12 @@ export const usageRow = z.object({
     .describe(
       'Requests with an invalid secret of the key. These requests do not count as offered. Their number is kept only as long as the rows of minutes.',
     ),
+  groups: z
+    .record(z.string(), z.object({ offered: count, admitted: count, units: count }))
+    .optional()
+    .describe(
+      'The requests of each group of operations, by the name of the group. `units` were charged to the limits of the group.',
+    ),
 });
 
 export type UsageRow = z.output<typeof usageRow>;

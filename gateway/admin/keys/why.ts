@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
 import { maxOf } from '../../keys/guards.ts';
-import { policyName, windowText } from '../../shared/limits.ts';
+import { groupIn, policyName, windowIn, windowText } from '../../shared/limits.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperationHour } from '../../usage/read/operations-reader.ts';
@@ -38,7 +38,7 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
 }
 
 export const refusedShown = byName(positive).describe(
-  'Refused requests, by the limit that refused them: the name of a window, `group` for a window of a group of operations, or `concurrent` for the limit of requests in progress.',
+  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, or `concurrent` for the limit of requests in progress.',
 );
 
 export const whyShown = z.object({
@@ -238,7 +238,9 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
 /** @param name a limit of `refusedByLimit` */
 function limitText(name: string): string {
   if (name === 'concurrent') return 'the limit of concurrent requests';
-  return name === 'group' ? 'a limit of a group' : `the ${name} limit`;
+  if (name === 'group') return 'a limit of a group';
+  const group = groupIn(name);
+  return `the ${windowIn(name)} limit${group === undefined ? '' : ` of the group ${group}`}`;
 }
 
 /**

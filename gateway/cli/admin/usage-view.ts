@@ -21,6 +21,10 @@ export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
     { title: 'OFFERED', cell: ({ offered }) => offered },
     { title: 'ADMITTED', cell: ({ admitted }) => admitted },
     ...unitsColumn(rows),
+    ...groupsIn(rows).map((name) => ({
+      title: `UNITS OF ${name}`,
+      cell: ({ groups }: UsageRow) => groups?.[name]?.units ?? 0,
+    })),
     {
       title: 'REFUSED',
       cell: ({ refused }) => Object.values(refused).reduce((sum, count) => sum + count, 0),
@@ -50,12 +54,22 @@ export function refusedInWords({
     .join(', ');
 }
 
-/** Makes comma-separated values of a key's usage. The columns are the same for every period. */
+/** Returns the names of the groups of operations that the rows have. */
+function groupsIn(rows: readonly UsageRow[]): readonly string[] {
+  return [...new Set(rows.flatMap(({ groups }) => Object.keys(groups ?? {})))].sort();
+}
+
+/**
+ * Makes comma-separated values of a key's usage. The columns are the same for every period, and three columns for each group of
+ * operations follow.
+ */
 export function usageCsv({ rows }: KeyUsage): string[] {
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
+  const groups = groupsIn(rows);
   const titles = [
     ...['at', 'offered', 'admitted', ...refusedColumns],
     ...['banned', 'undecided', 'unauthorized', 'units', 'refused_concurrent'],
+    ...groups.flatMap((name) => ['offered', 'admitted', 'units'].map((figure) => `${figure}_${name}`)),
   ];
   return csv(
     titles.join(','),
@@ -66,6 +80,10 @@ export function usageCsv({ rows }: KeyUsage): string[] {
       return [
         ...[at, offered, admitted, ...byWindow, banned, undecided, unauthorized, chargedUnits(row)],
         concurrent,
+        ...groups.flatMap((name) => {
+          const ofGroup = row.groups?.[name];
+          return [ofGroup?.offered ?? 0, ofGroup?.admitted ?? 0, ofGroup?.units ?? 0];
+        }),
       ];
     }),
   );
@@ -97,6 +115,7 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
     banned: 0,
     undecided: 0,
     unauthorized: 0,
+    groups: Object.fromEntries(groupsIn(rows).map((name) => [name, { offered: 0, admitted: 0, units: 0 }])),
   };
   for (const row of rows) {
     sum.offered += row.offered;
@@ -105,6 +124,13 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
     sum.banned += row.banned;
     sum.undecided += row.undecided ?? 0;
     sum.unauthorized += row.unauthorized ?? 0;
+    for (const [name, ofGroup] of Object.entries(row.groups ?? {})) {
+      const ofSum = sum.groups[name];
+      if (ofSum === undefined) continue;
+      ofSum.offered += ofGroup.offered;
+      ofSum.admitted += ofGroup.admitted;
+      ofSum.units += ofGroup.units;
+    }
     for (const [name, requests] of Object.entries(row.refused))
       refused[name] = (refused[name] ?? 0) + requests;
   }

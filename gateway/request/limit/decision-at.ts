@@ -5,7 +5,7 @@ import type { QuotaState } from '../../quota/hash.ts';
 import type { Outcome, Run } from '../../quota/runs.ts';
 import { costsTooMuch } from '../../quota/trial.ts';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
-import { hasGroups, limitsOn } from '../../shared/limits.ts';
+import { groupNames, hasGroups, limitsOn } from '../../shared/limits.ts';
 import type { Decision, DecisionSource, Limits, PlanWindow, TrialOutcome } from '../../shared/model.ts';
 import { noneLater, rateLimitState, roomAtMs, type UsedLater } from './rate-limit-state.ts';
 
@@ -161,7 +161,6 @@ function plusLater(later: UsedLater, limits: Limits, units: number): UsedLater {
   if (units === 0) return later;
   const all = later.all + units;
   if (!hasGroups(limits)) return { all, groups: later.groups };
-  const names = new Set(limits.flatMap(({ group }) => group ?? []));
-  const added = [...names].map((name) => [name, (later.groups[name] ?? 0) + units]);
+  const added = groupNames(limits).map((name) => [name, (later.groups[name] ?? 0) + units]);
   return { all, groups: { ...later.groups, ...Object.fromEntries(added) } };
 }

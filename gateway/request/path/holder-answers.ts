@@ -1,4 +1,5 @@
 import type { Refusal } from '../../shared/errors.ts';
+import { groupNames } from '../../shared/limits.ts';
 import type { Operation } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
@@ -32,7 +33,7 @@ export async function usageOf(
   let totals: ReturnType<typeof ownUsage.totals> | undefined;
   const usage = { ...ownUsage, totals: (ids: readonly string[]) => (totals ??= ownUsage.totals(ids)) };
   const rows = await ownUsage.turns.readDays(key.id, res, period, (day) =>
-    usageRows(usage, key.id, { ...day, step }, ownUsage.nowMs(), 'totals'),
+    usageRows(usage, key.id, { ...day, step, groups: groupNames(key.limits) }, ownUsage.nowMs(), 'totals'),
   );
   return inJson(rows, (all) => ({ step, rows: all }));
 }

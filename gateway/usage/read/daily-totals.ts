@@ -1,5 +1,13 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { dayOutcomesField, daysField, dayUnitsField, talliesOfHour } from '../record-fields.ts';
+import { groupCounts } from '../groups.ts';
+import {
+  dayOutcomesField,
+  daysField,
+  dayUnitsField,
+  groupField,
+  groupsIn,
+  talliesOfHour,
+} from '../record-fields.ts';
 import { addPacked, type Counts, type PackedCounts, packCounts } from '../store/counts.ts';
 import type { Fields, RecordName, StoredRecord, UsageStore } from '../store/usage-store.ts';
 import {
@@ -152,6 +160,7 @@ function daysIn({ fields }: StoredRecord): DailyTotals {
       counts: unpackCounts(fields.get(daysField(month))),
       later: unpackCounts(fields.get(dayOutcomesField(month))),
       units: unpackCounts(fields.get(dayUnitsField(month))),
+      groups: groupsIn(new Map([...fields].map(([field, packed]) => [field, unpackCounts(packed)])), month),
     });
     for (const [place, tally] of tallies) days.set(firstDayOf(month) + place, tally);
   }
@@ -176,6 +185,9 @@ function fieldsOf(day: number, tally: Tally): Map<string, PackedCounts> {
     [daysField(month), counts],
     [dayOutcomesField(month), later],
     [dayUnitsField(month), unitsIn(tally, place)],
+    ...[...(tally.groups ?? [])].map(
+      ([name, ofGroup]) => [groupField(name, month), groupCounts(place, ofGroup)] as const,
+    ),
   ] as const;
   return new Map(
     fields.flatMap(([field, counts]) => (counts.size > 0 ? [[field, packCounts(counts)] as const] : [])),

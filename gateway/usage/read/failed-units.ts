@@ -2,16 +2,16 @@ import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { others } from '../record/key-usage.ts';
 import {
   type Bucket,
-  buckets,
   failedField,
+  failedGroupsNumber,
   failedHourNumber,
+  failedIn,
   failedNumber,
   hoursField,
-  nameIn,
 } from '../record-fields.ts';
 import type { Counts } from '../store/counts.ts';
 import type { RecordRead } from '../store/usage-store.ts';
-import { daysOf, hoursWithin, isWithin, type UsageCalendar } from '../usage-calendar.ts';
+import { daysOf, hourOfDay, hoursWithin, isWithin, type UsageCalendar } from '../usage-calendar.ts';
 
 /** Reads the failed units of keys: the units of requests that ended with 5xx, or that the gateway or the upstream cut. */
 export interface FailedUnitsReader {
@@ -20,8 +20,8 @@ export interface FailedUnitsReader {
    * cannot be read. The whole result is undefined if the store does not answer.
    *
    * @param period the minutes that contain `fromMs` and `toMs`, and all minutes in between
-   * @param options.known the names of the upstreams that are read first. If they do not account for all failed units of a key, the
-   *   whole record of the key's day is read.
+   * @param options.known the names of the upstreams that are read first. If they do not account for all failed units of a key, or if a
+   *   group has failed units, the whole record of the key's day is read.
    * @param options.only reads the failed units of this upstream only
    */
   failedUnits(
@@ -66,13 +66,17 @@ export function createFailedUnitsReader({
       const names = only === undefined ? [...known, others] : [only];
       const first = await readDays(failing, names);
       // The configuration may no longer have an upstream with failed units.
-      const isWhole = (one: FailingDay) => only !== undefined || unitsIn(first.get(one) ?? []) >= one.units;
+      const isWhole = (one: FailingDay) =>
+        !one.hasGroups && (only !== undefined || unitsIn(first.get(one) ?? []) >= one.units);
       const second = await readDays(failing.filter((one) => first.get(one) !== undefined && !isWhole(one)));
       const found = new Map<string, FailedHour[]>(keyIds.map((keyId) => [keyId, []]));
       for (const one of failing) {
         const hours = second.has(one) ? second.get(one) : first.get(one);
         if (hours === undefined) unread.add(one.keyId);
-        else found.get(one.keyId)?.push(...hours.flatMap((hour) => partIn(period, hour)));
+        else {
+          const wanted = hours.filter(({ upstream }) => only === undefined || upstream === only);
+          found.get(one.keyId)?.push(...wanted.flatMap((hour) => partIn(period, hour)));
+        }
       }
       return keyIds.map((keyId) => (unread.has(keyId) ? undefined : found.get(keyId)));
     },
@@ -85,7 +89,8 @@ export function createFailedUnitsReader({
   ): readonly FailingDay[] {
     const hours = hoursWithin(day, period, calendar).filter((hour) => sums?.has(failedHourNumber(hour)));
     const units = hours.reduce((sum, hour) => sum + (sums?.get(failedHourNumber(hour)) ?? 0), 0);
-    return hours.length === 0 ? [] : [{ keyId, day, hours, units }];
+    const hasGroups = hours.some((hour) => sums?.has(failedGroupsNumber(hour)));
+    return hours.length === 0 ? [] : [{ keyId, day, hours, units, hasGroups }];
   }
 
   /**
@@ -126,6 +131,8 @@ interface FailingDay extends OfDay {
   readonly hours: readonly number[];
   /** The failed units of the plan in these hours. */
   readonly units: number;
+  /** Whether groups have failed units in these hours. */
+  readonly hasGroups: boolean;
 }
 
 function recordOf({ keyId, day }: OfDay): RecordRead['record'] {
@@ -138,19 +145,20 @@ function hoursIn(
 ): readonly FailedHour[] | undefined {
   return (
     record &&
-    hours.flatMap((hour) =>
-      buckets.flatMap((bucket) =>
-        [...record].flatMap(([field, counts]) => {
-          const upstream = nameIn(field, (name) => failedField(hour, name, bucket));
-          return upstream === undefined ? [] : [{ bucket, hour, upstream, minutes: minutesIn(counts) }];
-        }),
-      ),
-    )
+    [...record].flatMap(([field, counts]) => {
+      const failed = failedIn(field);
+      const hour = hours.find((one) => hourOfDay(one) === failed?.hour);
+      if (failed === undefined || hour === undefined) return [];
+      const { bucket, upstream } = failed;
+      return [{ bucket, hour, upstream, minutes: minutesIn(counts) }];
+    })
   );
 }
 
 function fieldsOf(hour: number, upstreams: readonly string[]): readonly string[] {
-  return buckets.flatMap((bucket) => upstreams.map((upstream) => failedField(hour, upstream, bucket)));
+  return ['plan', 'trial'].flatMap((bucket) =>
+    upstreams.map((upstream) => failedField(hour, upstream, bucket)),
+  );
 }
 
 function minutesIn(counts: Counts): FailedHour['minutes'] {

@@ -1,17 +1,11 @@
 import type { Limits, TrialOutcome } from '../../shared/model.ts';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
+import { figureOf, figurePlaceOf } from '../minute-figures.ts';
 import { trialField } from '../record-fields.ts';
 import { type Counts, latest } from '../store/counts.ts';
 import type { RecordRead } from '../store/usage-store.ts';
 import { type Outcome, outcomes } from '../tally.ts';
-import {
-  refusedNowFigure,
-  trialFigure,
-  trialFigureOf,
-  trialFigures,
-  trialName,
-  trialPlaceOf,
-} from '../trial.ts';
+import { refusedNowFigure, trialFigure, trialFigures, trialName } from '../trial.ts';
 import { daysOf, hoursWithin, isWithin, type UsageCalendar } from '../usage-calendar.ts';
 
 /** Reads the decisions of trials from the usage record. */
@@ -89,9 +83,9 @@ export function createTrialReader({
   function addHour(usage: TrialUsageBuilder, counts: Counts, startMs: number, period: Period): void {
     for (const [number, value] of counts) {
       if (number === latest) continue;
-      const atMs = startMs + trialPlaceOf(number) * minuteMs;
+      const atMs = startMs + figurePlaceOf(number) * minuteMs;
       if (!isWithin(atMs, minuteMs, period)) continue;
-      const figure = trialFigureOf(number);
+      const figure = figureOf(number);
       const outcome = outcomeOfFigure[figure];
       if (figure === refusedNowFigure) usage.refusedNow += value;
       // A trial does not decide a request that the gateway could not decide.

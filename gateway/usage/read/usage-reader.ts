@@ -6,6 +6,7 @@ import {
   admittedNumber,
   extraUnitsNumber,
   freeNumber,
+  groupHourField,
   hoursField,
   invalidSecretField,
   invalidSecretNumber,
@@ -42,8 +43,16 @@ import { createTrialReader, type TrialReader } from './trial-reader.ts';
 
 /** Reads the usage record from the store, and adds the counts that this process has not sent yet. */
 export interface UsageReader extends OperationsReader, FailedUnitsReader, TrialReader {
-  /** Returns the minutes with requests of a key, in ascending order. Minutes outside the period are left out. */
-  minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;
+  /**
+   * Returns the minutes with requests of a key, in ascending order. Minutes outside the period are left out.
+   *
+   * @param groups the names of the groups of operations whose requests are read, too
+   */
+  minutes(
+    keyId: string,
+    period: Period,
+    groups?: readonly string[],
+  ): Promise<readonly UsageMinute[] | undefined>;
   /** Returns the use of each secret of a key within the period, by the first digits of the secret's digest. */
   secretsUsed(
     keyId: string,
@@ -188,15 +197,17 @@ export function createUsageReader({
   const { read, readKnown } = createRecordReader(store, recorder, bounds);
 
   return {
-    async minutes(keyId, { fromMs, toMs }) {
+    async minutes(keyId, { fromMs, toMs }, groups = []) {
       const first = Math.floor(fromMs / minuteMs);
       const last = Math.floor(toMs / minuteMs);
       const days = daysOf({ fromMs, toMs }, calendar);
       const records = await read(
         days.map((day) => {
-          const fields = [minutesField, outcomesField, unitsField, unauthorizedField].flatMap((nameOf) =>
-            hoursOfDay.map(nameOf),
-          );
+          const ofGroups = groups.map((name) => (hour: number) => groupHourField(name, hour));
+          const fields = [
+            ...[minutesField, outcomesField, unitsField, unauthorizedField],
+            ...ofGroups,
+          ].flatMap((nameOf) => hoursOfDay.map(nameOf));
           return { record: { kind: 'day', keyId, day }, fields };
         }),
       );

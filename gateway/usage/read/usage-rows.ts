@@ -1,4 +1,5 @@
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
+import type { GroupTally } from '../groups.ts';
 import { differingUnits, offeredOf, refusedByLimit, type Tally, unitsOf } from '../tally.ts';
 import type { Usage, UsageState } from '../usage.ts';
 import { byPeriod, type UsageMinute, type UsageReader } from './usage-reader.ts';
@@ -22,6 +23,15 @@ export interface UsageRow {
   /** The charged units; undefined if they equal the admitted requests. */
   readonly units: number | undefined;
   readonly unauthorized: number | undefined;
+  /** The requests of each group of operations, by its name; undefined without such requests. */
+  readonly groups: Readonly<Record<string, GroupRow>> | undefined;
+}
+
+interface GroupRow {
+  readonly offered: number;
+  readonly admitted: number;
+  /** The units that were charged to the limits of the group. */
+  readonly units: number;
 }
 
 export interface RowSources extends Pick<Usage, 'totals'> {
@@ -31,6 +41,8 @@ export interface RowSources extends Pick<Usage, 'totals'> {
 
 export interface UsageQuery extends Period {
   readonly step: UsageStep;
+  /** The names of the key's groups of operations; absent: none. */
+  readonly groups?: readonly string[];
 }
 
 /** Returns the largest possible number of rows of a query. */
@@ -48,7 +60,7 @@ export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
 export async function usageRows(
   usage: RowSources,
   keyId: string,
-  { fromMs, toMs, step }: UsageQuery,
+  { fromMs, toMs, step, groups }: UsageQuery,
   nowMs: number,
   days: 'minutes' | 'totals' = 'minutes',
 ): Promise<readonly UsageRow[] | undefined> {
@@ -66,10 +78,8 @@ export async function usageRows(
   // computed from minutes.
   const minutesFromMs =
     days === 'totals' ? Math.max(keptFromMs, (Math.max(-1, ...totals.keys()) + 1) * stepMs.day) : keptFromMs;
-  const minutes = await usage.reader.minutes(keyId, {
-    ...period,
-    fromMs: Math.max(period.fromMs, minutesFromMs),
-  });
+  const recent = { ...period, fromMs: Math.max(period.fromMs, minutesFromMs) };
+  const minutes = await usage.reader.minutes(keyId, recent, groups);
   if (minutes === undefined) return undefined;
   const older = [...totals]
     .map(([day, tally]): UsageMinute => ({ atMs: day * stepMs.day, tally }))
@@ -88,5 +98,10 @@ export function rowOf({ atMs, tally, unauthorized }: UsageMinute): UsageRow {
     undecided: tally.undecided || undefined,
     units: differingUnits({ admitted: tally.admitted, units: unitsOf(tally) }),
     unauthorized,
+    groups: tally.groups && Object.fromEntries([...tally.groups].map(groupRow)),
   };
+}
+
+function groupRow([name, { offered, admitted, units }]: [string, GroupTally]): [string, GroupRow] {
+  return [name, { offered, admitted, units }];
 }

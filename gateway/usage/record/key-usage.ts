@@ -1,4 +1,7 @@
+import type { Decision } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { countInGroup, groupsOf } from '../groups.ts';
+import { MinuteFigures } from '../minute-figures.ts';
 import {
   addressesField,
   admittedNumber,
@@ -7,9 +10,11 @@ import {
   clientErrorsNumber,
   extraUnitsNumber,
   failedField,
+  failedGroupsNumber,
   failedHourNumber,
   failedNumber,
   freeNumber,
+  groupHourField,
   hoursField,
   invalidSecretField,
   invalidSecretNumber,
@@ -21,6 +26,7 @@ import {
   requestsNumber,
   secretField,
   serverErrorsNumber,
+  trialField,
   unauthorizedField,
   unauthorizedNumber,
   unitsField,
@@ -28,10 +34,10 @@ import {
 } from '../record-fields.ts';
 import { latest } from '../store/counts.ts';
 import { firstOutcomes, laterNumber, outcomes, tallyNumber, unitsNumber } from '../tally.ts';
+import { refusedNowFigure, trialFigure } from '../trial.ts';
 import { UnsentCounts, type UnsentRoom } from '../unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from '../usage-calendar.ts';
 import { addressBit, addressBits } from './address-estimate.ts';
-import { TrialMinute } from './trial-minute.ts';
 
 /** The number of the outcome `admitted`. */
 const admitted = 0;
@@ -57,6 +63,7 @@ interface KeyUsageDeps {
     | 'usageNetworksPerKeyMax'
     | 'usageUpstreamsPerKeyMax'
     | 'usageTrialsPerKeyMax'
+    | 'usageGroupsPerKeyMax'
   >;
 }
 
@@ -97,7 +104,9 @@ export class KeyUsage {
   private extraUnits: number[] | undefined;
   private freeRequests: number[] | undefined;
   /** The decisions of the current trial of the key's plan; undefined while no trial has decided a request. */
-  private trial: TrialMinute | undefined;
+  private trial: { readonly name: string; readonly figures: MinuteFigures } | undefined;
+  /** The decisions on requests of each group; undefined while there was none today. */
+  private groups: Map<string, MinuteFigures> | undefined;
   /** The number of trials that this process has recorded on a day (`trialsDay`). */
   private trials = 0;
   private trialsDay = -1;
@@ -152,10 +161,26 @@ export class KeyUsage {
    */
   tried(trial: string, outcome: number, isRefusedNow: boolean): void {
     if (this.trial?.name !== trial) {
-      this.trial?.close(this.minute, this.calendar, this.unsent);
-      this.trial = this.mayRecordTrial() ? new TrialMinute(trial) : undefined;
+      this.trial?.figures.close(this.minute, this.calendar, this.unsent);
+      const figures = new MinuteFigures((hour) => trialField(hour, trial));
+      this.trial = this.mayRecordTrial() ? { name: trial, figures } : undefined;
     }
-    this.trial?.count(outcome, isRefusedNow);
+    this.trial?.figures.add(trialFigure(outcome));
+    if (isRefusedNow) this.trial?.figures.add(refusedNowFigure);
+  }
+
+  /** Counts the request of the preceding call of `decided` in the groups that have its operation. */
+  decidedInGroups(decision: Decision): void {
+    this.groups ??= new Map();
+    for (const name of groupsOf(decision)) {
+      let figures = this.groups.get(name);
+      if (figures === undefined) {
+        if (this.groups.size >= this.bounds.usageGroupsPerKeyMax) continue;
+        figures = new MinuteFigures((hour) => groupHourField(name, hour));
+        this.groups.set(name, figures);
+      }
+      countInGroup(figures, name, decision);
+    }
   }
 
   private mayRecordTrial(): boolean {
@@ -213,7 +238,9 @@ export class KeyUsage {
     for (const { bucket, units } of charged) {
       const field = failedField(hour, isNamed ? upstream : others, bucket);
       const isAdded = this.unsent.add(day, field, number, units);
-      if (isAdded && bucket === 'plan') this.unsent.add(day, hoursField, failedHourNumber(hour), units);
+      if (!isAdded || bucket.startsWith('trial')) continue;
+      const sum = bucket === 'plan' ? failedHourNumber(hour) : failedGroupsNumber(hour);
+      this.unsent.add(day, hoursField, sum, units);
     }
   }
 
@@ -270,6 +297,7 @@ export class KeyUsage {
     this.lastOperation = undefined;
     this.secrets.clear();
     this.lastSecret = otherSecrets;
+    this.groups = undefined;
   }
 
   private closeMinute(): void {
@@ -298,7 +326,8 @@ export class KeyUsage {
     if (this.extraUnits !== undefined && offered > 0) this.unsent.add(day, hoursField, withCosts, 1);
     this.extraUnits = undefined;
     this.freeRequests = undefined;
-    this.trial?.close(this.minute, this.calendar, this.unsent);
+    this.trial?.figures.close(this.minute, this.calendar, this.unsent);
+    for (const figures of this.groups?.values() ?? []) figures.close(this.minute, this.calendar, this.unsent);
     if (offered === 0) return;
     this.unsent.add(day, hoursField, offeredNumber(hourOfDay(hour)), offered);
     // A later minute of this day may already have been counted. The record keeps the latest timestamp.

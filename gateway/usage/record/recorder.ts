@@ -131,6 +131,7 @@ export function createUsageRecorder({
     | 'usageNetworksPerKeyMax'
     | 'usageUpstreamsPerKeyMax'
     | 'usageTrialsPerKeyMax'
+    | 'usageGroupsPerKeyMax'
     | 'usageIdleRoundsMax'
     | 'usageKeysMax'
     | 'usageActiveKeysMax'
@@ -191,6 +192,7 @@ export function createUsageRecorder({
         address,
         secret,
       );
+      if (decision.rateLimit.windows.at(-1)?.group !== undefined) counted.decidedInGroups(decision);
       if (decision.trial === undefined || tried === undefined) return;
       const isRefusedNow = decision.kind !== 'admitted' || decision.units < tried.cost;
       counted.tried(trialName(tried.limits), outcomeIndex[decision.trial], isRefusedNow);

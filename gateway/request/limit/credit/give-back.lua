@@ -58,7 +58,7 @@ local failed, written, isNew = 0, {}, {}
 for i = 11, #ARGV, 2 do
   local field = ARGV[i]
   local hour, bucket = tonumber(string.match(field, '^%d+')), string.match(field, '^%d+:([^/]+)/')
-  local windows = windowsIn(bucket and bucket .. ':' or '')
+  local windows = windowsIn(bucket and string.gsub(bucket, '%.', ':') .. ':' or '')
   local handled, isChanged = {}, false
   for minute, units in string.gmatch(credits[field] or '', '(%d+) (%d+)') do handled[tonumber(minute)] = tonumber(units) end
   for minute, units in string.gmatch(ARGV[i + 1], '(%d+) (%d+)') do

@@ -1,5 +1,6 @@
 import type { QuotaState } from '../../../quota/hash.ts';
-import { type WindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
+import { numberOf, usedFieldOf, usedOf } from '../../../quota/windows.ts';
+import { type WindowCounts, type WindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
 import type { FailedHour } from '../../../usage/read/failed-units.ts';
 
 /** The failed units of a key, and the run that gives these units back. */
@@ -80,12 +81,16 @@ export function giveBack(
   }: { readonly windowsMs: WindowsMs; readonly nowMs: number; readonly lastMax: number },
 ): { readonly state: Readonly<QuotaState>; readonly credits: Credits; readonly given: GivenBack } {
   const handled = new Map(credits.handled);
-  const due = { plan: { day: 0, month: 0 }, trial: { day: 0, month: 0 } };
+  /** The units that are due in the windows of each bucket. */
+  const due = new Map<string, { day: number; month: number }>();
   let failedUnits = 0;
   let isAnyChanged = false;
   for (const failedHour of failed) {
     const { hour, bucket, minutes } = failedHour;
-    const counts = bucket === 'plan' ? before : before[bucket];
+    const { group, isOfTrial } = bucketIn(bucket);
+    const counts = isOfTrial ? before.trial : before;
+    const dueInBucket = due.get(bucket) ?? { day: 0, month: 0 };
+    due.set(bucket, dueInBucket);
     const field = creditField(failedHour);
     const ofHour = new Map(handled.get(field));
     let isChanged = false;
@@ -99,17 +104,16 @@ export function giveBack(
       if (counts === undefined || startMs + windowsMs.minute <= before.resetMs) continue;
       for (const window of creditWindows) {
         const lengthMs = windowsMs[window];
-        const isOpen = counts[window] >= windowIndex(lengthMs, nowMs);
-        if (isOpen && counts[window] === windowIndex(lengthMs, startMs)) due[bucket][window] += more;
+        const number = numberOf(counts, { window, group });
+        const isOpen = number >= windowIndex(lengthMs, nowMs);
+        if (isOpen && number === windowIndex(lengthMs, startMs)) dueInBucket[window] += more;
       }
     }
     if (isChanged) handled.set(field, ofHour);
     isAnyChanged ||= isChanged;
   }
-  const units = {
-    day: Math.min(due.plan.day, before.dayUsed),
-    month: Math.min(due.plan.month, before.monthUsed),
-  };
+  const { day = 0, month = 0 } = due.get('plan') ?? {};
+  const units = { day: Math.min(day, before.dayUsed), month: Math.min(month, before.monthUsed) };
   const given: GivenBack = { kind: 'given', failedUnits, units };
   if (run.isDryRun || !isAnyChanged) return { state: before, credits, given };
   for (const [field, ofHour] of credits.handled) {
@@ -117,11 +121,9 @@ export function giveBack(
     if (isOld && handled.get(field) === ofHour) handled.delete(field);
   }
   const last = units.day + units.month === 0 ? credits.last : withCredit(credits.last, run, given, nowMs);
-  const { trial } = before;
-  const state = {
-    ...withoutUnits(before, due.plan),
-    ...(trial && { trial: withoutUnits(trial, due.trial) }),
-  };
+  const state = withoutUnits(before, due, false);
+  const trial = before.trial && withoutUnits(before.trial, due, true);
+  if (trial !== undefined) state.trial = trial;
   return { state, credits: { handled, last: last.slice(0, lastMax) }, given };
 }
 
@@ -152,14 +154,29 @@ export function creditField({ hour, bucket, upstream }: Omit<FailedHour, 'minute
   return `${hour}:${bucket === 'plan' ? '' : `${bucket}/`}${upstream}`;
 }
 
-/** Takes units back from the used units of each window, which never become negative. */
-function withoutUnits<Counts extends Readonly<Record<`${CreditWindow}Used`, number>>>(
-  counts: Counts,
-  { day, month }: UnitsByWindow,
+/** Takes units back from the used units of each window of a side, which never become negative. */
+function withoutUnits<Counts extends WindowCounts>(
+  counts: Readonly<Counts>,
+  due: ReadonlyMap<string, UnitsByWindow>,
+  isTrial: boolean,
 ): Counts {
-  return {
-    ...counts,
-    dayUsed: Math.max(0, counts.dayUsed - day),
-    monthUsed: Math.max(0, counts.monthUsed - month),
-  };
+  const after: Counts = { ...counts };
+  const change: WindowCounts = after;
+  for (const [bucket, units] of due) {
+    const { group, isOfTrial } = bucketIn(bucket);
+    if (isOfTrial !== isTrial) continue;
+    for (const window of creditWindows) {
+      const used = usedOf(counts, { window, group });
+      if (used > 0) change[usedFieldOf({ window, group })] = Math.max(0, used - units[window]);
+    }
+  }
+  return after;
+}
+
+/** Returns the side and the group of a bucket in the usage record (`record-fields.ts`). */
+function bucketIn(bucket: string): { readonly isOfTrial: boolean; readonly group: string | undefined } {
+  const [first = '', ofTrial] = bucket.split('.');
+  const isOfTrial = first === 'trial';
+  const isWhole = first === 'plan' || isOfTrial;
+  return { isOfTrial, group: isWhole ? ofTrial : first };
 }

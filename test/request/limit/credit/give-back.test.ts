@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { emptyQuotaState, type QuotaState, sideOf } from '../../../../gateway/quota/hash.ts';
+import { usedOf } from '../../../../gateway/quota/windows.ts';
 import {
   type CreditStore,
   createMemoryCredits,
@@ -14,7 +15,7 @@ import {
 } from '../../../../gateway/request/limit/credit/give-back.ts';
 import { createRedisCredits } from '../../../../gateway/request/limit/credit/redis-credits.ts';
 import { calendarWindowsMs, windowIndex } from '../../../../gateway/shared/calendar-windows.ts';
-import { type Bucket, buckets } from '../../../../gateway/usage/record-fields.ts';
+import type { Bucket } from '../../../../gateway/usage/record-fields.ts';
 import { connectRedis } from '../../../support/connect-redis.ts';
 import { inspect } from '../../../support/inspect.ts';
 import { freshPrefix, redisUrl } from '../../../support/redis.ts';
@@ -46,15 +47,16 @@ async function onRedis(): Promise<Subject & { readonly redis: Redis; readonly pr
     redis,
     prefix,
     credits: createRedisCredits(connection, bounds),
-    async put(keyId, { day, dayUsed, month, monthUsed, resetMs, trial }) {
+    async put(keyId, { day, dayUsed, month, monthUsed, resetMs, trial, ...rest }) {
       await redis.del(nameOf(keyId));
       const ofTrial = Object.entries(trial ?? {}).map(([name, one]) => [`trial:${name}`, one] as const);
-      const ofPlan = Object.entries({ day, dayUsed, month, monthUsed, resetMs });
+      const ofGroups = Object.entries(rest).filter(([name]) => name.includes(':')) as [string, number][];
+      const ofPlan = [...Object.entries({ day, dayUsed, month, monthUsed, resetMs }), ...ofGroups];
       const fields = [...ofPlan, ...ofTrial].filter(([, one]) => one > 0);
       if (fields.length > 0) await redis.hset(nameOf(keyId), Object.fromEntries(fields));
     },
     async used(keyId, bucket = 'plan') {
-      const prefix = bucket === 'plan' ? '' : `${bucket}:`;
+      const prefix = prefixOf(bucket);
       const [day, month] = await redis.hmget(nameOf(keyId), `${prefix}dayUsed`, `${prefix}monthUsed`);
       return [Number(day ?? 0), Number(month ?? 0)];
     },
@@ -73,14 +75,24 @@ async function inMemory(): Promise<Subject> {
       states.set(keyId, state);
     },
     async used(keyId, bucket = 'plan') {
-      const { dayUsed, monthUsed } = { ...emptyQuotaState, ...sideIn(stateOf(keyId), bucket) };
-      return [dayUsed, monthUsed];
+      return usedIn(stateOf(keyId), bucket);
     },
   };
 }
 
-function sideIn(state: Readonly<QuotaState>, bucket: Bucket) {
-  return bucket === 'plan' ? state : state.trial;
+const buckets: readonly Bucket[] = ['plan', 'trial', 'reports', 'trial.reports', 'trial.big-2'];
+
+/** The prefix of the fields of a bucket in the hash of a key. */
+function prefixOf(bucket: Bucket): string {
+  return bucket === 'plan' ? '' : `${bucket.replace('.', ':')}:`;
+}
+
+function usedIn(state: Readonly<QuotaState>, bucket: Bucket): readonly [day: number, month: number] {
+  const side = bucket.startsWith('trial') ? state.trial : state;
+  const group = bucket.replace(/^(plan|trial)\.?/, '');
+  const used = (window: 'day' | 'month') =>
+    (side && usedOf(side, group === '' ? { window } : { window, group })) ?? 0;
+  return [used('day'), used('month')];
 }
 
 function runOf(members: Partial<CreditRun> = {}): CreditRun {
@@ -142,7 +154,9 @@ const side = fc.record({
 
 const beginning = fc.record({
   plan: side,
+  reports: fc.option(side, { nil: undefined }),
   trial: fc.option(side, { nil: undefined }),
+  reportsInTrial: fc.option(side, { nil: undefined }),
   resetHoursBack: fc.constantFrom(undefined, undefined, 0, 4, 300),
 });
 
@@ -154,14 +168,19 @@ describe('the script in Redis and the pure function', () => {
         const keyId = freshPrefix();
         const nowMs = Date.now();
         const now = stateAt(nowMs);
-        const { plan, trial, resetHoursBack } = begin;
+        const { plan, reports, trial, reportsInTrial, resetHoursBack } = begin;
         const countsOf = ({ daysBack, monthsBack, ...used }: typeof plan) => ({
           ...{ day: now.day - daysBack, month: now.month - monthsBack, ...used },
         });
+        const ofGroup = (counts: typeof plan | undefined) =>
+          Object.fromEntries(
+            Object.entries(counts ? countsOf(counts) : {}).map(([name, count]) => [`reports:${name}`, count]),
+          );
         let state: Readonly<QuotaState> = {
           ...now,
           ...countsOf(plan),
-          trial: trial && { ...sideOf(now), ...countsOf(trial) },
+          ...ofGroup(reports),
+          trial: trial && { ...sideOf(now), ...countsOf(trial), ...ofGroup(reportsInTrial) },
           resetMs: resetHoursBack === undefined ? 0 : nowMs - resetHoursBack * hourMs,
         };
         let model: Credits = noCredits;
@@ -189,10 +208,7 @@ describe('the script in Redis and the pure function', () => {
             expected.units.month += done.given.units.month;
           }
           expect(given).toEqual(expected);
-          for (const bucket of buckets) {
-            const { dayUsed = 0, monthUsed = 0 } = sideIn(state, bucket) ?? {};
-            expect(await used(keyId, bucket)).toEqual([dayUsed, monthUsed]);
-          }
+          for (const bucket of buckets) expect(await used(keyId, bucket)).toEqual(usedIn(state, bucket));
           const [shown] = await credits.read([keyId]);
           expect(shown?.map((credit) => ({ ...credit, atMs: nowMs }))).toEqual(
             model.last.map(({ run: _, ...credit }) => credit),
