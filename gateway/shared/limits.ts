@@ -33,6 +33,11 @@ export function hasGroups(limits: Limits): boolean {
   return limits.at(-1)?.group !== undefined;
 }
 
+/** Returns the limits that count all operations. */
+export function ofAllOperations(limits: Limits): Limits {
+  return hasGroups(limits) ? limits.filter(({ group }) => group === undefined) : limits;
+}
+
 /** Returns the names of all groups. */
 export function groupNames(limits: Limits): readonly string[] {
   return [...new Set(limits.flatMap(({ group }) => group ?? []))];

@@ -1,13 +1,20 @@
 import * as z from 'zod';
 import { smallerLimits } from '../../keys/guards.ts';
-import { date, keyId, limit } from '../../keys/key-schema.ts';
+import { date, keyId, limit, operationIds } from '../../keys/key-schema.ts';
 import { plansInForce } from '../../keys/key-table.ts';
-import { limitFieldNames, limitFieldOf, ofEachLimitField } from '../../keys/limit-fields.ts';
-import { type PlanWindow, planWindows } from '../../shared/model.ts';
+import {
+  type LimitField,
+  limitFieldNames,
+  limitFieldOf,
+  limitsAsYaml,
+  ofEachLimitField,
+} from '../../keys/limit-fields.ts';
+import { type Key, type PlanWindow, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
 import { type Edits, edited, type LimitEdit, type Present, problemOf } from '../../usage/simulate/edits.ts';
 import { explainDifference } from '../../usage/simulate/explain-difference.ts';
+import { unreplayableGroups } from '../../usage/simulate/replay-groups.ts';
 import type { Difference, PlanTotals } from '../../usage/simulate/verdict.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
@@ -25,10 +32,25 @@ const editedLimit = z.union(
   [limit, z.null()],
   expects('a whole number from 1 to 999999999999999, or null for no limit'),
 );
-const limitEdit = fields(
-  `an object with some of ${limitFieldNames.join(', ')}`,
-  ofEachLimitField(editedLimit.optional()),
+const windowEdits = ofEachLimitField(editedLimit.optional());
+const groupEdit = z.union(
+  [
+    fields(`an object with some of operations, ${limitFieldNames.join(', ')}`, {
+      operations: operationIds
+        .optional()
+        .describe('The operations of a new group, or other operations of a group.'),
+      ...windowEdits,
+    }),
+    z.null(),
+  ],
+  expects('an object with limits, or null for no group'),
 );
+const limitEdit = fields(`an object with some of ${limitFieldNames.join(', ')}, groups`, {
+  ...windowEdits,
+  groups: membersByName(text('the name of a group'), groupEdit, 'an object of limits by group')
+    .optional()
+    .describe('New limits by the name of a group of operations. null removes a group.'),
+});
 const milliseconds = wholeNumber(1, 1e12);
 
 export const simulateBody = fields('an object with plans and keys, the limits to try', {
@@ -107,6 +129,7 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
         source: 'record',
         ...verdict,
         guards: guardsFor(edits, present, verdict.plans),
+        ...notReplayedIn(edits, present, (id) => byId.get(id)),
         reproduced: { ...verdict.reproduced, differences },
         ...rest,
       } satisfies z.output<typeof simulationShown>);
@@ -143,17 +166,48 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
   }
 }
 
+/** Returns the edited groups whose operations are recorded only by the hour, and a trial in place of the simulation. */
+function notReplayedIn(
+  edits: Edits,
+  present: Present,
+  keyOf: (id: string) => Key | undefined,
+): Pick<z.output<typeof simulationShown>, 'notReplayed'> {
+  const why = (group: string) =>
+    `The usage record has the operations of the group ${group} only by the hour, because no group had just these operations until now. A trial counts them to the unit, and refuses nothing.`;
+  const ofPlans = [...edits.plans].flatMap(([plan, edit]) => {
+    const limits = present.plans.get(plan)?.limits ?? [];
+    const then = edited(limits, edit);
+    const trial = `trial: ${limitsAsYaml(then)}`;
+    return unreplayableGroups(limits, then).map((group) => ({ plan, group, why: why(group), trial }));
+  });
+  const ofKeys = [...edits.keys].flatMap(([key, edit]) => {
+    const limits = keyOf(key)?.limits ?? [];
+    return unreplayableGroups(limits, edited(limits, edit)).map((group) => ({ key, group, why: why(group) }));
+  });
+  const all = [...ofPlans, ...ofKeys];
+  return all.length === 0 ? {} : { notReplayed: all };
+}
+
 function editsOf(
   stated: Readonly<Record<string, z.output<typeof limitEdit>>>,
 ): ReadonlyMap<string, LimitEdit> {
   return new Map(
-    Object.entries(stated).map(([name, byField]) => {
-      const edit: { [Window in PlanWindow]?: number | null } = {};
-      for (const window of planWindows) {
-        const max = byField[limitFieldOf[window]];
-        if (max !== undefined) edit[window] = max;
-      }
-      return [name, edit];
+    Object.entries(stated).map(([name, { groups, ...byField }]) => {
+      const ofGroups = Object.entries(groups ?? {}).map(([group, change]) => {
+        if (change === null) return [group, null] as const;
+        const { operations, ...ofGroup } = change;
+        return [group, { ...windowEditsIn(ofGroup), ...(operations && { operations }) }] as const;
+      });
+      return [name, { ...windowEditsIn(byField), ...(groups && { groups: Object.fromEntries(ofGroups) }) }];
     }),
   );
+}
+
+function windowEditsIn(byField: { readonly [Field in LimitField]?: number | null | undefined }) {
+  const edit: { [Window in PlanWindow]?: number | null } = {};
+  for (const window of planWindows) {
+    const max = byField[limitFieldOf[window]];
+    if (max !== undefined) edit[window] = max;
+  }
+  return edit;
 }

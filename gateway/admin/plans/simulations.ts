@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { activeMax } from '../../fleet/guard/guard-counts.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { calendarWindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
+import { ofAllOperations } from '../../shared/limits.ts';
 import type { Key, PlanWindow } from '../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -10,7 +11,9 @@ import { type KeyMinutes, minutesBefore, offeredAt } from '../../usage/read/key-
 import { BusiestRefusals, stepsPerPeriod } from '../../usage/simulate/busiest-refusals.ts';
 import { type Edits, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
 import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../../usage/simulate/limit-periods.ts';
-import { replayKey } from '../../usage/simulate/replay-key.ts';
+import { replayableGroups, replayGroups, withGroups } from '../../usage/simulate/replay-groups.ts';
+import { type KeyVerdict, replayKey } from '../../usage/simulate/replay-key.ts';
+import type { ReplaySinks } from '../../usage/simulate/replayed-key.ts';
 import { type Verdict, VerdictBuilder } from '../../usage/simulate/verdict.ts';
 import type { Calendar, UsedEarlier } from '../../usage/simulate/window-rooms.ts';
 import { unitsOf } from '../../usage/tally.ts';
@@ -147,6 +150,22 @@ export const simulationShown = z.object({
   moreKeys: count.describe('Keys with refusals that are not listed.'),
   activeKeys: count.describe('Active keys that the simulation covers.'),
   examinedKeys: count.describe('Active keys that this part covers.'),
+  notReplayed: list(
+    z.object({
+      plan: z.string().optional(),
+      key: z.string().optional(),
+      group: z.string(),
+      why: z.string(),
+      trial: z
+        .string()
+        .optional()
+        .describe('A `trial` of the plan with the edited limits, as a line of the configuration.'),
+    }),
+  )
+    .optional()
+    .describe(
+      'Edited groups that the simulation leaves out, because their operations are recorded only by the hour.',
+    ),
   next: z.string().optional().describe('The value of `after` for the next part; absent in the last part.'),
   minutes: list(simulatedMinute)
     .optional()
@@ -223,7 +242,8 @@ export function createSimulations(
       for (const [index, key] of part.entries()) {
         const { minutes: recorded, usedEarlier } = read[index] ?? { minutes: noMinutes };
         const verdicts = periodsOf(key, period).map(({ fromMinute, endMinute, limits }) => {
-          const edited = termsThen({ ...key, limits }, edits, present);
+          const then = termsThen({ ...key, limits }, edits, present);
+          const edited = { ...then, limits: ofAllOperations(then.limits) };
           return replayKey(
             {
               minutes: minutesBefore(recorded, endMinute),
@@ -241,7 +261,12 @@ export function createSimulations(
             },
           );
         });
-        builder.add(key, sumOfVerdicts(verdicts));
+        const ofGroups = await replayGroupsOf(key, edits, present, {
+          period,
+          ...(isGuarded(key.plan) && { onRefused: busiest.onRefused }),
+        });
+        if (ofGroups === undefined) return undefined;
+        builder.add(key, withGroups(sumOfVerdicts(verdicts), ofGroups));
         if (isGuarded(key.plan)) busiest.add(key.plan, recorded);
         replayed += recorded.minute.length;
         minutesExamined += recorded.minute.length;
@@ -265,6 +290,52 @@ export function createSimulations(
     };
   }
 
+  /** Replays the groups of a key. The result is undefined when the store does not reply. */
+  async function replayGroupsOf(
+    key: Key,
+    edits: Edits,
+    present: Present,
+    { period: { fromMs, toMs }, onRefused }: { readonly period: Period } & Pick<ReplaySinks, 'onRefused'>,
+  ): Promise<readonly KeyVerdict[] | undefined> {
+    const edited = termsThen(key, edits, present).limits;
+    const names = replayableGroups(key.limits, edited);
+    if (names.length === 0) return [];
+    const starts = [...key.limits, ...edited].map(({ window }) => startOf(window, fromMs));
+    const startMs = Math.min(Math.floor(fromMs / dayMs) * dayMs, ...starts);
+    const keptMs = keptPart({ fromMs: startMs, toMs }).fromMs;
+    const minutes = await usage?.reader.minutes(key.id, { fromMs: keptMs, toMs }, names);
+    const usedEarlier = startMs < keptMs ? await usedByGroups(key, names, fromMs, keptMs) : new Map();
+    if (minutes === undefined || usedEarlier === undefined) return undefined;
+    const fromMinute = Math.floor(fromMs / minuteMs);
+    const replayed = { minutes, fromMinute, usedEarlier, present: key.limits, edited };
+    return replayGroups(replayed, calendar, { onRefused });
+  }
+
+  /** Returns the units of each group on days whose minutes are no longer recorded. */
+  async function usedByGroups(
+    { id, limits }: Key,
+    names: readonly string[],
+    fromMs: number,
+    keptMs: number,
+  ): Promise<ReadonlyMap<string, UsedEarlier> | undefined> {
+    const [totals] = (await usage?.totals([id])) ?? [];
+    return (
+      totals &&
+      new Map(
+        names.map((name) => {
+          const windows = limits.filter(({ group }) => group === name).map(({ window }) => window);
+          const used = windows.map((window) => {
+            const startMs = startOf(window, fromMs);
+            const days = [...totals].filter(([day]) => day * dayMs >= startMs && day * dayMs < keptMs);
+            const units = days.reduce((sum, [, tally]) => sum + (tally.groups?.get(name)?.units ?? 0), 0);
+            return [window, { index: windowIndex(calendarWindowsMs[window], fromMs), used: units }] as const;
+          });
+          return [name, new Map(used)];
+        }),
+      )
+    );
+  }
+
   function periodsOf(key: Key, period: Period): readonly LimitPeriod[] {
     return limitPeriodsOf(key, settings().plans, period, minuteMs);
   }
@@ -279,18 +350,13 @@ export function createSimulations(
   ): Promise<readonly Recorded[] | undefined> {
     const { fromMs, toMs } = period;
     const limitsOfPeriods = (key: Key) => periodsOf(key, period).map(({ limits }) => limits);
-    /** Returns the beginning of the window that contains the beginning of the period. */
-    const startOf = (window: PlanWindow) => {
-      const lengthMs = calendarWindowsMs[window];
-      return windowStartMs(lengthMs, windowIndex(lengthMs, fromMs));
-    };
     const dayStartMs = Math.floor(fromMs / dayMs) * dayMs;
     const byStart = Map.groupBy(part, (key) => {
       const limits = limitsOfPeriods(key).flatMap((then) => [
         ...then,
         ...termsThen({ ...key, limits: then }, edits, present).limits,
       ]);
-      const neededMs = Math.min(dayStartMs, ...limits.map(({ window }) => startOf(window)));
+      const neededMs = Math.min(dayStartMs, ...limits.map(({ window }) => startOf(window, fromMs)));
       return Math.min(dayStartMs, keptPart({ fromMs: neededMs, toMs }).fromMs);
     });
     const found = new Map<string, Recorded>();
@@ -307,8 +373,8 @@ export function createSimulations(
         const usedEarlier = new Map<PlanWindow, { index: number; used: number }>();
         const windows = new Set(limitsOfPeriods(key).flatMap((limits) => limits.map(({ window }) => window)));
         for (const window of windows) {
-          if (startOf(window) >= startMs) continue;
-          const used = await usedBefore(key.id, { fromMs: startOf(window), toMs: startMs });
+          if (startOf(window, fromMs) >= startMs) continue;
+          const used = await usedBefore(key.id, { fromMs: startOf(window, fromMs), toMs: startMs });
           if (used === undefined) return undefined;
           usedEarlier.set(window, { index: windowIndex(calendarWindowsMs[window], fromMs), used });
         }
@@ -327,6 +393,12 @@ export function createSimulations(
       if (day * dayMs >= fromMs && day * dayMs < toMs) used += unitsOf(tally);
     return used;
   }
+}
+
+/** Returns the beginning of the window that contains a time, epoch ms. */
+function startOf(window: PlanWindow, atMs: number): number {
+  const lengthMs = calendarWindowsMs[window];
+  return windowStartMs(lengthMs, windowIndex(lengthMs, atMs));
 }
 
 const differencesListed = 100;

@@ -9,7 +9,10 @@ import type { Progress } from './progress.ts';
 
 /** The result of a simulation, merged from all of its parts. */
 export type Simulation = Verdict &
-  Pick<z.output<typeof simulationShown>, 'from' | 'to' | 'source' | 'activeKeys' | 'examinedKeys'>;
+  Pick<
+    z.output<typeof simulationShown>,
+    'from' | 'to' | 'source' | 'activeKeys' | 'examinedKeys' | 'notReplayed'
+  >;
 
 export type AskedSimulation = Tried & PeriodOptions;
 

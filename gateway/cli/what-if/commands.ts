@@ -41,6 +41,7 @@ const noLimit = 'none';
 interface SimulateOptions extends Asking, PeriodOptions, StatedLimits<number | typeof noLimit> {
   readonly plan?: string;
   readonly key?: string;
+  readonly group?: string;
   readonly days?: number;
   readonly limit: number;
 }
@@ -61,6 +62,7 @@ export function addWhatIfCommands(program: Command): void {
     )
     .option('--plan <name>', 'the plan to simulate with other limits')
     .option('--key <id>', 'the key to simulate with other limits');
+  simulate.option('--group <name>', 'the group of operations whose limits are simulated');
   addLimitOptions(simulate, (window) => `requests per ${window}, or none`, limitOf);
   simulate.option('--days <count>', 'the number of days until now (default: the last 24 hours)', wholeNumber);
   withPeriod(simulate)
@@ -212,7 +214,7 @@ function progress() {
  *
  * @throws a CommandError if it names no plan or key, or both
  */
-function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undefined {
+function statedLimits({ plan, key, group, ...options }: SimulateOptions): Tried | undefined {
   const stated = limitsOf(options);
   if (stated === undefined && plan === undefined && key === undefined) return undefined;
   if (stated === undefined) throw new CommandError('Which limits? Give a limit such as --per-minute 30.');
@@ -220,7 +222,8 @@ function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undef
     throw new CommandError('Whose limits? Give either --plan NAME or --key ID.');
   }
   const fields = Object.entries(stated).map(([field, max]) => [field, max === noLimit ? null : max]);
-  const edit: EditByField = Object.fromEntries(fields);
+  const ofWindows = Object.fromEntries(fields);
+  const edit: EditByField = group === undefined ? ofWindows : { groups: { [group]: ofWindows } };
   return plan === undefined ? { keys: { [key ?? '']: edit } } : { plans: { [plan]: edit } };
 }
 

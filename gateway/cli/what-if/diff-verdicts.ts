@@ -31,6 +31,8 @@ export interface LimitVerdict {
    * edit of a plan, and keys of the plan sent requests.
    */
   readonly guardShare?: number;
+  /** The edited groups that were not simulated, each with a sentence and a proposed trial. */
+  readonly notReplayed?: Simulation['notReplayed'];
 }
 
 export const verdictDays = 7;
@@ -56,6 +58,7 @@ export async function verdictsOf(
       affectedKeys: keysOn(plan),
       ...changesOf(found.keys),
       ...guardShareOf(found),
+      ...notReplayedIn(found),
     });
   }
   for (const [plan, edit] of Object.entries(plans)) {
@@ -63,7 +66,10 @@ export async function verdictsOf(
     for (const [window, one] of single) {
       const found = await ask({ plans: { [plan]: one } });
       const ofWhole = single.length === 1 ? guardShareOf(found) : {};
-      verdicts.push({ plan, window, affectedKeys: keysOn(plan), ...changesOf(found.keys), ...ofWhole });
+      verdicts.push({
+        ...{ plan, window, affectedKeys: keysOn(plan) },
+        ...{ ...changesOf(found.keys), ...ofWhole, ...notReplayedIn(found) },
+      });
     }
     if (single.length < 2) continue;
     const together = await ask({ plans: { [plan]: edit } });
@@ -86,14 +92,23 @@ export async function verdictsOf(
 /**
  * Splits an edit by window. An edit that removes a limit is not split, because one part alone could leave a plan without limits.
  */
-function singleEdits(edit: EditByField): readonly (readonly [window: string, edit: EditByField])[] {
-  const edits = planWindows.flatMap((window) => {
+function singleEdits(whole: EditByField): readonly (readonly [window: string, edit: EditByField])[] {
+  const { groups = {}, ...edit } = whole;
+  const ofWindows = planWindows.flatMap((window) => {
     const max = edit[limitFieldOf[window]];
-    return max === undefined ? [] : [[window, { [limitFieldOf[window]]: max }] as const];
+    return max === undefined ? [] : [[window, { [limitFieldOf[window]]: max } as EditByField] as const];
   });
+  const ofGroups = Object.entries(groups).map(
+    ([name, change]) => [`group ${name}`, { groups: { [name]: change } }] as const,
+  );
+  const edits = [...ofWindows, ...ofGroups];
   return edits.some(([, one]) => Object.values(one).includes(null))
-    ? [[edits.map(([window]) => window).join(' and '), edit]]
+    ? [[edits.map(([window]) => window).join(' and '), whole]]
     : edits;
+}
+
+function notReplayedIn({ notReplayed }: Simulation): Pick<LimitVerdict, 'notReplayed'> {
+  return notReplayed === undefined ? {} : { notReplayed };
 }
 
 /** Returns the share for the plan of a simulation that edits one plan. */

@@ -86,7 +86,16 @@ function verdictLines(verdicts: readonly LimitVerdict[], columns: number): strin
     const { window, plan, from } = verdict;
     const together = window === undefined && plan !== undefined ? 'together: ' : '';
     const which = from === undefined ? together : `from ${dateText(from)}: `;
-    return wrapText(`→ ${which}${verdictText(verdict)}`, columns - 6).map((text) => `      ${text}`);
+    const { notReplayed = [] } = verdict;
+    // A group that is not on record changes nothing in the simulation.
+    const texts = notReplayed.length === 0 ? [`→ ${which}${verdictText(verdict)}`] : [];
+    return [
+      ...texts.flatMap((text) => wrapText(text, columns - 6)),
+      ...notReplayed.flatMap(({ why, trial }) => [
+        ...wrapText(`→ ${why}`, columns - 6),
+        ...(trial === undefined ? [] : [`  ${trial}`]),
+      ]),
+    ].map((text) => `      ${text}`);
   });
 }
 

@@ -5,8 +5,14 @@ import { planWindows } from '../../shared/model.ts';
 import { editBetween, edited, type LimitEdit } from '../../usage/simulate/edits.ts';
 import type { Shown } from './settings-shown.ts';
 
-/** Limits by field, in the form of `POST /simulate`. The value null removes a limit. */
-export type EditByField = { readonly [Field in LimitField]?: number | null };
+/** Limits by field, in the form of `POST /simulate`. The value null removes a limit or a group. */
+export type EditByField = WindowsByField & {
+  readonly groups?: Readonly<
+    Record<string, (WindowsByField & { readonly operations?: readonly string[] }) | null>
+  >;
+};
+
+type WindowsByField = { readonly [Field in LimitField]?: number | null };
 
 /** Limits to simulate. */
 export interface Tried {
@@ -81,6 +87,16 @@ function byFields(edits: ReadonlyMap<string, LimitEdit>): Record<string, EditByF
   return Object.fromEntries([...edits].map(([name, edit]) => [name, toFields(edit)]));
 }
 
-function toFields(edit: LimitEdit): EditByField {
+function toFields({ groups, ...edit }: LimitEdit): EditByField {
+  if (groups === undefined) return windowsByField(edit);
+  const ofGroups = Object.entries(groups).map(([name, change]) => {
+    if (change === null) return [name, null];
+    const { operations, ...windows } = change;
+    return [name, { ...windowsByField(windows), ...(operations && { operations }) }];
+  });
+  return { ...windowsByField(edit), groups: Object.fromEntries(ofGroups) };
+}
+
+function windowsByField(edit: Omit<LimitEdit, 'groups'>): WindowsByField {
   return Object.fromEntries(planWindows.map((window) => [limitFieldOf[window], edit[window]]));
 }

@@ -11,11 +11,15 @@ const reasonsShown = 10;
  * Makes the lines about a simulation: how many recorded refusals it reproduced, what would change, and the keys with the largest changes.
  */
 export function simulationLines(found: Simulation, limit: number, screen: Screen): string[] {
-  const { totals, keys, plans, activeKeys } = found;
+  const { totals, keys, plans, activeKeys, notReplayed = [] } = found;
+  const left = notReplayed.flatMap(({ why, trial }) => [
+    ...wrapText(why, screen.columns),
+    ...(trial === undefined ? [] : [`  ${trial}`]),
+  ]);
   const period = `${instant(found.from).slice(0, 16)} to ${instant(found.to).slice(0, 16)} UTC`;
   if (totals.keys === 0) {
     const none = activeKeys === 0 ? 'No key with these limits' : 'None of these keys';
-    return [`${none} sent a request from ${period}, according to the usage record.`];
+    return [`${none} sent a request from ${period}, according to the usage record.`, ...left];
   }
   const names = plans.map(({ name }) => name).join(', ');
   const lines = [
@@ -28,6 +32,7 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
     const bounds = `Bans, limits per second and mixed costs depend on the order of requests within a minute, which is not on record: of all ${figure(totals.offered)} requests at least ${figure(least)} and at most ${figure(most)} would have been refused. The figures are the middle of both.`;
     lines.push(...wrapText(bounds, screen.columns));
   }
+  lines.push(...left);
   if (keys.length === 0) return lines;
   const shown = keys.slice(0, limit);
   const more = keys.length - shown.length + found.moreKeys;

@@ -1,7 +1,7 @@
 import { smallerLimits } from '../../keys/guards.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.ts';
-import { isSameLimit, limitsOn } from '../../shared/limits.ts';
+import { isSameLimit, limitsOn, ofAllOperations } from '../../shared/limits.ts';
 import type { Limit, Limits, Operation, Plan, PlanWindow } from '../../shared/model.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
 
@@ -29,7 +29,7 @@ export function checkLimits({ path, limits, isKey = false }: StatedLimits): read
     const at = pathOf(isKey && limit.group === undefined ? [...path, 'limits'] : path, limit);
     return message === undefined ? [] : [{ path: at, message: `${nameOf(at)} (${limit.max}) ${message}` }];
   };
-  const ofAll = limits.filter(({ group }) => group === undefined);
+  const ofAll = ofAllOperations(limits);
   return limits.flatMap((longer, index) => {
     const shorter = limits.slice(0, index).filter(({ group }) => group === longer.group);
     const tighter = longer.group === undefined ? [] : ofAll.filter((limit) => alwaysRefuses(limit, longer));

@@ -1,3 +1,4 @@
+import { groupNames, ofAllOperations } from '../../shared/limits.ts';
 import {
   type BanPolicy,
   type Key,
@@ -10,10 +11,17 @@ import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import type { Terms } from './replayed-key.ts';
 
 /**
- * An edit of limits. A number is the new maximum of a window, null removes the limit, and absent windows stay
- * unchanged.
+ * An edit of limits. A number is the new maximum of a window, null removes the limit or the group, and absent windows and
+ * groups stay unchanged.
  */
-export type LimitEdit = { readonly [Window in PlanWindow]?: number | null | undefined };
+export type LimitEdit = WindowEdits & {
+  readonly groups?: Readonly<Record<string, GroupEdit | null>> | undefined;
+};
+
+type WindowEdits = { readonly [Window in PlanWindow]?: number | null | undefined };
+
+/** An edit of a group. Absent operations stay unchanged. */
+export type GroupEdit = WindowEdits & { readonly operations?: readonly string[] | undefined };
 
 /** Edits of limits. An edit of a plan applies to all keys on the plan. An edit of a key applies to this key alone. */
 export interface Edits {
@@ -41,14 +49,19 @@ export function problemOf(
       const advice = didYouMean(name, names) || `; plans are: ${listNames(names)}.`;
       return `There is no plan ${JSON.stringify(name)}${advice}`;
     }
+    const group = groupWithoutOperations(plan.limits, edit);
+    if (group !== undefined)
+      return `The plan ${JSON.stringify(name)} has no group ${JSON.stringify(group)}. A new group needs \`operations\`.`;
     if (plan.isCustom) return `On the plan ${JSON.stringify(name)} each key has its own limits: edit keys.`;
-    if (edited(plan.limits, edit).length === 0)
+    if (ofAllOperations(edited(plan.limits, edit)).length === 0)
       return `The plan ${JSON.stringify(name)} would have no limit left.`;
   }
   for (const [id, edit] of keys) {
     const key = keyOf(id);
     if (key === undefined) return `There is no key ${JSON.stringify(id)}.`;
-    if (edited(key.limits, edit).length === 0)
+    const group = groupWithoutOperations(key.limits, edit);
+    if (group !== undefined) return `The key ${JSON.stringify(id)} has no group ${JSON.stringify(group)}.`;
+    if (ofAllOperations(edited(key.limits, edit)).length === 0)
       return `The key ${JSON.stringify(id)} would have no limit left.`;
   }
   return undefined;
@@ -67,9 +80,24 @@ export function termsThen({ limits, id, plan }: Key, edits: Edits, present: Pres
   };
 }
 
-/** Returns the limits after an edit, the shortest window first. */
+/** Returns the limits after an edit, the shortest window first, and then the limits of each group. */
 export function edited(limits: Limits, edit: LimitEdit | undefined): Limits {
   if (edit === undefined) return limits;
+  const { groups = {} } = edit;
+  const names = [...new Set([...groupNames(limits), ...Object.keys(groups)])];
+  return [
+    ...editedWindows(ofAllOperations(limits), edit),
+    ...names.flatMap((name): Limits => {
+      const ofGroup = limits.filter(({ group }) => group === name);
+      const change = groups[name];
+      if (change === null) return [];
+      const operations = change?.operations ?? ofGroup[0]?.operations;
+      return editedWindows(ofGroup, change ?? {}).map((limit) => ({ ...limit, group: name, operations }));
+    }),
+  ];
+}
+
+function editedWindows(limits: Limits, edit: WindowEdits): Limits {
   return planWindows.flatMap((window) => {
     const to = edit[window];
     const max = to === undefined ? limits.find((limit) => limit.window === window)?.max : to;
@@ -77,12 +105,39 @@ export function edited(limits: Limits, edit: LimitEdit | undefined): Limits {
   });
 }
 
+/** Returns the first group of an edit that the limits do not have, and for which the edit states no operations. */
+function groupWithoutOperations(limits: Limits, { groups = {} }: LimitEdit): string | undefined {
+  const known = groupNames(limits);
+  return Object.entries(groups).find(
+    ([name, change]) => change !== null && change.operations === undefined && !known.includes(name),
+  )?.[0];
+}
+
 /** Returns the edit from the earlier to the later limits; undefined if both are equal. */
 export function editBetween(before: Limits, after: Limits): LimitEdit | undefined {
+  const [namesBefore, namesAfter] = [groupNames(before), groupNames(after)];
+  const groups = [...new Set([...namesBefore, ...namesAfter])].flatMap(
+    (name): [string, GroupEdit | null][] => {
+      if (!namesAfter.includes(name)) return [[name, null]];
+      const [from, to] = [before, after].map((limits) => limits.filter(({ group }) => group === name));
+      const operations = to?.[0]?.operations;
+      const areOther = String(from?.[0]?.operations) !== String(operations);
+      const edit = { ...windowsBetween(from ?? [], to ?? []), ...(areOther && { operations }) };
+      return Object.keys(edit).length === 0 ? [] : [[name, edit]];
+    },
+  );
+  const edit = {
+    ...windowsBetween(ofAllOperations(before), ofAllOperations(after)),
+    ...(groups.length > 0 && { groups: Object.fromEntries(groups) }),
+  };
+  return Object.keys(edit).length === 0 ? undefined : edit;
+}
+
+function windowsBetween(before: Limits, after: Limits): WindowEdits {
   const edit: { [Window in PlanWindow]?: number | null } = {};
   for (const window of planWindows) {
     const [from, to] = [before, after].map((limits) => limits.find((limit) => limit.window === window)?.max);
     if (from !== to) edit[window] = to ?? null;
   }
-  return Object.keys(edit).length === 0 ? undefined : edit;
+  return edit;
 }

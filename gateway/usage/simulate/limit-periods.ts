@@ -1,4 +1,5 @@
 import { limitsAt } from '../../keys/plans.ts';
+import { ofAllOperations } from '../../shared/limits.ts';
 import type { Key, Limits, Plans } from '../../shared/model.ts';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import type { KeyVerdict } from './replay-key.ts';
@@ -15,7 +16,7 @@ export interface LimitPeriod {
 
 /**
  * Divides a period at the scheduled changes of the key's plan. The limits at the end of a minute apply to the whole
- * minute. A change therefore takes effect at the beginning of its minute.
+ * minute. A change therefore takes effect at the beginning of its minute. Limits of groups are not part of the result.
  *
  * @param plans the plans of the configuration, with their scheduled changes
  */
@@ -28,14 +29,15 @@ export function limitPeriodsOf(
   const fromMinute = Math.floor(fromMs / minuteMs);
   const plan = plans.get(name);
   if (plan?.changes === undefined || plan.isCustom || limits.length === 0)
-    return [{ fromMinute, endMinute: Number.POSITIVE_INFINITY, limits }];
+    return [{ fromMinute, endMinute: Number.POSITIVE_INFINITY, limits: ofAllOperations(limits) }];
   const starts = plan.changes
     .map((change) => Math.floor(change.fromMs / minuteMs))
     .filter((minute) => minute > fromMinute && minute * minuteMs <= toMs);
   const all = [...new Set([fromMinute, ...starts])];
   return all.map((minute, index) => {
     const endMinute = all[index + 1] ?? Number.POSITIVE_INFINITY;
-    return { fromMinute: minute, endMinute, limits: limitsAt(plan, (minute + 1) * minuteMs - 1) };
+    const limits = ofAllOperations(limitsAt(plan, (minute + 1) * minuteMs - 1));
+    return { fromMinute: minute, endMinute, limits };
   });
 }
 
