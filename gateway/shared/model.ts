@@ -94,6 +94,8 @@ export interface Key {
   readonly limits: Limits;
   /** The limits of the trial of the key's plan; absent: no trial. */
   readonly trial?: Limits | undefined;
+  /** The names of the groups that the key states itself, in place of groups of its plan; absent: none. */
+  readonly ownGroups?: readonly string[] | undefined;
   /** The number of requests that all processes may serve at the same time; absent: any number. */
   readonly concurrent?: number | undefined;
   /** Ids of the operations that the key may call; absent: all. */

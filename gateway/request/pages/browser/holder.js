@@ -299,7 +299,7 @@ function bar({ name, limit, used, remaining, resetAt, operations }, nowMs) {
   return element(
     'div',
     { class: 'window' },
-    element('span', { title: operations?.join(', ') ?? '' }, `this ${windowText(name)}`),
+    element('span', { title: operations?.join(', ') ?? '' }, barName(name)),
     element('span', { class: 'bar', 'aria-hidden': 'true' }, fill),
     element('span', {}, `${count(used)} of ${count(limit)} used, ${count(remaining)} left`),
     element('span', { class: 'muted' }, `starts over ${when}`),
@@ -501,7 +501,10 @@ function reasonsOf(rows) {
   };
   for (const { refused, banned, undecided, unauthorized } of rows) {
     for (const [limit, requests] of Object.entries(refused)) {
-      add(limit === 'concurrent' ? 'limit of concurrent requests' : `limit of a ${limit}`, requests);
+      add(
+        limit === 'concurrent' ? 'limit of concurrent requests' : `limit of a ${windowText(limit)}`,
+        requests,
+      );
     }
     add('banned', banned);
     add('limits could not be checked', undecided);
@@ -542,6 +545,12 @@ function limitsText({ groups = {}, ...limits }) {
     );
   const ofGroups = Object.entries(groups).flatMap(([name, fields]) => texts(fields, `${name}-`));
   return [...texts(limits, ''), ...ofGroups].join(', ');
+}
+
+/** Returns "this minute", or "reports: this minute" for the name `reports-minute`. @param {string} name */
+function barName(name) {
+  const at = name.lastIndexOf('-');
+  return at === -1 ? `this ${name}` : `${name.slice(0, at)}: this ${name.slice(at + 1)}`;
 }
 
 /** Returns "minute", or "minute for the group reports" for the name `reports-minute`. @param {string} name */
