@@ -170,7 +170,7 @@ it('a target that requests a client certificate gets the certificate of the upst
   const own = authority.issue({ names: ['gateway.test'] });
   const tls = { ...certificate, ca, requestCert: true, rejectUnauthorized: true };
   const backend = await startBackend({ tls });
-  const front = await startFor(backend.port, { upstream: { tls: { ca, own } } });
+  const front = await startFor(backend.port, { upstream: { tls: { ca, clientCertificate: own } } });
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
   expect(statusOf(await sendRaw(front.port, handshake))).toBe(200);
 

@@ -4,7 +4,7 @@ import { compileKey } from '../../../keys/compile-key.ts';
 import { date, grantedLimits } from '../../../keys/key-schema.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { limitPath, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
-import { toldGrant } from '../../../quota/grants.ts';
+import { shownGrant } from '../../../quota/grants.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { expects, fields } from '../../../shared/schema/schema-parts.ts';
@@ -167,7 +167,7 @@ async function change(
       ...banAndGrant({
         banUntilMs: bannedUntilMs > reply.nowMs ? bannedUntilMs : undefined,
         banLevel,
-        grant: toldGrant(grant, reply.nowMs),
+        grant: shownGrant(grant, reply.nowMs),
       }),
     } satisfies z.output<typeof whatHolds>);
   }
