@@ -193,11 +193,11 @@ it('a changed client certificate is used for new connections, and requests in fl
       else socket.write(okResponse('{}'));
     },
   });
-  const front = await startFor(backend.port, { upstream: { tls: { ca, ...(old && { own: old }) } } });
+  const front = await startFor(backend.port, { upstream: { tls: { ca, ...(old && { clientCertificate: old }) } } });
   const slow = sendRaw(front.port, get('/slow'));
   await backend.received(1);
   const next = upstreamAt(`https://store.test:${backend.port}`, {
-    tls: { ca, ...(renewed && { own: renewed }) },
+    tls: { ca, ...(renewed && { clientCertificate: renewed }) },
   });
   front.forwarder.setUpstreams([next]);
   await sendRaw(front.port, get('/'));
