@@ -51,7 +51,7 @@ local function readGeneration(key, keptMs)
     local written = redis.pcall('HSET', key, 'changedMs', generation)
     if type(written) == 'table' then return '0' end
   end
-  if redis.call('PTTL', key) < keptMs / 2 then redis.pcall('PEXPIREAT', key, string.format('%.0f', nowMs + keptMs)) end
+  if redis.call('PTTL', key) < keptMs / 2 then pcall(prolong, key, nowMs + keptMs) end
   return generation
 end
 

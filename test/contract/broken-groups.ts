@@ -3,7 +3,7 @@ import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import { limitsOn } from '../../gateway/shared/limits.ts';
-import type { Limits } from '../../gateway/shared/model.ts';
+import type { Grant, Limits } from '../../gateway/shared/model.ts';
 import type { MakeStore } from './redis-subject.ts';
 
 const together = 'a request is charged in the windows of the plan and of its groups, or in none';
@@ -61,11 +61,8 @@ export const brokenGroups: readonly { mistake: string; caughtBy: string; make: M
     caughtBy: grants,
     make: altered((store) => ({
       ...store,
-      setGrant: (keyId, grant) =>
-        store.setGrant(
-          keyId,
-          grant && { ...grant, limits: grant.limits.map(({ group: _, ...limit }) => limit) },
-        ),
+      adjust: (keyId, { grant, ...change }) =>
+        store.adjust(keyId, { ...change, ...(grant && { grant: withoutGroups(grant) }) }),
     })),
   },
   {
@@ -97,10 +94,11 @@ export const brokenGroups: readonly { mistake: string; caughtBy: string; make: M
     caughtBy: reset,
     make: altered((store, { redis }) => ({
       ...store,
-      async reset(keyId, bans) {
+      async adjust(keyId, change) {
         const name = redisKeys.quota.name(redis.prefix, keyId);
         const before = Object.entries(await redis.commands.hgetall(name));
-        const changed = await store.reset(keyId, bans);
+        const changed = await store.adjust(keyId, change);
+        if (!change.reset) return changed;
         const ofGroups = before.filter(([field]) => field.startsWith('reports:'));
         await redis.commands.hset(name, Object.fromEntries(ofGroups));
         return changed;
@@ -143,6 +141,11 @@ function afterDecisions(
       return replies;
     },
   }));
+}
+
+function withoutGroups(grant: Grant | 'none'): Grant | 'none' {
+  if (grant === 'none') return grant;
+  return { ...grant, limits: grant.limits.map(({ group: _, ...limit }) => limit) };
 }
 
 function withFirstGroup({ limits, runs }: QuotaCall): Limits {

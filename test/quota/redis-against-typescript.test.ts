@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { adjust, type Change } from '../../gateway/quota/adjust.ts';
 import { banOf, noBan, type SideCounts } from '../../gateway/quota/bans.ts';
-import { liftBan, resetCounts, setGrant } from '../../gateway/quota/changes.ts';
 import {
   decideKey,
   type QuotaCall,
@@ -129,15 +129,16 @@ it.each([
               continue;
             }
             if (verb !== 'decide') {
-              const given = verb === 'grant' ? toGrant(grant, await subject.nowMs()) : undefined;
-              const change = verb === 'lift' ? liftBan : verb === 'reset' ? resetCounts : setGrant;
-              const keyId = `${prefix}-${key}`;
-              const changed = await (change === setGrant
-                ? store.setGrant(keyId, given)
-                : store[verb === 'lift' ? 'liftBan' : 'reset'](keyId, bans));
+              const changes = {
+                lift: { lift: true, bans },
+                reset: { reset: true, bans },
+                grant: { grant: toGrant(grant, await subject.nowMs()) },
+                ungrant: { grant: 'none' },
+              } satisfies Record<typeof verb, Change>;
+              const changed = await store.adjust(`${prefix}-${key}`, changes[verb]);
               if (changed.kind !== 'changed') throw new Error(changed.reason);
               const expected = pastOrPresent(modelOf(key), bans, changed.nowMs).map((before) =>
-                opened(change(before, changed.nowMs, given), windowsMs, changed.nowMs),
+                opened(adjust(before, changes[verb], changed.nowMs).state, windowsMs, changed.nowMs),
               );
               expect(expected).toContainEqual(opened(changed.state, windowsMs, changed.nowMs));
               models[key] = changed.state;
@@ -181,7 +182,7 @@ it('a grant that ends within the millisecond is in the reply to its own command'
   const limits = [{ window: 'minute', max: 3 }] as const;
   for (let at = 0; at < 2_000; at += 1) {
     const grant = { limits, untilMs: (await subject.nowMs()) + 1 };
-    const changed = await store.setGrant(`${prefix}-${at}`, grant);
+    const changed = await store.adjust(`${prefix}-${at}`, { grant });
     if (changed.kind !== 'changed') throw new Error(changed.reason);
     expect(changed.state.grant).toEqual(unendedGrant(grant, changed.nowMs));
   }

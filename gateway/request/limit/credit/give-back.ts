@@ -1,6 +1,6 @@
+import { type Change, chargedOf, countIn } from '../../../quota/adjust.ts';
 import type { QuotaState } from '../../../quota/hash.ts';
-import { numberOf, usedFieldOf, usedOf } from '../../../quota/windows.ts';
-import { type WindowCounts, type WindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
+import { type WindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
 import type { FailedHour } from '../../../usage/read/failed-units.ts';
 
 /** The failed units of a key, and the run that gives these units back. */
@@ -63,15 +63,14 @@ export interface Credits {
 export const noCredits: Credits = { handled: new Map(), last: [] };
 
 /**
- * Gives a key back the units of its failed requests, once for each minute, bucket and upstream. Each bucket gets back only what it charged. A
- * minute adds to a window if the window is open and contains the minute, and if the counts were not reset after the minute. The used units
- * of a window never become negative.
+ * Computes what gives a key back the units of its failed requests, once for each minute, bucket and upstream. Each bucket gets back only what
+ * it charged. A minute adds to a window if the window is open and contains the minute, and if the counts were not reset after the minute.
  * `give-back.lua` is the same function inside Redis, and tests compare the two functions.
  *
  * @param lastMax the maximum number of credits in `last`
  */
 export function giveBack(
-  before: Readonly<QuotaState>,
+  counts: Readonly<QuotaState>,
   credits: Credits,
   { failed, run }: CreditCall,
   {
@@ -79,18 +78,14 @@ export function giveBack(
     nowMs,
     lastMax,
   }: { readonly windowsMs: WindowsMs; readonly nowMs: number; readonly lastMax: number },
-): { readonly state: Readonly<QuotaState>; readonly credits: Credits; readonly given: GivenBack } {
+): { readonly change: Change; readonly credits: Credits; readonly given: GivenBack } {
   const handled = new Map(credits.handled);
-  /** The units that are due in the windows of each bucket. */
-  const due = new Map<string, { day: number; month: number }>();
+  /** The units that are due in each window, by the field of the window. */
+  const due = new Map<string, number>();
   let failedUnits = 0;
   let isAnyChanged = false;
   for (const failedHour of failed) {
     const { hour, bucket, minutes } = failedHour;
-    const { group, isOfTrial } = bucketIn(bucket);
-    const counts = isOfTrial ? before.trial : before;
-    const dueInBucket = due.get(bucket) ?? { day: 0, month: 0 };
-    due.set(bucket, dueInBucket);
     const field = creditField(failedHour);
     const ofHour = new Map(handled.get(field));
     let isChanged = false;
@@ -101,30 +96,34 @@ export function giveBack(
       isChanged = true;
       if (bucket === 'plan') failedUnits += more;
       const startMs = (hour * 60 + minute) * windowsMs.minute;
-      if (counts === undefined || startMs + windowsMs.minute <= before.resetMs) continue;
+      if (startMs + windowsMs.minute <= counts.resetMs) continue;
       for (const window of creditWindows) {
-        const lengthMs = windowsMs[window];
-        const number = numberOf(counts, { window, group });
-        const isOpen = number >= windowIndex(lengthMs, nowMs);
-        if (isOpen && number === windowIndex(lengthMs, startMs)) dueInBucket[window] += more;
+        const windowField = windowFieldOf(bucket, window);
+        const number = countIn(counts, windowField);
+        const isOpen = number >= windowIndex(windowsMs[window], nowMs);
+        if (isOpen && number === windowIndex(windowsMs[window], startMs))
+          due.set(windowField, (due.get(windowField) ?? 0) + more);
       }
     }
     if (isChanged) handled.set(field, ofHour);
     isAnyChanged ||= isChanged;
   }
-  const { day = 0, month = 0 } = due.get('plan') ?? {};
-  const units = { day: Math.min(day, before.dayUsed), month: Math.min(month, before.monthUsed) };
+  const unitsIn = (field: string) => [field, countIn(counts, field), due.get(field) ?? 0] as const;
+  const units = { day: chargedOf(counts, unitsIn('day')), month: chargedOf(counts, unitsIn('month')) };
   const given: GivenBack = { kind: 'given', failedUnits, units };
-  if (run.isDryRun || !isAnyChanged) return { state: before, credits, given };
+  if (run.isDryRun || !isAnyChanged) return { change: {}, credits, given };
   for (const [field, ofHour] of credits.handled) {
     const isOld = Number.parseInt(field, 10) < run.oldestHour;
     if (isOld && handled.get(field) === ofHour) handled.delete(field);
   }
   const last = units.day + units.month === 0 ? credits.last : withCredit(credits.last, run, given, nowMs);
-  const state = withoutUnits(before, due, false);
-  const trial = before.trial && withoutUnits(before.trial, due, true);
-  if (trial !== undefined) state.trial = trial;
-  return { state, credits: { handled, last: last.slice(0, lastMax) }, given };
+  const change = { units: [...due.keys()].map(unitsIn) };
+  return { change, credits: { handled, last: last.slice(0, lastMax) }, given };
+}
+
+/** Returns the hash field of a bucket's window. `record-fields.ts` names the buckets. */
+function windowFieldOf(bucket: string, window: CreditWindow): string {
+  return bucket === 'plan' ? window : `${bucket.replace('.', ':')}:${window}`;
 }
 
 /** Adds a credit as the newest one. An earlier credit of the same run becomes part of the new credit. */
@@ -152,31 +151,4 @@ function withCredit(
 /** The name of the field with the handled units of an hour. */
 export function creditField({ hour, bucket, upstream }: Omit<FailedHour, 'minutes'>): string {
   return `${hour}:${bucket === 'plan' ? '' : `${bucket}/`}${upstream}`;
-}
-
-/** Takes units back from the used units of each window of a side, which never become negative. */
-function withoutUnits<Counts extends WindowCounts>(
-  counts: Readonly<Counts>,
-  due: ReadonlyMap<string, UnitsByWindow>,
-  isTrial: boolean,
-): Counts {
-  const after: Counts = { ...counts };
-  const change: WindowCounts = after;
-  for (const [bucket, units] of due) {
-    const { group, isOfTrial } = bucketIn(bucket);
-    if (isOfTrial !== isTrial) continue;
-    for (const window of creditWindows) {
-      const used = usedOf(counts, { window, group });
-      if (used > 0) change[usedFieldOf({ window, group })] = Math.max(0, used - units[window]);
-    }
-  }
-  return after;
-}
-
-/** Returns the side and the group of a bucket in the usage record (`record-fields.ts`). */
-function bucketIn(bucket: string): { readonly isOfTrial: boolean; readonly group: string | undefined } {
-  const [first = '', ofTrial] = bucket.split('.');
-  const isOfTrial = first === 'trial';
-  const isWhole = first === 'plan' || isOfTrial;
-  return { isOfTrial, group: isWhole ? ofTrial : first };
 }

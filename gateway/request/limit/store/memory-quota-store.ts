@@ -1,4 +1,4 @@
-import { liftBan, resetCounts, setGrant } from '../../../quota/changes.ts';
+import { adjust, type Change } from '../../../quota/adjust.ts';
 import { decideKey, type QuotaCall } from '../../../quota/decide-key.ts';
 import { emptyQuotaState, expiresMs, type QuotaState } from '../../../quota/hash.ts';
 import { freeSlots, type Lease, renewLease } from '../../../quota/leases.ts';
@@ -11,7 +11,7 @@ import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
 export function createMemoryQuotaStore(deps: {
   nowMs: () => number;
   bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs'>;
-}): QuotaStore & Pick<Parameters<typeof createMemoryCredits>[0], 'edit'> {
+}): QuotaStore & Pick<Parameters<typeof createMemoryCredits>[0], 'adjustBy'> {
   const { nowMs, bounds } = deps;
   const { windowsMs } = bounds;
   const entries = new Map<string, Entry>();
@@ -26,58 +26,54 @@ export function createMemoryQuotaStore(deps: {
         states: keyIds.map((keyId) => stateOf(keyId, atMs)),
       });
     },
-    liftBan: (keyId, bans) => Promise.resolve(change(keyId, liftBan, bans.maxMs)),
-    reset: (keyId, bans) => Promise.resolve(change(keyId, resetCounts, bans.maxMs)),
-    setGrant(keyId, grant) {
-      return Promise.resolve(change(keyId, (before, atMs) => setGrant(before, atMs, grant), 0));
-    },
+    adjust: (keyId, change) => Promise.resolve(adjustBy(keyId, () => change)),
+    adjustBy,
     confirmTold(keyId, mark) {
       const entry = entries.get(keyId);
       const told = entry && confirmTold(entry.state, mark);
       if (told) entries.set(keyId, { ...entry, state: { ...entry.state, told } });
       return Promise.resolve({ kind: 'confirmed', isStored: told !== undefined });
     },
-    edit(keyId, changeOf) {
-      const entry = entries.get(keyId);
-      const before = stateOf(keyId, nowMs());
-      const state = changeOf(before);
-      if (entry !== undefined && state !== before) entries.set(keyId, { ...entry, state });
-    },
   };
 
   function decide(call: QuotaCall): QuotaDecided {
     const { keyId, concurrency, bans } = call;
     const atMs = nowMs();
-    const before = entries.get(keyId)?.leases ?? [];
+    const before = entryOf(keyId).leases;
     const slots = concurrency && freeSlots(before, concurrency, atMs);
     const outcome = decideKey(stateOf(keyId, atMs), call, windowsMs, atMs, slots);
     const leases = concurrency ? renewLease(before, concurrency, outcome.admitted, atMs) : before;
-    const endMs = Math.max(
+    const neededUntilMs = Math.max(
       expiresMs(outcome.state, bans, windowsMs),
       ...leases.map(({ untilMs }) => untilMs),
     );
-    keep(keyId, { state: outcome.state, leases, expiresMs: endMs }, atMs);
+    keep(keyId, { state: outcome.state, leases }, neededUntilMs, atMs);
     return { kind: 'decided', outcome };
   }
 
-  /** @param keptMs the minimum lifetime of the counts after the change */
-  function change(keyId: string, verb: typeof liftBan, keptMs: number): QuotaChanged {
+  function adjustBy(keyId: string, changeOf: (counts: Readonly<QuotaState>) => Change): QuotaChanged {
     const atMs = nowMs();
-    const state = verb(stateOf(keyId, atMs), atMs);
-    const before = entries.get(keyId);
-    const endMs = Math.max(before?.expiresMs ?? 0, atMs + keptMs, state.grant?.untilMs ?? 0);
-    keep(keyId, { state, leases: before?.leases ?? [], expiresMs: endMs }, atMs);
+    const before = stateOf(keyId, atMs);
+    const { state, neededUntilMs } = adjust(before, changeOf(before), atMs);
+    if (state !== before) keep(keyId, { state }, neededUntilMs, atMs);
     return { kind: 'changed', nowMs: atMs, state };
   }
 
-  function stateOf(keyId: string, atMs: number): Readonly<QuotaState> {
-    const entry = entries.get(keyId);
-    return entry !== undefined && entry.expiresMs > atMs ? entry.state : emptyQuotaState;
+  function entryOf(keyId: string): Entry {
+    return entries.get(keyId) ?? noEntry;
   }
 
-  function keep(keyId: string, entry: Entry, atMs: number): void {
-    if (!entries.has(keyId) && entries.size >= bounds.rememberedKeysMax) makeRoom(atMs);
-    entries.set(keyId, entry);
+  function stateOf(keyId: string, atMs: number): Readonly<QuotaState> {
+    const { state, expiresMs } = entryOf(keyId);
+    return expiresMs > atMs ? state : emptyQuotaState;
+  }
+
+  /** Never shortens the expiry. The counts live one second longer than needed, as in Redis (`prolong` in `hash.lua`). */
+  function keep(keyId: string, changed: Partial<Entry>, neededUntilMs: number, atMs: number): void {
+    const before = entryOf(keyId);
+    if (before === noEntry && entries.size >= bounds.rememberedKeysMax) makeRoom(atMs);
+    const expiresMs = Math.max(before.expiresMs, neededUntilMs + 1_000);
+    entries.set(keyId, { ...before, ...changed, expiresMs });
   }
 
   /** Deletes expired keys. Deletes the oldest key when no key has expired. */
@@ -93,3 +89,5 @@ interface Entry {
   readonly leases: readonly Lease[];
   readonly expiresMs: number;
 }
+
+const noEntry: Entry = { state: emptyQuotaState, leases: [], expiresMs: 0 };

@@ -11,9 +11,9 @@ import { redisKeys } from '../../../redis/redis-keys.ts';
 import type { WindowsMs } from '../../../shared/calendar-windows.ts';
 import type { BanPolicy, Limits, StaleKey } from '../../../shared/model.ts';
 import { whateverArrives, withinDeadline } from '../../../shared/structures/within-deadline.ts';
-import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure, ToldConfirmed } from './quota-store.ts';
+import type { QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
 
-const changeScript = scriptWithChapters('return changeQuota(KEYS[1], ARGV[1], ARGV[2])');
+const adjustScript = scriptWithChapters('return adjust(KEYS[1], cjson.decode(ARGV[1]))');
 const confirmScript = scriptWithChapters(
   'return confirmTold(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))',
 );
@@ -26,7 +26,7 @@ export function createRedisQuotaStore(deps: {
   windowsMs: WindowsMs;
   /** The deadline of decisions. A decision without a reply before the deadline counts as failed, although the script may have run. */
   deadlineMs: number;
-  /** The deadline of calls for which no request waits: read, lift, reset, grant, confirm. */
+  /** The deadline of calls for which no request waits: read, adjust, confirm. */
   patientDeadlineMs: number;
   /** The maximum number of keys in one call to a single server. */
   keysPerCallMax: number;
@@ -43,7 +43,7 @@ export function createRedisQuotaStore(deps: {
     retryMs: deps.functionRetryMs,
     onRefusal: deps.onFunctionRefusal,
   });
-  client.defineCommand('changeQuota', { numberOfKeys: 1, lua: changeScript });
+  client.defineCommand('adjust', { numberOfKeys: 1, lua: adjustScript });
   client.defineCommand('confirmTold', { numberOfKeys: 1, lua: confirmScript });
 
   return {
@@ -78,22 +78,21 @@ export function createRedisQuotaStore(deps: {
       return error === undefined ? late : toFailure(error);
     },
 
-    liftBan: (keyId, bans) => change('lift', keyId, String(bans.maxMs)),
-    reset: (keyId, bans) => change('reset', keyId, String(bans.maxMs)),
-    setGrant: (keyId, grant) => change('grant', keyId, grant === undefined ? '' : packGrant(grant)),
+    adjust: (keyId, { grant, ...change }) =>
+      callPatiently(keyId, async (name) => {
+        const packed = typeof grant === 'object' ? packGrant(grant) : grant;
+        const [nowMs, ...flat] = await client.adjustBuffer(
+          name,
+          JSON.stringify({ ...change, grant: packed }),
+        );
+        return { kind: 'changed', nowMs, state: parseHash(toHash(flat)) };
+      }),
 
-    async confirmTold(keyId, { index, percent, resetMs, ...window }) {
-      const name = nameOf(keyId);
-      if (!redis.isReady(name)) return notConnected;
-      const confirmed = client
-        .confirmTold(name, fieldOf(window), index, percent, resetMs)
-        .then((reply): ToldConfirmed => ({ kind: 'confirmed', isStored: reply === 1 }));
-      return withinDeadline<ToldConfirmed | StoreFailure>(
-        confirmed.catch(toFailure),
-        patientDeadlineMs,
-        () => late,
-      );
-    },
+    confirmTold: (keyId, { index, percent, resetMs, ...window }) =>
+      callPatiently(keyId, async (name) => {
+        const reply = await client.confirmTold(name, fieldOf(window), index, percent, resetMs);
+        return { kind: 'confirmed', isStored: reply === 1 };
+      }),
   };
 
   function nameOf(keyId: string): string {
@@ -126,17 +125,12 @@ export function createRedisQuotaStore(deps: {
     }
   }
 
-  async function change(verb: 'lift' | 'reset' | 'grant', keyId: string, argument: string) {
+  /** Makes a call for which no request waits. */
+  async function callPatiently<Reply>(keyId: string, call: (name: string) => Promise<Reply>) {
     const name = nameOf(keyId);
     if (!redis.isReady(name)) return notConnected;
-    const changed = client
-      .changeQuotaBuffer(name, verb, argument)
-      .then(([nowMs, ...flat]): QuotaChanged => ({ kind: 'changed', nowMs, state: parseHash(toHash(flat)) }));
-    return withinDeadline<QuotaChanged | StoreFailure>(
-      changed.catch(toFailure),
-      patientDeadlineMs,
-      () => late,
-    );
+    const reply: Promise<Reply | StoreFailure> = call(name).catch(toFailure);
+    return withinDeadline(reply, patientDeadlineMs, () => late);
   }
 
   /** Returns the packed terms of a key. Terms are packed once. */
@@ -200,6 +194,6 @@ declare module 'ioredis' {
       key: string,
       ...windowIndexPercentAndReset: [string, number, number, number]
     ): Result<number, Context>;
-    changeQuotaBuffer(key: string, verb: string, argument: string): Result<[number, ...Buffer[]], Context>;
+    adjustBuffer(key: string, change: string): Result<[number, ...Buffer[]], Context>;
   }
 }
