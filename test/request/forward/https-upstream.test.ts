@@ -193,7 +193,9 @@ it('a changed client certificate is used for new connections, and requests in fl
       else socket.write(okResponse('{}'));
     },
   });
-  const front = await startFor(backend.port, { upstream: { tls: { ca, ...(old && { clientCertificate: old }) } } });
+  const front = await startFor(backend.port, {
+    upstream: { tls: { ca, ...(old && { clientCertificate: old }) } },
+  });
   const slow = sendRaw(front.port, get('/slow'));
   await backend.received(1);
   const next = upstreamAt(`https://store.test:${backend.port}`, {
