@@ -12,7 +12,7 @@ import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
  * | | `outcomes:<hour>` | requests by minute, with the later outcomes (`laterNumber`) |
  * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
  * | | `hours` | by hour: requests, admitted requests, and extra units and free requests among the admitted requests; `withCosts`; 0: the last decision |
- * | | `hours` | 98 to 121: failed units of the plan by hour, without names of upstreams; 122 to 145: those of all groups |
+ * | | `hours` | 98 to 121: failed units of the plan by hour, without names of upstreams; 122 to 145: those of all groups of the plan and the trial |
  * | | `failed:<hour>:<upstream>` | failed units by minute: units of admitted requests that ended with 5xx, or that the gateway or the upstream cut |
  * | | `failed/<bucket>:<hour>:<upstream>` | the units that such requests charged to another bucket than the plan, by minute: `trial`, a group, or `trial.<group>` |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
@@ -105,7 +105,7 @@ export const withCosts = 97;
 /** The failed units of an hour in the field `hours`. */
 export const failedHourNumber = (hour: number) => 98 + hourOfDay(hour);
 
-/** The failed units of all groups of an hour in the field `hours`. */
+/** The failed units of all groups of an hour in the field `hours`, of the plan and the trial. */
 export const failedGroupsNumber = (hour: number) => 122 + hourOfDay(hour);
 
 /** The failed units of a minute in the fields `failed:<hour>:<upstream>` and `failed/<bucket>:<hour>:<upstream>`. */

@@ -39,8 +39,9 @@ interface Failure {
   readonly units: number;
   /** Whether the trial has charged the request. */
   readonly isInTrial?: boolean;
-  /** The group of operations that has charged the request. */
+  /** The groups of the plan and of the trial that have charged the request. */
   readonly group?: string | undefined;
+  readonly groupInTrial?: string | undefined;
 }
 
 const failures = fc.array(
@@ -51,7 +52,8 @@ const failures = fc.array(
     upstream: fc.constantFrom('pets', 'payments', 'removed', undefined),
     units: fc.constantFrom(1, 2, 5, 10_000),
     isInTrial: fc.boolean(),
-    group: fc.constantFrom(undefined, undefined, 'reports', '05'),
+    group: fc.constantFrom(undefined, undefined, 'reports', '05', 'trials'),
+    groupInTrial: fc.constantFrom(undefined, undefined, 'reports', 'big'),
   }),
   { maxLength: 40 },
 );
@@ -63,9 +65,10 @@ function count({ recorder }: Usage, failure: Failure): void {
   recorder.ended({ ...ended, operationId: 'getPet', keyId, atMs, failed: { charged, upstream } });
 }
 
-function bucketsOf({ isInTrial, group }: Failure): readonly Bucket[] {
-  const ofGroup = group === undefined ? [] : [group, ...(isInTrial ? [`trial.${group}`] : [])];
-  return ['plan', ...(isInTrial ? ['trial'] : []), ...ofGroup];
+function bucketsOf({ isInTrial, group, groupInTrial }: Failure): readonly Bucket[] {
+  const ofGroup = group === undefined ? [] : [group];
+  const ofTrial = groupInTrial === undefined ? [] : [`trial.${groupInTrial}`];
+  return ['plan', ...ofGroup, ...(isInTrial ? ['trial', ...ofTrial] : [])];
 }
 
 /** The sum of the failed units of each minute, and of each name of a bucket and an upstream. */
@@ -120,6 +123,16 @@ describe.each([
       }),
       { numRuns: 15 },
     );
+  });
+
+  it.each(['trials', 'trial.big'])('of the bucket %s are found without any other group', async (bucket) => {
+    const usage = await open();
+    const ended = { status: 502, ending: 'failedByUpstream', ownMs: 1, upstreamMs: 1 } as const;
+    const charged = ['plan', 'trial', bucket].map((of) => ({ bucket: of, units: 3 }));
+    const failed = { charged, upstream: 'pets' };
+    usage.recorder.ended({ ...ended, operationId: 'getPet', keyId: 'acme', atMs: today, failed });
+    const [found] = (await usage.reader.failedUnits(['acme'], period, { known })) ?? [];
+    expect(found?.map((hour) => hour.bucket).sort()).toEqual(['plan', 'trial', bucket].sort());
   });
 
   it('have at most eight upstreams by name on a day, and all further upstreams together', async () => {

@@ -238,7 +238,7 @@ export class KeyUsage {
     for (const { bucket, units } of charged) {
       const field = failedField(hour, isNamed ? upstream : others, bucket);
       const isAdded = this.unsent.add(day, field, number, units);
-      if (!isAdded || bucket.startsWith('trial')) continue;
+      if (!isAdded || bucket === 'trial') continue;
       const sum = bucket === 'plan' ? failedHourNumber(hour) : failedGroupsNumber(hour);
       this.unsent.add(day, hoursField, sum, units);
     }
