@@ -161,6 +161,6 @@ function plusLater(later: UsedLater, limits: Limits, units: number): UsedLater {
   if (units === 0) return later;
   const all = later.all + units;
   if (!hasGroups(limits)) return { all, groups: later.groups };
-  const added = groupNames(limits).map((name) => [name, (later.groups[name] ?? 0) + units]);
-  return { all, groups: { ...later.groups, ...Object.fromEntries(added) } };
+  const added = groupNames(limits).map((name) => [name, (later.groups.get(name) ?? 0) + units] as const);
+  return { all, groups: new Map([...later.groups, ...added]) };
 }

@@ -19,10 +19,10 @@ interface Terms {
  */
 export interface UsedLater {
   readonly all: number;
-  readonly groups: Readonly<Record<string, number>>;
+  readonly groups: ReadonlyMap<string, number>;
 }
 
-export const noneLater: UsedLater = { all: 0, groups: {} };
+export const noneLater: UsedLater = { all: 0, groups: new Map() };
 
 /** Returns the windows of a key at `nowMs`, as the response to the client shows them. */
 export function rateLimitState(
@@ -36,7 +36,7 @@ export function rateLimitState(
     const index = numberOf(state, limit);
     const lengthMs = windowsMs[name];
     const resetMs = windowStartMs(lengthMs, index + 1);
-    const later = group === undefined ? usedLater.all : (usedLater.groups[group] ?? 0);
+    const later = group === undefined ? usedLater.all : (usedLater.groups.get(group) ?? 0);
     const window = {
       name,
       group,

@@ -47,6 +47,12 @@ it.each([
   expect(roomAtMs(at, state, terms, { units: 1 })).toBe(row.roomAtMs);
 });
 
+it('a group may have the name of a member of every JavaScript object', () => {
+  const limits = limitsOf({ perMinute: 60, groups: { constructor: { operations: ['export'], perMinute: 5 } } });
+  const { windows } = rateLimitState({ ...emptyQuotaState, minute }, { limits, windowsMs, nowMs });
+  expect(windows.map(({ remaining }) => remaining)).toEqual([60, 5]);
+});
+
 it('each request of a batch gets its own remaining, and a banned request the time of the next admission', () => {
   const bannedUntilMs = nowMs + 1_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
