@@ -2,6 +2,7 @@ import { applyGrant, unendedGrant } from '../../quota/grants.ts';
 import type { QuotaState } from '../../quota/hash.ts';
 import { numberOf, usedOf } from '../../quota/windows.ts';
 import { type WindowsMs, windowStartMs } from '../../shared/calendar-windows.ts';
+import { hasGroups, limitsOn } from '../../shared/limits.ts';
 import type { Limits, RateLimitState, Window } from '../../shared/model.ts';
 
 interface Terms {
@@ -50,6 +51,23 @@ export function rateLimitState(
   }
   if (inForce === undefined) throw new Error('a key without limits passed validation');
   return { nowMs, windows, inForce };
+}
+
+/**
+ * Returns the part of a state that a request of the operation is charged in.
+ *
+ * @param limits the limits of the state, in the order of its windows
+ */
+export function rateLimitOn(
+  state: RateLimitState,
+  limits: Limits,
+  operation: string | undefined,
+): RateLimitState {
+  if (!hasGroups(limits)) return state;
+  const charged = new Set(limitsOn(limits, operation));
+  const windows = limits.flatMap((limit, index) => (charged.has(limit) ? (state.windows[index] ?? []) : []));
+  const inForce = windows.reduce((one, other) => (refusesFirst(other, one) ? other : one));
+  return { ...state, windows, inForce };
 }
 
 /** Whether a window is tighter than another window: it has fewer remaining units, or the same number and a later reset. */

@@ -15,6 +15,7 @@ import {
   decideTogether,
   expectOneOutage,
   keyOf,
+  keyWith,
   type LoggedLimiter,
   noBans,
   openLimiter,
@@ -140,6 +141,23 @@ describe.each(outages)('while Redis is $name', ({ name, begin, end }) => {
     await untilBack(limiter);
     expect((await decideTogether(limiter, key, 1))[0]).toMatchObject({ kind: 'admitted', source: 'shared' });
   });
+});
+
+it('a request that Redis could not decide names only the windows that it would be charged in', async () => {
+  const limiter = openLimiter({ tuning, url: 'redis://127.0.0.1:1', onFailure: 'refuse' });
+  const limits = limitsOf({ perMinute: 10, groups: { reports: { operations: ['export'], perMinute: 2 } } });
+  await untilAway(limiter);
+  const key = keyWith(limits);
+  const decisions = ['listPets', 'export'].map((operation) =>
+    limiter.own.decide(key, { bans: noBans }, { units: 1, operation }),
+  );
+  const [plain, report] = (await Promise.all(decisions)).map((decision) =>
+    decision.kind === 'unavailable' ? decision.rateLimit : undefined,
+  );
+  expect(plain?.windows).toMatchObject([{ name: 'minute', group: undefined }]);
+  expect(plain?.inForce).toMatchObject({ limit: 10 });
+  expect(report?.windows).toMatchObject([{ limit: 10 }, { group: 'reports', limit: 2 }]);
+  expect(report?.inForce).toMatchObject({ group: 'reports' });
 });
 
 it('every request is decided, by Redis or locally, while Redis fails and returns under load', async () => {

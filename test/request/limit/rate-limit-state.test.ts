@@ -48,7 +48,10 @@ it.each([
 });
 
 it('a group may have the name of a member of every JavaScript object', () => {
-  const limits = limitsOf({ perMinute: 60, groups: { constructor: { operations: ['export'], perMinute: 5 } } });
+  const limits = limitsOf({
+    perMinute: 60,
+    groups: { constructor: { operations: ['export'], perMinute: 5 } },
+  });
   const { windows } = rateLimitState({ ...emptyQuotaState, minute }, { limits, windowsMs, nowMs });
   expect(windows.map(({ remaining }) => remaining)).toEqual([60, 5]);
 });

@@ -4,6 +4,7 @@ import type { Run } from '../../../quota/runs.ts';
 import type { Unsent } from '../../../quota/unsent.ts';
 import type { Decision, Key, QuotaRules, StaleKey } from '../../../shared/model.ts';
 import { type DecidedRun, decisionAt } from '../decision-at.ts';
+import { rateLimitOn } from '../rate-limit-state.ts';
 
 /** A call that requests of one key join until it is sent. */
 export interface OpenCall extends QuotaCall {
@@ -93,11 +94,12 @@ export function isSameCharge(one: Run, other: Run): boolean {
 }
 
 /** Returns the decision on the last request of a call, once the call is answered. */
-export function decisionOnLast({ runs, answer }: OpenCall): Promise<Decision | StaleKey> {
+export function decisionOnLast({ runs, limits, answer }: OpenCall): Promise<Decision | StaleKey> {
   const at = runs.length - 1;
-  const { requests, units } = runs[at] as OpenRun;
+  const { requests, units, operation } = runs[at] as OpenRun;
   return answer.promise.then((all) => {
     if (all.kind === 'decided') return decisionAt(requests - 1, all.runs[at] as DecidedRun);
-    return all.kind === 'unavailable' ? { ...all, units } : all;
+    if (all.kind !== 'unavailable') return all;
+    return { ...all, units, rateLimit: rateLimitOn(all.rateLimit, limits, operation) };
   });
 }
