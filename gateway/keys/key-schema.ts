@@ -45,7 +45,7 @@ export const operationIds = operationList
 
 /** Names that would be mistaken for another policy or bucket. */
 const takenGroupNames: readonly string[] = [
-  ...['account', 'address', 'ban', 'balance', 'concurrent', 'plan', 'trial'],
+  ...['account', 'address', 'ban', 'balance', 'concurrent', 'group', 'plan', 'trial'],
   ...planWindows,
 ];
 

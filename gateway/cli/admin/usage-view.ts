@@ -2,6 +2,7 @@ import type { MonthPage } from '../../admin/keys/month-usage.ts';
 import type { KeyUsage, UsageRow } from '../../admin/keys/usage-rows.ts';
 import type { Callers } from '../../admin/operations/callers-view.ts';
 import { figure } from '../../fleet/wording.ts';
+import { policyName } from '../../shared/limits.ts';
 import { planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
@@ -60,34 +61,42 @@ function groupsIn(rows: readonly UsageRow[]): readonly string[] {
 }
 
 /**
- * Makes comma-separated values of a key's usage. The columns are the same for every period, and three columns for each group of
- * operations follow.
+ * Makes comma-separated values of a key's usage. The columns are the same for every period, and four columns for each group of operations
+ * follow. The column `refused_group` follows if there are refusals by groups that the key no longer has.
  */
 export function usageCsv({ rows }: KeyUsage): string[] {
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
   const groups = groupsIn(rows);
+  const groupColumns = rows.some(({ refused }) => refused.group !== undefined) ? ['refused_group'] : [];
   const titles = [
     ...['at', 'offered', 'admitted', ...refusedColumns],
     ...['banned', 'undecided', 'unauthorized', 'units', 'refused_concurrent'],
-    ...groups.flatMap((name) => ['offered', 'admitted', 'units'].map((figure) => `${figure}_${name}`)),
+    ...groups.flatMap((name) => groupFigures.map((figure) => `${figure}_${name}`)),
+    ...groupColumns,
   ];
   return csv(
     titles.join(','),
     rows.map((row) => {
       const { at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 } = row;
       const byWindow = planWindows.map((window) => refused[window] ?? 0);
-      const { concurrent = 0 } = refused;
+      const { concurrent = 0, group = 0 } = refused;
       return [
         ...[at, offered, admitted, ...byWindow, banned, undecided, unauthorized, chargedUnits(row)],
         concurrent,
         ...groups.flatMap((name) => {
           const ofGroup = row.groups?.[name];
-          return [ofGroup?.offered ?? 0, ofGroup?.admitted ?? 0, ofGroup?.units ?? 0];
+          const refusedBy = planWindows.map((window) => refused[policyName(window, name)] ?? 0);
+          const ofWindows = refusedBy.reduce((sum, requests) => sum + requests, 0);
+          return [ofGroup?.offered ?? 0, ofGroup?.admitted ?? 0, ofGroup?.units ?? 0, ofWindows];
         }),
+        ...groupColumns.map(() => group),
       ];
     }),
   );
 }
+
+/** The figures of a group. `refused` counts the requests that a window of the group refused. */
+const groupFigures = ['offered', 'admitted', 'units', 'refused'] as const;
 
 interface Used {
   readonly admitted: number;
