@@ -469,6 +469,70 @@ it('the workers of a gateway send their counts too', { tags: 'full' }, async () 
   expect(await usedOf(member(fleet, 0), key.entry.id)).toEqual([0, 0]);
 });
 
+it('a group of the plan and of the trial admits exactly as many as if the failed requests had never been', async () => {
+  const key = makeKey({ plan: 'grouped' });
+  const trial = { perDay: 50, groups: { reports: { operations: ['listPets'], perDay: 25 } } };
+  const reports = { operations: ['listPets', 'headPets'], perDay: 20 };
+  const { fleet, backend } = await start(startFleetHere, [key], {
+    config: { plans: { grouped: { perDay: 60, groups: { reports }, trial } } },
+  });
+  const { secret, entry } = key;
+  const sendMany = async (requests: number) => {
+    const statuses: number[] = [];
+    for (let request = 0; request < requests; request++) {
+      statuses.push((await send(member(fleet, request), secret)).status);
+    }
+    return [200, 503, 429].map((status) => statuses.filter((one) => one === status).length);
+  };
+  const usedInTrial = () =>
+    fleet.inspector.hmget(`${fleet.prefix}:{${entry.id}}`, 'trial:dayUsed', 'trial:reports:dayUsed');
+
+  expect(await sendMany(5)).toEqual([5, 0, 0]);
+  backend.be('503');
+  expect(await sendMany(20)).toEqual([0, 15, 5]);
+  expect(await usedOf(member(fleet, 0), entry.id)).toEqual([20, 20]);
+  expect(await usedInTrial()).toEqual(['25', '25']);
+  const { body } = await makegood(member(fleet, 1));
+  expect(body).toMatchObject({ failedUnits: 15, creditedKeys: 1, givenBack: { day: 15, month: 0 } });
+  expect(await usedOf(member(fleet, 2), entry.id)).toEqual([5, 5]);
+  // The trial admitted the 5 requests that the plan refused. These requests did not fail.
+  expect(await usedInTrial()).toEqual(['10', '10']);
+  backend.be('ok');
+  expect(await sendMany(20)).toEqual([15, 0, 5]);
+  expect(await usedOf(member(fleet, 0), entry.id)).toEqual([20, 20]);
+  expect((await makegood(member(fleet, 2))).body.givenBack).toEqual({ day: 0, month: 0 });
+});
+
+it('a group that only the trial has gets its units back', async () => {
+  const key = makeKey({ plan: 'tried' });
+  const trial = { perDay: 50, groups: { trials: { operations: ['report'], perDay: 25 } } };
+  const { fleet, backend } = await start(startFleetHere, [key], {
+    config: { plans: { tried: { perDay: 60, trial } } },
+  });
+  backend.be('503');
+  for (let request = 0; request < 3; request++) await send(member(fleet, request), key.secret, '/report');
+  const used = () => fleet.inspector.hget(`${fleet.prefix}:{${key.entry.id}}`, 'trial:trials:dayUsed');
+  expect(await used()).toBe('15');
+  await makegood(member(fleet, 0));
+  expect(await used()).toBe('0');
+});
+
+it('a group with a daily limit gets units back, and the run shows them, though the plan has no daily limit', async () => {
+  const key = makeKey({ plan: 'brief' });
+  const groups = { reports: { operations: ['report'], perDay: 25 } };
+  const { fleet, backend } = await start(startFleetHere, [key], {
+    config: { plans: { brief: { perMinute: 1_000, groups } } },
+  });
+  backend.be('503');
+  for (let request = 0; request < 6; request++) await send(member(fleet, request), key.secret, '/report');
+  const figures = { failedUnits: 25, creditedKeys: 1, givenBack: { day: 25, month: 0 } };
+  expect((await makegood(member(fleet, 1), { dryRun: true })).body).toMatchObject(figures);
+  expect((await makegood(member(fleet, 0))).body).toMatchObject(figures);
+  expect((await send(member(fleet, 2), key.secret, '/report')).status).toBe(503);
+  const { body } = await ask(member(fleet, 1), 'GET', `/keys/${key.entry.id}`);
+  expect(body.credits).toMatchObject([{ failedUnits: 25, givenBack: { day: 25, month: 0 } }]);
+});
+
 it('an upstream, a plan and the key directory limit who gets units back; a deleted key gets none', async () => {
   const [free, business] = [makeKey({ plan: 'free' }), makeKey({ plan: 'business' })];
   const { fleet, backend } = await start(startFleetHere, [free, business], {

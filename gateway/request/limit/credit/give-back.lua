@@ -24,8 +24,8 @@ ARGV  1. `1` to compute the result without any change, and otherwise `0`.
   10. The maximum number of credits in `last`.
   Then follow, for each hour, bucket and upstream: the name of the field, and the failed units of each minute in the form of the field.
 
-Reply  nowMs, the failed units that no earlier call has handled, and the units that the day and the month have received. These are the
-units of the plan.
+Reply  nowMs, the failed units of the plan that no earlier call has handled, and the units that the day and the month have received. These are
+the units of the plan, or the sum of its groups if the plan has no open window of this length.
 
 A minute adds to a window if the window is open and contains the minute, and if the counts were not reset after the minute. The used units
 of a window never become negative. HSET on KEYS[2] is the first write, and the only write that Redis refuses when it is out of memory or
@@ -80,8 +80,17 @@ end
 
 local units = {}
 for field, unitsDue in pairs(due) do units[#units + 1] = { field, numberIn(counts, field), unitsDue } end
-local day = chargedOf(counts, 'day', numberIn(counts, 'day'), due.day or 0)
-local month = chargedOf(counts, 'month', numberIn(counts, 'month'), due.month or 0)
+local given = {}
+for _, window in ipairs(windows) do
+  local isOfPlan, sum = numberIn(counts, window.name) >= window.present, 0
+  for _, one in ipairs(units) do
+    local group = string.match(one[1], '^([^:]+):' .. window.name .. '$')
+    local isShown = one[1] == window.name or (not isOfPlan and group and group ~= 'trial')
+    if isShown then sum = sum + chargedOf(counts, unpack(one)) end
+  end
+  given[window.name] = sum
+end
+local day, month = given.day, given.month
 if isDryRun or #written == 0 then return { nowMs, failed, day, month } end
 
 if day + month > 0 then

@@ -24,12 +24,12 @@ export interface CreditRun {
   readonly isDryRun: boolean;
 }
 
-/** The result of a call. The figures are those of the plan. */
+/** The result of a call. The figures are those of the plan, not of its trial. */
 export interface GivenBack {
   readonly kind: 'given';
   /** The failed units of the call for which the key had received no credit before. */
   readonly failedUnits: number;
-  /** The units that were given back, by window. */
+  /** The units that were given back, by window. If the plan has no open window of this length, the sum of its groups. */
   readonly units: UnitsByWindow;
 }
 
@@ -109,7 +109,14 @@ export function giveBack(
     isAnyChanged ||= isChanged;
   }
   const unitsIn = (field: string) => [field, countIn(counts, field), due.get(field) ?? 0] as const;
-  const units = { day: chargedOf(counts, unitsIn('day')), month: chargedOf(counts, unitsIn('month')) };
+  const givenIn = (window: CreditWindow) => {
+    const isOfPlan = counts[window] >= windowIndex(windowsMs[window], nowMs);
+    const isGroup = (field: string) => field.split(':').length === 2 && field !== `trial:${window}`;
+    return [...due.keys()]
+      .filter((field) => field === window || (!isOfPlan && field.endsWith(`:${window}`) && isGroup(field)))
+      .reduce((sum, field) => sum + chargedOf(counts, unitsIn(field)), 0);
+  };
+  const units = { day: givenIn('day'), month: givenIn('month') };
   const given: GivenBack = { kind: 'given', failedUnits, units };
   if (run.isDryRun || !isAnyChanged) return { change: {}, credits, given };
   for (const [field, ofHour] of credits.handled) {
