@@ -80,9 +80,10 @@ export function talliesOfHour(fields: ReadonlyMap<string, Counts>, hour: number)
 /** Returns the counts of each group in an hour or month, by the name of the group. */
 export function groupsIn(fields: ReadonlyMap<string, Counts>, period: string): ReadonlyMap<string, Counts> {
   const groups = new Map<string, Counts>();
+  const [start, end] = ['group/', `:${period}`];
   for (const [field, counts] of fields) {
-    const name = /^group\/(.*):(.*)$/.exec(field);
-    if (name?.[1] !== undefined && name[2] === period) groups.set(name[1], counts);
+    if (field.startsWith(start) && field.endsWith(end))
+      groups.set(field.slice(start.length, -end.length), counts);
   }
   return groups;
 }

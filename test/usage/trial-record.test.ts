@@ -2,8 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Decision, Limits, TrialOutcome } from '../../gateway/shared/model.ts';
 import type { TrialUsage } from '../../gateway/usage/read/trial-reader.ts';
+import { trialName } from '../../gateway/usage/trial.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { connectRedis } from '../support/connect-redis.ts';
+import { limitsOf } from '../support/limits-of.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
@@ -151,6 +153,14 @@ describe('the record of a trial', () => {
     expect(ofEdited).toMatchObject({ requests: 1, refused: 0, refusedBy: {} });
     const [ofSmall] = (await usage.reader.trialOf(['acme'], small, period)) ?? [];
     expect(ofSmall).toMatchObject({ requests: 2, refused: 1, refusedBy: { minute: 1 } });
+  });
+
+  it('begins at zero when the operations of a group in the trial are edited, and not when their order is', () => {
+    const nameOf = (operations: readonly string[]) =>
+      trialName(limitsOf({ perMinute: 5, groups: { reports: { operations, perMinute: 5 } } }));
+    expect(nameOf(['a', 'b'])).toBe(nameOf(['b', 'a']));
+    expect(nameOf(['a', 'b'])).not.toBe(nameOf(['a']));
+    expect(trialName(limitsOf({ perMinute: 40, perDay: 1_000 }))).toBe('minute40,day1000');
   });
 
   it('does not exist for a plan without a trial', async () => {

@@ -155,12 +155,13 @@ export async function readTotals(
 
 function daysIn({ fields }: StoredRecord): DailyTotals {
   const days = new Map<number, Tally>();
+  const counts = unpackFields(fields);
   for (const month of new Set([...fields.keys()].map(monthIn))) {
     const tallies = talliesIn({
-      counts: unpackCounts(fields.get(daysField(month))),
-      later: unpackCounts(fields.get(dayOutcomesField(month))),
-      units: unpackCounts(fields.get(dayUnitsField(month))),
-      groups: groupsIn(new Map([...fields].map(([field, packed]) => [field, unpackCounts(packed)])), month),
+      counts: counts.get(daysField(month)),
+      later: counts.get(dayOutcomesField(month)),
+      units: counts.get(dayUnitsField(month)),
+      groups: groupsIn(counts, month),
     });
     for (const [place, tally] of tallies) days.set(firstDayOf(month) + place, tally);
   }
@@ -202,10 +203,14 @@ function unitsIn({ extraUnits, free }: Tally, place: number): Counts {
   return counts;
 }
 
-function unpackCounts(packed: PackedCounts = []): Counts {
-  const counts: Counts = new Map();
-  addPacked(counts, packed);
-  return counts;
+function unpackFields(fields: Fields): ReadonlyMap<string, Counts> {
+  return new Map(
+    [...fields].map(([field, packed]) => {
+      const counts: Counts = new Map();
+      addPacked(counts, packed);
+      return [field, counts];
+    }),
+  );
 }
 
 /** Returns the number of the first day of a month such as 2026-11. */
@@ -221,7 +226,7 @@ export function monthAfter(month: string): string {
 /** Returns the sum of all minutes in the record of a day; undefined without requests. */
 function tallyOf(fields: Fields): Tally | undefined {
   if (fields.size === 0) return undefined;
-  const counts = new Map([...fields].map(([field, packed]) => [field, unpackCounts(packed)]));
+  const counts = unpackFields(fields);
   const tallies = hoursOfDay.flatMap((hour) => [...talliesOfHour(counts, hour).values()]);
   return tallies.length === 0 ? undefined : sumOf(tallies);
 }
