@@ -310,9 +310,7 @@ function bar({ name, limit, used, remaining, resetAt, operations }, nowMs) {
 function concurrencyOf({ concurrent }) {
   if (concurrent === undefined) return [];
   const requests = concurrent === 1 ? 'request' : 'requests';
-  return [
-    element('p', {}, `At highest ${count(concurrent)} ${requests} may be in progress at the same time.`),
-  ];
+  return [element('p', {}, `At most ${count(concurrent)} ${requests} may be in progress at the same time.`)];
 }
 
 /** @param {State} state */
@@ -416,7 +414,7 @@ function chart({ rows, windows, nowMs, unit, lengthMs, columns: number, from, to
   const limitText =
     limit === undefined
       ? ''
-      : ` The limits admit at highest ${count(limit)} ${isCosted ? 'units ' : ''}in one ${unit}.`;
+      : ` The limits admit at most ${count(limit)} ${isCosted ? 'units ' : ''}in one ${unit}.`;
   return [
     element(
       'p',
