@@ -1,3 +1,4 @@
+import type { StatedKey } from '../keys/key-schema.ts';
 import type { NewLeak } from '../keys/leaks/apply-report.ts';
 import type { LimitsByField } from '../keys/limit-fields.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
@@ -65,9 +66,7 @@ export interface LimitsBefore {
   /** Previous limits by the name of the plan. A custom plan has no limits of its own. */
   readonly plans?: Readonly<Record<string, LimitsByField>> | undefined;
   /** Previous limits by the id of the key. */
-  readonly keys?:
-    | Readonly<Record<string, { readonly plan: string; readonly limits?: LimitsByField | undefined }>>
-    | undefined;
+  readonly keys?: Readonly<Record<string, Pick<StatedKey, 'plan' | 'limits' | 'groups'>>> | undefined;
 }
 
 /** A successful change or a failed attempt. */

@@ -72,6 +72,7 @@ const group = fields(aGroup, {
 export const grantedLimits = fields(`a mapping with ${anyLimitField}, or groups`, {
   ...limitFieldsShape,
   groups: membersByName(groupName, limits, 'a mapping of group names to limits')
+    .refine((stated) => Object.keys(stated).length > 0, expects('a mapping of at least one group to limits'))
     .optional()
     .describe('Limits of groups of operations, by the name of the group.'),
 })

@@ -1,4 +1,4 @@
-import { type Limit, type Limits, type PlanWindow, planWindows } from '../shared/model.ts';
+import { type Key, type Limit, type Limits, type PlanWindow, planWindows } from '../shared/model.ts';
 
 /** The name of the field that states the limit of a window in a plan or key. */
 export const limitFieldOf = {
@@ -93,6 +93,14 @@ export function ownLimits({ limits, groups }: StatedLimits): Limits {
 interface StatedLimits {
   readonly limits?: NumbersByField | undefined;
   readonly groups?: GroupsByName | undefined;
+}
+
+/** Returns the groups that a key states itself, in place of groups of its plan. */
+export function ownGroupsOf({
+  limits,
+  ownGroups,
+}: Pick<Key, 'limits' | 'ownGroups'>): GroupsByName | undefined {
+  return toLimitFields(limits.filter(({ group = '' }) => ownGroups?.includes(group))).groups;
 }
 
 /** Returns limits in which the groups of a key replace the groups of the same name. */

@@ -333,7 +333,9 @@ export interface BucketDecision {
 export interface KeyStatus {
   /** The current figures, without the charge of a further request. */
   readonly rateLimit: RateLimitState;
-  /** The time at which the next request would be admitted (epoch ms on the clock of the decision); 0: now. */
+  /**
+   * The time at which the next request would be admitted (epoch ms on the clock of the decision), if its operation is in no group; 0: now.
+   */
   readonly retryAtMs: number;
   /**
    * The used requests in each window of `rateLimit`, in the same order. After a reload with lower limits, the used requests may exceed the

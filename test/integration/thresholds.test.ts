@@ -59,6 +59,35 @@ it('three processes send each threshold of each key once and in order, although 
   });
 });
 
+it('three processes send each threshold of a group once, beside the threshold of the plan in the same window', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const inspector = inspect(redis.url);
+  onTestFinished(() => inspector.disconnect());
+  const groups = { reports: { operations: ['listPets'], perDay: 10 } };
+  const keys = [1, 2, 3].map(() => makeKey({ plan: 'enterprise', limits: { perDay: 12 }, groups }));
+  const { gateways, receiver, marker } = await startAll({ url: redis.url }, keys);
+  const sendFromAll = async (key: TestKey) => {
+    await Promise.all(gateways.map((gateway) => send(gateway, key, '/pets')));
+  };
+  for (let round = 0; round < 6; round++) await Promise.all(keys.map(sendFromAll));
+  await until('the thresholds of each key are confirmed', async () => {
+    await Promise.all(keys.map(sendFromAll));
+    const marks = await Promise.all(keys.map((key) => inspector.hget(countsOf(key), 'told')));
+    return marks.every(
+      (mark) => /\breports:day \d+ 100\b/.test(mark ?? '') && /(^| )day \d+ 80\b/.test(mark ?? ''),
+    );
+  });
+  for (let round = 0; round < 3; round++) await Promise.all(keys.map(sendFromAll));
+  await send(gateways[0], marker, '/pets');
+  const each = ['day 80', 'reports-day 100', 'reports-day 80'];
+  await until('the last event arrives', () => idsOf(receiver).size >= keys.length * each.length + 2);
+  expect(idsOf(receiver).size).toBe(keys.length * each.length + 2);
+  for (const key of keys) expect(reachedBy(receiver, key).toSorted()).toEqual(each);
+  const [first] = receiver.received.filter(({ data }) => data.group === 'reports' && data.percent === 100);
+  expect(first?.data).toMatchObject({ window: 'day', used: 10, limit: 10 });
+});
+
 it('on a Cluster whose queue of webhooks is unreachable, a process that is killed loses no threshold', {
   tags: 'full',
 }, async () => {
@@ -167,5 +196,7 @@ function reachedBy({ received }: WebhookReceiver, { entry }: TestKey): string[] 
   const ofKey = received.filter(({ data }) => data.key === entry.id);
   const events = new Map<string, ReceivedEvent>();
   for (const event of ofKey) if (!events.has(event.id)) events.set(event.id, event);
-  return [...events.values()].map(({ data }) => `${data.window} ${data.percent}`);
+  return [...events.values()].map(
+    ({ data }) => `${data.group === undefined ? '' : `${data.group}-`}${data.window} ${data.percent}`,
+  );
 }

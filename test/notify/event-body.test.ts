@@ -317,6 +317,25 @@ it('the identity of a notice has its kind, so that notices of two kinds are neve
   }
 });
 
+it('a threshold of a group names the group, and is another event than the threshold of the plan', () => {
+  const [ofPlan] = notices.quota_threshold;
+  if (ofPlan === undefined) throw new Error('there is a notice of each kind');
+  const ofGroup = { ...ofPlan, window: 'day' as const, group: 'reports', used: 16, limit: 20 };
+  expect(bodyOf(ofGroup)?.data).toMatchObject({
+    window: 'day',
+    group: 'reports',
+    text: 'acme (free) has used 80 % of its limit of the group reports for the day: 16 of 20.',
+  });
+  expect(bodyOf(ofPlan)?.data.text).toBe(
+    'acme (free) has used 80 % of its limit for the month: 800 of 1,000.',
+  );
+  expect(JSON.stringify(bodyOf(ofPlan))).not.toContain('group');
+  const identities = [undefined, 'reports', 'exports'].map(
+    (group) => identityOf({ ...ofGroup, group }, atMs, defaultBounds).what,
+  );
+  expect(new Set(identities.map(String)).size).toBe(3);
+});
+
 it('the page about webhooks has each type, with an example whose members an event has', () => {
   const page = readFileSync(new URL('../../gateway/notify/README.md', import.meta.url), 'utf8');
   const rows = [...page.matchAll(/^\| `([\w.]+)` \| .* \| `(\{.*\})` \|$/gm)];

@@ -35,7 +35,7 @@ export type KeyState = (typeof keyStates)[number];
 const nearShare = 0.8;
 
 export const keyState = words(...keyStates).describe(
-  'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no unit left, so it refuses every request that costs something. A key with fewer units left than an operation costs is not `limited`. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
+  'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. A key with fewer units left than an operation costs is not `limited`. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
 );
 
 const ban = z
@@ -157,9 +157,9 @@ function stateOf({ key, status, secrets, recent, nowMs, isUnread }: ItemFacts): 
   const fixed = fixedState(key, secrets, nowMs);
   if (fixed !== undefined) return fixed;
   if (status === undefined) return 'unknown';
-  const { rateLimit, used, retryAtMs } = status;
+  const { rateLimit, used } = status;
   if (rateLimit.ban !== undefined) return 'banned';
-  if (retryAtMs > 0) return 'limited';
+  if (rateLimit.windows.some(({ remaining }) => remaining === 0)) return 'limited';
   const isNear = ({ name, limit }: { name: string; limit: number }, index: number) =>
     name !== 'second' && (used[index] ?? 0) >= nearShare * limit;
   if (rateLimit.windows.some(isNear)) return 'near';

@@ -1,8 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import type { ChangedMembers, LimitsBefore, RecordedChange } from '../../fleet/changes.ts';
-import { type LimitsByField, limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
+import {
+  type GroupsByName,
+  type LimitsByField,
+  limitFieldNames,
+  ownGroupsOf,
+  toLimitFields,
+  toLimits,
+  withGroups,
+} from '../../keys/limit-fields.ts';
 import { limitsAt, plansAt } from '../../keys/plans.ts';
+import { applyGrant } from '../../quota/grants.ts';
+import { ofAllOperations } from '../../shared/limits.ts';
 import type { Grant, Key, Plan, Plans, Reverts, Settings } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { instant, limitsByField, list } from '../api/response-parts.ts';
@@ -30,14 +40,10 @@ interface Terms {
   readonly plan: string;
   /** The key's own limits, if its plan is custom. */
   readonly own: LimitsByField | undefined;
+  /** The groups that the key states itself. */
+  readonly groups: GroupsByName | undefined;
   /** The limits of each plan by its name. A custom plan is absent, because it has no limits. */
   readonly plans: ReadonlyMap<string, LimitsByField>;
-}
-
-interface Granted {
-  readonly limits: LimitsByField;
-  readonly fromMs: number;
-  readonly untilMs: number;
 }
 
 /**
@@ -59,7 +65,7 @@ export function limitsOverTime({
   fromMs,
   toMs,
 }: {
-  readonly key: Pick<Key, 'id' | 'plan' | 'limits'>;
+  readonly key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>;
   readonly plans: Plans;
   readonly reverts: Reverts | undefined;
   readonly grant: Grant | undefined;
@@ -72,16 +78,11 @@ export function limitsOverTime({
   const limitsAt = (atMs: number): LimitsByField => {
     const limits = steps.findLast((one) => one.fromMs <= atMs)?.value ?? {};
     const granted = grants.findLast((one) => one.fromMs <= atMs)?.value;
-    if (granted === undefined || atMs < granted.fromMs || atMs >= granted.untilMs) return limits;
-    return Object.fromEntries(
-      limitFieldNames.flatMap((field) => {
-        return limits[field] === undefined ? [] : [[field, granted.limits[field] ?? limits[field]]];
-      }),
-    );
+    return toLimitFields(applyGrant(toLimits(limits), granted, atMs));
   };
   const instants = [
     ...[...steps, ...grants].map((one) => one.fromMs),
-    ...grants.flatMap(({ value }) => (value ? [value.fromMs, value.untilMs] : [])),
+    ...grants.flatMap(({ value }) => (value ? [value.fromMs ?? 0, value.untilMs] : [])),
   ].filter((atMs) => atMs > fromMs && atMs <= toMs);
   return [fromMs, ...instants.sort((a, b) => a - b)]
     .map((atMs) => ({ fromAt: isoOf(atMs), limits: limitsAt(atMs) }))
@@ -90,14 +91,16 @@ export function limitsOverTime({
 
 /** Returns the limits that the key had over time, the oldest first. The result ignores grants. */
 function limitsWithoutGrants(
-  { id, plan, limits }: Pick<Key, 'id' | 'plan' | 'limits'>,
+  key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>,
   configured: Pick<Settings, 'plans' | 'reverts'>,
   changes: readonly RecordedChange[],
   nowMs: number,
 ): readonly Held<LimitsByField>[] {
   const limited = [...plansAt(configured, nowMs).values()].filter(({ isCustom }) => !isCustom);
   const ofPlans = new Map(limited.map((one) => [one.name, toLimitFields(one.limits)]));
-  let terms: Terms = { plan, own: ofPlans.has(plan) ? undefined : toLimitFields(limits), plans: ofPlans };
+  const { id, plan, limits } = key;
+  const own = ofPlans.has(plan) ? undefined : toLimitFields(ofAllOperations(limits));
+  let terms: Terms = { plan, own, groups: ownGroupsOf(key), plans: ofPlans };
   const steps: Held<LimitsByField>[] = [];
   for (const change of withPlanChanges(changes, configured.plans, nowMs)) {
     const earlier = termsBefore(terms, change, id);
@@ -161,8 +164,8 @@ function limitsUntil(fromMs: number, plan: Plan, changes: readonly RecordedChang
     : toLimitFields(limitsAt(plan, fromMs - 1));
 }
 
-function limitsOf({ plan, own, plans }: Terms): LimitsByField {
-  return own ?? plans.get(plan) ?? {};
+function limitsOf({ plan, own, groups, plans }: Terms): LimitsByField {
+  return toLimitFields(withGroups(toLimits(own ?? plans.get(plan) ?? {}), groups));
 }
 
 /** @returns the same object if the change edited no limits */
@@ -171,7 +174,7 @@ function termsBefore(terms: Terms, change: RecordedChange | DatedReload, id: str
     const { plans, keys } = change.limitsBefore ?? {};
     const known = plans ? { ...terms, plans: new Map([...terms.plans, ...Object.entries(plans)]) } : terms;
     const ofKey = keys && Object.hasOwn(keys, id) ? keys[id] : undefined;
-    if (ofKey !== undefined) return { ...known, plan: ofKey.plan, own: ofKey.limits };
+    if (ofKey !== undefined) return { ...known, plan: ofKey.plan, own: ofKey.limits, groups: ofKey.groups };
     return plans ? known : terms;
   }
   if (!('key' in change) || change.key !== id) return terms;
@@ -179,10 +182,10 @@ function termsBefore(terms: Terms, change: RecordedChange | DatedReload, id: str
   if (action === 'create') return 'no_key';
   if (action !== 'update') return terms;
   const plan = typeof before.plan === 'string' ? before.plan : terms.plan;
-  const isOther = 'limits' in before || 'limits' in after;
-  return plan === terms.plan && !isOther
-    ? terms
-    : { ...terms, plan, own: isOther ? limitsIn(before) : terms.own };
+  const isOther = (member: string) => member in before || member in after;
+  if (plan === terms.plan && !isOther('limits') && !isOther('groups')) return terms;
+  const own = isOther('limits') ? limitsIn(before.limits) : terms.own;
+  return { ...terms, plan, own, groups: isOther('groups') ? groupsIn(before.groups) : terms.groups };
 }
 
 /**
@@ -193,13 +196,9 @@ function grantsOf(
   id: string,
   present: Grant | undefined,
   changes: readonly RecordedChange[],
-): readonly Held<Granted | undefined>[] {
-  const given: Held<Granted | undefined>[] = [];
-  let first: Granted | undefined = present && {
-    limits: toLimitFields(present.limits),
-    fromMs: present.fromMs ?? Number.NEGATIVE_INFINITY,
-    untilMs: present.untilMs,
-  };
+): readonly Held<Grant | undefined>[] {
+  const given: Held<Grant | undefined>[] = [];
+  let first = present;
   for (const change of changes) {
     // A recorded change with an error is skipped, because it may have had no effect.
     if (!('key' in change) || change.key !== id || change.error !== undefined) continue;
@@ -211,23 +210,36 @@ function grantsOf(
   return [{ fromMs: Number.NEGATIVE_INFINITY, value: first }, ...given];
 }
 
-function grantIn(members: ChangedMembers): Granted | undefined {
-  const limits = limitsIn(members);
+function grantIn(members: ChangedMembers): Grant | undefined {
+  const limits = limitsIn(members.limits);
   const untilMs = Date.parse(String(members.untilAt));
   if (limits === undefined || Number.isNaN(untilMs)) return undefined;
   const fromMs = Date.parse(String(members.fromAt));
-  return { limits, fromMs: Number.isNaN(fromMs) ? Number.NEGATIVE_INFINITY : fromMs, untilMs };
+  return { limits: toLimits(limits), fromMs: Number.isNaN(fromMs) ? undefined : fromMs, untilMs };
 }
 
 /**
  * Returns the limits in a recorded change. The value is checked, because a command can report members with any
  * values.
  */
-function limitsIn({ limits }: ChangedMembers): LimitsByField | undefined {
-  if (typeof limits !== 'object' || limits === null) return undefined;
-  return Object.fromEntries(
-    Object.entries(limits).filter(
+function limitsIn(recorded: unknown): LimitsByField | undefined {
+  if (typeof recorded !== 'object' || recorded === null) return undefined;
+  const numbers = Object.fromEntries(
+    Object.entries(recorded).filter(
       ([field, max]) => limitFieldNames.some((name) => name === field) && typeof max === 'number',
     ),
+  );
+  const groups = groupsIn((recorded as { readonly groups?: unknown }).groups);
+  return groups === undefined ? numbers : { ...numbers, groups };
+}
+
+function groupsIn(recorded: unknown): GroupsByName | undefined {
+  if (typeof recorded !== 'object' || recorded === null) return undefined;
+  return Object.fromEntries(
+    Object.entries(recorded).map(([name, group]) => {
+      const { operations } = Object(group) as { readonly operations?: unknown };
+      const list = Array.isArray(operations) ? operations.map(String) : undefined;
+      return [name, { ...limitsIn(group), ...(list && { operations: list }) }];
+    }),
   );
 }

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
 import { maxOf } from '../../keys/guards.ts';
 import { groupIn, policyName, windowIn, windowText } from '../../shared/limits.ts';
-import type { Key, KeyStatus } from '../../shared/model.ts';
+import type { Key, KeyStatus, Window } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperationHour } from '../../usage/read/operations-reader.ts';
 import {
@@ -158,17 +158,34 @@ function nowSentence(facts: WhyFacts): string {
     const since = recorded === undefined ? '' : ` in the last ${days}`;
     return `${who} has sent no request${since}.`;
   }
-  const spent = rateLimit.windows.filter(({ remaining }) => remaining === 0);
-  const [inForce] = spent.toSorted((a, b) => b.resetMs - a.resetMs);
-  if (inForce !== undefined) {
-    const all = `all ${counted(inForce.limit, facts.counted)} of this ${windowText(policyName(inForce.name, inForce.group))}`;
-    return `${who} has used ${all} and may call again at ${timeText(status.retryAtMs, nowMs)}.`;
-  }
-  const used = rateLimit.windows.map(
-    ({ name, group, limit }, index) =>
-      `${figure(status.used[index] ?? 0)} of ${figure(limit)}${facts.counted === 'unit' ? ' units' : ''} of this ${windowText(policyName(name, group))}`,
+  return limitsSentence(who, facts);
+}
+
+/** States the used-up windows and, if the key may call, the use of the other windows. */
+function limitsSentence(who: string, { status, counted: unit, nowMs }: WhyFacts): string {
+  const { windows } = status.rateLimit;
+  const spent = windows.filter(({ remaining }) => remaining === 0).toSorted((a, b) => b.resetMs - a.resetMs);
+  const spentByGroup = Map.groupBy(spent, ({ group }) => group);
+  const allOf = ({ name, group, limit }: Window) =>
+    `all ${counted(limit, unit)} of this ${windowText(policyName(name, group))}`;
+  const ofGroups = [...spentByGroup].flatMap(([group, [last]]) =>
+    group === undefined || last === undefined
+      ? []
+      : `${allOf(last)}, which starts over at ${timeText(last.resetMs, nowMs)}`,
   );
-  return `${who} may call: it has used ${listOf(used)}.`;
+  const [inForce] = spentByGroup.get(undefined) ?? [];
+  if (inForce !== undefined) {
+    const groupsToo = ofGroups.length === 0 ? '' : ` It has also used ${listOf(ofGroups)}.`;
+    return `${who} has used ${allOf(inForce)} and may call again at ${timeText(status.retryAtMs, nowMs)}.${groupsToo}`;
+  }
+  const used = windows.flatMap(({ name, group, limit }, index) =>
+    spentByGroup.has(group)
+      ? []
+      : `${figure(status.used[index] ?? 0)} of ${figure(limit)}${unit === 'unit' ? ' units' : ''} of this ${windowText(policyName(name, group))}`,
+  );
+  return ofGroups.length === 0
+    ? `${who} may call: it has used ${listOf(used)}.`
+    : `${who} has used ${listOf(ofGroups)}. It may call other operations: it has used ${listOf(used)}.`;
 }
 
 /**

@@ -85,7 +85,8 @@ function concernedBy(change: RecordedChange): ((key: ReplayedKey) => boolean) | 
     }
     case 'update': {
       const edited = { ...change.before, ...change.after };
-      return 'plan' in edited || 'limits' in edited ? ({ id }) => id === change.key : undefined;
+      const isOnLimits = ['plan', 'limits', 'groups'].some((member) => member in edited);
+      return isOnLimits ? ({ id }) => id === change.key : undefined;
     }
     case 'grant':
       return ({ id }) => id === change.key;

@@ -66,9 +66,9 @@ function limitsThen(
     .map(([name, { limits }]) => [name, toLimitFields(limits)]);
   const keys = changed.flatMap(({ id, before: stated, after: now }) => {
     if (stated === undefined) return [];
-    const { plan, limits } = stated;
-    if (plan === now?.plan && isDeepStrictEqual(limits, now.limits)) return [];
-    return [[id, { plan, limits }]];
+    const { plan, limits, groups } = stated;
+    if (plan === now?.plan && isDeepStrictEqual([limits, groups], [now.limits, now.groups])) return [];
+    return [[id, { plan, limits, groups }]];
   });
   if (plans.length + keys.length === 0) return undefined;
   return {

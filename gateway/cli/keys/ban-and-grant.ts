@@ -52,8 +52,11 @@ export function addBanAndGrantCommands(keys: Command): void {
       const { group } = options;
       const limits = group === undefined ? stated : stated && { groups: { [group]: stated } };
       const noBrownouts = options.brownouts === false || undefined;
+      const all = limitFieldNames.map(limitOption).join(', ');
+      if (group !== undefined && limits === undefined) {
+        throw new CommandError(`Which limits of the group ${group}? Give at least one of ${all}.`);
+      }
       if (limits === undefined && noBrownouts === undefined) {
-        const all = limitFieldNames.map(limitOption).join(', ');
         throw new CommandError(`Which limits? Give at least one of ${all}, or --no-brownouts.`);
       }
       const body = { limits, noBrownouts, ...grantPeriod(options, Date.now()) };

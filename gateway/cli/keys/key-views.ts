@@ -2,7 +2,7 @@ import type { WrittenKey } from '../../config/load-settings.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import { compileKey } from '../../keys/compile-key.ts';
 import { plansInForce } from '../../keys/key-table.ts';
-import { windowText } from '../../shared/limits.ts';
+import { policyName, windowText } from '../../shared/limits.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { clock, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
@@ -26,7 +26,7 @@ export function configuredTable(
       title: 'LIMITS',
       cell: ({ key }) =>
         limitsOf(key)
-          .map(({ window, max }) => `${max}/${window}`)
+          .map(({ window, group, max }) => `${max}/${policyName(window, group)}`)
           .join(' '),
       cutsTo: 12,
     },

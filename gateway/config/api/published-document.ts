@@ -1,3 +1,4 @@
+import { limitsText } from '../../fleet/wording.ts';
 import { changesAfter, limitsAt } from '../../keys/plans.ts';
 import { type Limits, type Plan, type Plans, planWindows } from '../../shared/model.ts';
 import { rest } from '../../shared/path-template.ts';
@@ -237,7 +238,7 @@ function groupsText(plans: readonly Plan[], nowMs: number): string {
       groups.delete(undefined);
       return [...groups].map(([group, ofGroup]) => {
         const names = ofGroup[0]?.operations?.map((id) => `\`${id}\``).join(', ');
-        const maxima = ofGroup.map(({ max, window }) => `${max.toLocaleString('en')} a ${window}`).join(', ');
+        const maxima = limitsText(ofGroup.map(({ window, max }) => ({ window, max })));
         return `- ${title}, group \`${group}\` (${names}): ${maxima}`;
       });
     }),

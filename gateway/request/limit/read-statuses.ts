@@ -2,6 +2,7 @@ import { shownGrant } from '../../quota/grants.ts';
 import { emptyQuotaState, type QuotaState } from '../../quota/hash.ts';
 import { openWindows, usedOf } from '../../quota/windows.ts';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
+import { hasGroups, ofAllOperations } from '../../shared/limits.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
 import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
@@ -54,8 +55,10 @@ export function statusOf(
   const used = limits.map((limit) => usedOf(state, limit));
   const grant = shownGrant(state.grant, nowMs);
   const isBanned = untilMs > nowMs;
+  const ofAll = { ...terms, limits: ofAllOperations(limits) };
+  const inAll = hasGroups(limits) ? rateLimitState(state, ofAll) : rateLimit;
   // The retry time is for a request that costs 1 unit, because a window never refuses a request that costs 0 units.
-  const retryAtMs = roomAtMs(rateLimit, state, terms, { units: 1, fromMs: isBanned ? untilMs : 0 });
+  const retryAtMs = roomAtMs(inAll, state, ofAll, { units: 1, fromMs: isBanned ? untilMs : 0 });
   return {
     rateLimit: isBanned ? { ...rateLimit, ban: { untilMs, retryAtMs } } : rateLimit,
     retryAtMs,

@@ -1,4 +1,4 @@
-import { toLimitFields } from '../../keys/limit-fields.ts';
+import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limit-fields.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
 import { policyName } from '../../shared/limits.ts';
 import type { Grant, Key, KeyStatus, PlanChange } from '../../shared/model.ts';
@@ -7,12 +7,12 @@ import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 /**
  * Makes the JSON value that shows a key holder the limits of the key. Timestamps are in ISO 8601 format.
  *
- * @param changes later changes of the key's limits
+ * @param changes later changes of the limits of the key's plan
  * @param credits the last credits of the key, the newest first
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
  */
 export function limitsView(
-  { id, plan, limits, concurrent }: Pick<Key, 'id' | 'plan' | 'limits' | 'concurrent'>,
+  key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups' | 'concurrent'>,
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   {
     changes,
@@ -26,7 +26,9 @@ export function limitsView(
     readonly canRotate: boolean;
   },
 ): object {
+  const { id, plan, limits, concurrent } = key;
   const { windows, ban } = rateLimit;
+  const own = ownGroupsOf(key);
   return {
     id,
     plan,
@@ -44,7 +46,9 @@ export function limitsView(
     upcoming:
       changes.length === 0
         ? undefined
-        : changes.map(({ fromMs, limits }) => ({ from: isoOf(fromMs), limits: toLimitFields(limits) })),
+        : changes.map(({ fromMs, limits: ofPlan }) => {
+            return { from: isoOf(fromMs), limits: toLimitFields(withGroups(ofPlan, own)) };
+          }),
     credits: credits.length === 0 ? undefined : credits,
     secret: {
       expiresAt: isoOf(expiresMs),

@@ -180,6 +180,49 @@ describe('the minute limit of a key over time', () => {
   });
 });
 
+it('a key has the groups of its plan, its own groups and granted limits of groups in each period', () => {
+  const reports = { operations: ['createReport'], perDay: 20 };
+  const exports = { operations: ['exportReport'], perMinute: 3 };
+  const grouped = compilePlans({ free: { custom: false, perMinute: 50, groups: { reports, exports } } });
+  const ownReports = { operations: ['createReport'], perDay: 99 };
+  const key = {
+    id: 'acme',
+    plan: 'free',
+    limits: toLimits({ perMinute: 50, groups: { exports, reports: ownReports } }),
+    ownGroups: ['reports'],
+  };
+  const grant = {
+    limits: { groups: { reports: { perDay: 50 }, gone: { perDay: 1 } } },
+    untilAt: at('11:30'),
+  };
+  const changes = [
+    reload('10:30', { plans: { free: { perMinute: 50, groups: { reports } } } }),
+    ofKey('11:00', 'grant', { before: {}, after: grant }),
+    reload('12:00', { keys: { acme: { plan: 'free' } } }),
+    ofKey('13:00', 'update', { before: { groups: { exports: ownReports } }, after: { groups: { reports } } }),
+  ];
+  const found = limitsOverTime({
+    key,
+    plans: grouped,
+    grant: undefined,
+    reverts: undefined,
+    changes: changes.toReversed(),
+    fromMs: Date.parse(at('10:00')),
+    toMs: Date.parse(at('15:00')),
+  });
+  expect(found).toEqual([
+    { fromAt: at('10:00'), limits: { perMinute: 50, groups: { reports } } },
+    { fromAt: at('10:30'), limits: { perMinute: 50, groups: { reports, exports } } },
+    {
+      fromAt: at('11:00'),
+      limits: { perMinute: 50, groups: { reports: { ...reports, perDay: 50 }, exports } },
+    },
+    { fromAt: at('11:30'), limits: { perMinute: 50, groups: { reports, exports } } },
+    { fromAt: at('12:00'), limits: { perMinute: 50, groups: { reports, exports: ownReports } } },
+    { fromAt: at('13:00'), limits: { perMinute: 50, groups: { exports, reports: ownReports } } },
+  ]);
+});
+
 it.each(['redis', 'memory'] as const)(
   'the API has the limits of a key before an edit of its plan, with the store %s',
   async (store) => {

@@ -23,13 +23,18 @@ function statusOf(
   minuteUsed: number,
   dayUsed: number,
   ban: { untilMs: number; level: number } | undefined,
+  groups: readonly GroupUse[] = [],
 ): KeyStatus {
   const windowOf = (name: PlanWindow, limit: number, used: number, resetMs: number) => {
     return { name, limit, remaining: Math.max(0, limit - used), resetMs, windowSeconds: 60 };
   };
   const minute = windowOf('minute', 60, minuteUsed, minuteEndsMs);
-  const windows = [minute, windowOf('day', 1_000, dayUsed, dayEndsMs)];
-  const spent = windows.filter(({ remaining }) => remaining === 0);
+  const day = windowOf('day', 1_000, dayUsed, dayEndsMs);
+  const ofGroups = groups.map(([group, name, used, limit]) => {
+    return { ...windowOf(name, limit, used, name === 'day' ? dayEndsMs : minuteEndsMs), group };
+  });
+  const windows = [minute, day, ...ofGroups];
+  const spent = [minute, day].filter(({ remaining }) => remaining === 0);
   return {
     rateLimit: {
       nowMs,
@@ -38,11 +43,13 @@ function statusOf(
       ...(ban && { ban: { untilMs: ban.untilMs, retryAtMs: ban.untilMs } }),
     },
     retryAtMs: Math.max(0, ...spent.map(({ resetMs }) => resetMs)),
-    used: [minuteUsed, dayUsed],
+    used: [minuteUsed, dayUsed, ...groups.map(([, , used]) => used)],
     strikes: 0,
     banLevel: ban?.level ?? 0,
   };
 }
+
+type GroupUse = readonly [group: string, window: 'minute' | 'day', used: number, limit: number];
 
 interface Case {
   readonly key?: Partial<Key>;
@@ -50,6 +57,8 @@ interface Case {
   readonly secrets?: readonly SecretView[];
   readonly minuteUsed?: number;
   readonly dayUsed?: number;
+  /** The use of the windows of groups. */
+  readonly groups?: readonly GroupUse[];
   readonly ban?: { readonly untilMs: number; readonly level: number };
   /** Minutes, each with its counts and with the number of requests without a valid secret. */
   readonly minutes?: readonly (readonly [string, Partial<Tally>, number?])[];
@@ -77,7 +86,7 @@ function sentenceOf(of: Case): string {
     source: of.source ?? ('file' as const),
     key: { ...key, ...of.key },
     status: {
-      ...statusOf(minuteUsed, dayUsed, ban),
+      ...statusOf(minuteUsed, dayUsed, ban, of.groups),
       ...(of.grant && { grant: of.grant }),
       ...(of.retryAtMs !== undefined && { retryAtMs: of.retryAtMs }),
     },
@@ -132,6 +141,58 @@ describe('the sentence that explains the responses to a key', () => {
         addresses: 1,
       },
       'acme (free) has used all 1,000 requests of this day and may call again at 00:00:00 UTC on 2026-11-23. In the last 24 h the day limit refused 1 of its 2 requests, in 1 minute, first at 10:31. About 1 address uses it.',
+    ],
+    [
+      'has used up a limit of a group',
+      {
+        minuteUsed: 7,
+        groups: [
+          ['reports', 'minute', 5, 5],
+          ['reports', 'day', 5, 20],
+          ['exports', 'minute', 1, 3],
+        ],
+        isRecorded: false,
+      },
+      'acme (free) has used all 5 requests of this minute for the group reports, which starts over at 10:32:00 UTC. It may call other operations: it has used 7 of 60 of this minute, 7 of 1,000 of this day and 1 of 3 of this minute for the group exports.',
+    ],
+    [
+      'has used up two groups, one of them for the minute and the day',
+      {
+        minuteUsed: 7,
+        groups: [
+          ['reports', 'minute', 5, 5],
+          ['reports', 'day', 20, 20],
+          ['exports', 'minute', 3, 3],
+        ],
+        isRecorded: false,
+      },
+      'acme (free) has used all 20 requests of this day for the group reports, which starts over at 00:00:00 UTC on 2026-11-23 and all 3 requests of this minute for the group exports, which starts over at 10:32:00 UTC. It may call other operations: it has used 7 of 60 of this minute and 7 of 1,000 of this day.',
+    ],
+    [
+      'has used up its minute and the day of a group',
+      { minuteUsed: 60, groups: [['reports', 'day', 20, 20]], isRecorded: false },
+      'acme (free) has used all 60 requests of this minute and may call again at 10:32:00 UTC. It has also used all 20 requests of this day for the group reports, which starts over at 00:00:00 UTC on 2026-11-23.',
+    ],
+    [
+      'has used a group, and has room in each',
+      { minuteUsed: 7, groups: [['reports', 'minute', 4, 5]], isRecorded: false },
+      'acme (free) may call: it has used 7 of 60 of this minute, 7 of 1,000 of this day and 4 of 5 of this minute for the group reports.',
+    ],
+    [
+      'has a grant for a group',
+      {
+        key: {
+          limits: [...key.limits, { window: 'day', max: 20, group: 'reports', operations: ['createReport'] }],
+        },
+        minuteUsed: 7,
+        groups: [['reports', 'day', 4, 50]],
+        grant: {
+          limits: [{ window: 'day', max: 50, group: 'reports' }],
+          untilMs: Date.parse('2026-11-22T18:00:00Z'),
+        },
+        isRecorded: false,
+      },
+      'acme (free) has a grant until 18:00:00 UTC: 50 a day for the group reports in place of 20. It may call: it has used 7 of 60 of this minute, 7 of 1,000 of this day and 4 of 50 of this day for the group reports.',
     ],
     [
       'has a grant',

@@ -103,3 +103,17 @@ describe('the description of a reload', () => {
     expect((await describeEdit(from, to, defaultBounds)).edits).toEqual(texts);
   });
 });
+
+it('the limits before an edit of the groups of a key are the groups that it had', async () => {
+  const groupsOf = (perDay: number) => ({ reports: { operations: ['listPets'], perDay } });
+  const settings = await Promise.all(
+    [20, 30].map((perDay) => settingsOf({ upstream, keys: [{ ...acme, groups: groupsOf(perDay) }] })),
+  );
+  const [from, to] = settings;
+  if (from === undefined || to === undefined) throw new Error('two were loaded');
+  expect((await describeEdit(from, to, defaultBounds)).limitsBefore).toEqual({
+    plans: undefined,
+    keys: { acme: { plan: 'free', limits: undefined, groups: groupsOf(20) } },
+  });
+  expect((await describeEdit(from, from, defaultBounds)).limitsBefore).toBeUndefined();
+});

@@ -13,6 +13,10 @@ const reader = makeToken('read', 'bob');
 const banned = makeCustomKey(1, 1_000);
 const spent = makeCustomKey(1_000, 2);
 const customer = makeKey({ id: 'customer-7' });
+const reporter = makeKey({
+  id: 'reporter',
+  groups: { reports: { operations: ['listPets'], perDay: 1 } },
+});
 
 let backend: RecordingBackend;
 let gateways: RunningGateway[];
@@ -21,7 +25,7 @@ beforeAll(async () => {
   const config = testConfig({
     upstream: { url: backend.url },
     redis: { url: redisUrl(), prefix: freshPrefix() },
-    keys: [banned.entry, spent.entry, customer.entry],
+    keys: [banned.entry, spent.entry, customer.entry, reporter.entry],
     admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, reader.entry] },
     bans: { after: 3, for: '10m' },
   });
@@ -87,6 +91,23 @@ test('grant raises a key’s limits for a while on every process, ungrant ends i
   await expect.poll(async () => (await call(spent.secret)).status).toBe(429);
 });
 
+test('grant --group raises a limit of a group on every process, and leaves the limits of the plan', async () => {
+  expect([(await call(reporter.secret)).status, (await call(reporter.secret)).status]).toEqual([200, 429]);
+  const granted = await run('grant reporter --group reports --per-day 50 --until +6h');
+  expect(granted).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(granted.stdout).toMatch(/^reporter has a grant: reports-day 50 until .* UTC, in 6 hours\.\n/);
+  expect(granted.stdout).toMatch(/ UTC: 50 a day for the group reports in place of 1\. It may call: /);
+  await expect.poll(async () => (await call(reporter.secret)).status).toBe(200);
+  const shown = await run('show reporter');
+  expect(shown.stdout).toMatch(/^this day for the group reports +\d of 50 used, starts over at .* UTC$/m);
+  expect(shown.stdout).toMatch(
+    /^grant +reports-day 50 until .* UTC, in 5 hours 59 minutes$|^grant +reports-day 50 until .* in 6 hours$/m,
+  );
+  expect((await run('list')).stdout).toMatch(/^reporter +free +\w+ +(minute|reports-day) \d+\/\d+ /m);
+  await run('ungrant reporter');
+  await expect.poll(async () => (await call(reporter.secret)).status).toBe(429);
+});
+
 test('a grant that begins later is announced with its beginning, its end and its duration', async () => {
   const { id } = customer.entry;
   const dayAt = (ahead: number) => new Date(Date.now() + ahead * 86_400_000).toISOString().slice(0, 10);
@@ -125,6 +146,23 @@ test.each([
   ['grant customer-7 --per-day 5 --until +1h --from later', '--from must be a date such as 2026-12-01'],
   ['grant customer-7 --per-day 5 --until 2100-01-01', '`untilAt` must be at most 400 days ahead.'],
   ['grant customer-7 --per-hour 5 --until +1h', 'The limits of customer-7 are perMinute, perDay.'],
+  [
+    'grant customer-7 --group reports --per-day 5 --until +1h',
+    '`limits.groups.reports` names a group that customer-7 (free) does not have. customer-7 has no groups.',
+  ],
+  [
+    'grant reporter --group report --per-day 5 --until +1h',
+    '`limits.groups.report` names a group that reporter (free) does not have. reporter has the group reports.',
+  ],
+  [
+    'grant reporter --group reports --per-hour 5 --until +1h',
+    '`limits.groups.reports.perHour` names a window in which reporter (free) has no limit. The limits of reporter are perMinute, perDay, groups.reports.perDay.',
+  ],
+  [
+    'grant reporter --group reports --until +1h',
+    'Which limits of the group reports? Give at least one of --per-second, --per-minute, ',
+  ],
+  ['grant reporter --group reports --no-brownouts --until +1h', 'Which limits of the group reports?'],
   ['grant customer-7 --per-day 0 --until +1h', '`limits.perDay` must be a whole number from 1'],
   ['grant customer-7 --per-day 5', "required option '--until <when>' not specified"],
 ])('%s prints the problem', async (command, message) => {

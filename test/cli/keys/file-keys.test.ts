@@ -167,6 +167,19 @@ test('keys configured shows each key with its limits and no digest', async () =>
   );
 });
 
+test('keys configured names the limits of groups, of the plan and of the key', async () => {
+  const groups = (limit: string) => `groups: { reports: { operations: [listPets], ${limit} } }`;
+  const { file } = configFolder({
+    'tollgate.yaml': mainDocument.replace('perDay: 1000', groups('perMinute: 5')),
+    'keys.yaml': `${keysDocument}- { id: own, plan: free, ${groups('perHour: 9')}, secrets: [] }\n`,
+  });
+  const { stdout } = await tollgate(['keys', 'configured', '--config', file]);
+  expect(stdout.split('\n').slice(1, 3)).toEqual([
+    'acme  free  60/minute 5/reports-minute  1',
+    'own   free  60/minute 9/reports-hour    0',
+  ]);
+});
+
 test.each([
   [
     'an id that exists',

@@ -257,6 +257,23 @@ describe('the story of a request', () => {
       'It costs 5 units, and the key had 3 of the 60 units of this minute left.',
     ],
     [
+      'refused by a limit of a group',
+      {
+        status: 429,
+        error: 'rate_limited',
+        decision: 'refused',
+        source: 'shared',
+        window: 'reports-minute',
+        limit: 5,
+      },
+      'The key had used all 5 requests of this minute for the group reports.',
+    ],
+    [
+      'admitted in a limit of a group at its cost',
+      { status: 200, decision: 'admitted', source: 'shared', window: 'reports-day', units: 5, remaining: 3 },
+      'It was admitted at 5 units, and left 3 of the 60 units of this day for the group reports.',
+    ],
+    [
       'admitted at its cost',
       { status: 200, decision: 'admitted', source: 'shared', units: 5, remaining: 3 },
       'It was admitted at 5 units, and left 3 of the 60 units of this minute.',

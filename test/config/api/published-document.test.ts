@@ -65,6 +65,24 @@ test('the published document has the limits of a plan in each period, from the p
   ]);
 });
 
+test('the published document has the groups of each plan in each period, with their operations and limits', () => {
+  const reports = (limits: string) => `groups: { reports: { operations: [listPets], ${limits} } }`;
+  const main = mainDocument.replace(
+    'enterprise: custom',
+    `pro: { perMinute: 9, ${reports('perMinute: 5, perHour: 2000')}, changes: [{ from: 9000-01-01, perMinute: 9, ${reports('perDay: 1')} }] }`,
+  );
+  const api = 'info: {}\npaths: { /pets: { get: { operationId: listPets } } }\n';
+  expect(published({ main, api }).info.description.split('\n').slice(-7)).toEqual([
+    '| pro, until 9000-01-01 | 9 | unlimited |',
+    '| pro, from 9000-01-01 | 9 | unlimited |',
+    '',
+    'Requests of some operations also count in limits of their group:',
+    '',
+    '- pro, until 9000-01-01, group `reports` (`listPets`): 5 a minute, 2,000 an hour',
+    '- pro, from 9000-01-01, group `reports` (`listPets`): 1 a day',
+  ]);
+});
+
 test('the published document keeps extensions, and has no names of upstreams and no part of a key', () => {
   const api = `x-own: 1
 paths:

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { limitRefusal } from '../../../gateway/request/respond/limit-refusal.ts';
+import { costRefusal, limitRefusal } from '../../../gateway/request/respond/limit-refusal.ts';
 import type { RateLimitState, Window } from '../../../gateway/shared/model.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12, 0, 48, 500);
@@ -48,6 +48,40 @@ it.each([
     ).toBe(message);
   },
 );
+
+it.each([
+  [1, 5, 0, 'All 5 requests of this minute for the group reports are used. Retry in 12 s.'],
+  [1, 1, 0, 'The one request of this minute for the group reports is used. Retry in 12 s.'],
+  [
+    3,
+    5,
+    2,
+    "This request costs 3 units; 2 of this minute's 5 for the group reports are left. Retry in 12 s.",
+  ],
+])(
+  'the refusal by a limit of a group names the group, at a cost of %i',
+  (units, limit, remaining, message) => {
+    const ofGroup = { ...windowOf('minute', limit), group: 'reports', remaining };
+    const windows = [{ ...windowOf('minute', 60), remaining: 50 }, ofGroup];
+    const rateLimit = { nowMs, windows, inForce: ofGroup };
+    const retryAtMs = ofGroup.resetMs;
+    expect(
+      limitRefusal({ kind: 'refused', units, rateLimit, source: 'shared', retryAtMs }, 'request'),
+    ).toMatchObject({ message, fields: ['Retry-After', '12'] });
+  },
+);
+
+it('a cost above a limit of a group is refused with the smallest limit, and with the group', () => {
+  const inForce = windowOf('minute', 60);
+  const windows = [
+    inForce,
+    { ...windowOf('day', 5), group: 'reports' },
+    { ...windowOf('day', 7), group: 'x' },
+  ];
+  expect(costRefusal(20, { nowMs, windows, inForce }).message).toBe(
+    'This request costs 20 units, and the API key may use at most 5 in a day for the group reports.',
+  );
+});
 
 it('the refusal of a banned request has the reason, the end of the ban, and the time of the next admission', () => {
   const rateLimit = {

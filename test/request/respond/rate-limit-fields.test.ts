@@ -36,6 +36,29 @@ describe('rateLimitFields', () => {
   });
 });
 
+it('a window of a group is a policy with the name of the group, beside the window of the plan with the same name', () => {
+  const ofGroup: Window = { ...minute, group: 'reports', limit: 5, remaining: 0 };
+  const rateLimit: RateLimitState = { nowMs, windows: [minute, ofGroup], inForce: ofGroup };
+  const fields = rateLimitFields(rateLimit, createPolicyText());
+  expect(fields.slice(0, 4)).toEqual(['X-RateLimit-Limit', '5', 'X-RateLimit-Remaining', '0']);
+  expect(fields.slice(6)).toEqual([
+    'RateLimit-Policy',
+    '"minute";q=60;w=60, "reports-minute";q=5;w=60',
+    'RateLimit',
+    '"minute";r=12;t=31, "reports-minute";r=0;t=31',
+  ]);
+});
+
+it('the cached policy of a key differs between two groups with equal limits', () => {
+  const policyText = createPolicyText();
+  const policies = ['reports', undefined, 'exports'].map((group) => policyText([{ ...minute, group }]));
+  expect(policies).toEqual([
+    '"reports-minute";q=60;w=60',
+    '"minute";q=60;w=60',
+    '"exports-minute";q=60;w=60',
+  ]);
+});
+
 it('a ban is a separate policy, and the windows have their remaining requests', () => {
   const ban = { untilMs: nowMs + 60_000, retryAtMs: nowMs + 90_000 };
   const fields = rateLimitFields({ nowMs, windows: [minute, day], inForce: minute, ban }, undefined);

@@ -1,10 +1,12 @@
 import * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { compileKey } from '../../../keys/compile-key.ts';
+import { maxOf } from '../../../keys/guards.ts';
 import { date, grantedLimits } from '../../../keys/key-schema.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { limitPath, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
 import { shownGrant } from '../../../quota/grants.ts';
+import { groupNames } from '../../../shared/limits.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { expects, fields } from '../../../shared/schema/schema-parts.ts';
@@ -210,12 +212,16 @@ function grantFault(
   if (aheadMs > bounds.grantMaxMs) {
     return `The member \`untilAt\` must be at most ${bounds.grantMaxMs / 86_400_000} days ahead.`;
   }
-  const limited = key.limits.map(limitPath);
-  const other = toLimits(stated ?? {})
-    .map(limitPath)
-    .find((path) => !limited.includes(path));
-  return (
-    other &&
-    `The member \`limits.${other}\` names a window in which ${key.id} (${key.plan}) has no limit. The limits of ${key.id} are ${limited.join(', ')}.`
-  );
+  const other = toLimits(stated ?? {}).find((limit) => maxOf(key.limits, limit) === undefined);
+  if (other === undefined) return undefined;
+  const groups = groupNames(key.limits);
+  if (other.group !== undefined && !groups.includes(other.group)) {
+    const known =
+      groups.length === 0
+        ? 'has no groups'
+        : `has the ${groups.length === 1 ? 'group' : 'groups'} ${groups.join(', ')}`;
+    return `The member \`limits.groups.${other.group}\` names a group that ${key.id} (${key.plan}) does not have. ${key.id} ${known}.`;
+  }
+  const limited = key.limits.map(limitPath).join(', ');
+  return `The member \`limits.${limitPath(other)}\` names a window in which ${key.id} (${key.plan}) has no limit. The limits of ${key.id} are ${limited}.`;
 }

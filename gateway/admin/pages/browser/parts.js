@@ -160,7 +160,8 @@ export function windowBar({ name, limit, used, resetMs }, { now, isLong = false 
   const part = Math.min(1, usedNow / limit);
   const tone = part >= 1 ? 'bad' : part >= 0.8 && windowIn(name) !== 'second' ? 'near' : '';
   const figures = `${count(usedNow)} of ${count(limit)}`;
-  return html`<div key=${name} class=${`window ${isLong ? 'long' : ''}`} title=${`${figures} of this ${windowText(name)}, ${percent(part)}`}>
+  const kind = `window ${isLong ? 'long' : ''}${windowIn(name) === name ? '' : ' of-group'}`;
+  return html`<div key=${name} class=${kind} title=${`${figures} of this ${windowText(name)}, ${percent(part)}`}>
     <span class="name">${name}</span>
     <span class=${`bar ${tone}`}><span style=${{ width: `${part * 100}%` }}></span></span>
     <span class="amount">${figures}</span>

@@ -215,15 +215,18 @@ function recordSections(state, recorded, nowMs) {
  */
 function summary({ ban, windows, secret: presented }, nowMs) {
   const spent = windows.filter(({ remaining }) => remaining === 0);
-  const last = spent.toSorted((a, b) => a.resetAt.localeCompare(b.resetAt)).at(-1);
+  const byReset = spent.toSorted((a, b) => a.resetAt.localeCompare(b.resetAt));
+  // A group limits only some operations, so the limit of all operations and the limit of each group have a sentence of their own.
+  const last = new Map(byReset.map((window) => [groupIn(window.name), window]));
+  const texts = windows.flatMap((window) =>
+    last.get(groupIn(window.name)) === window
+      ? `The limit of this ${windowText(window.name)} (${count(window.limit)}) is used up. It starts over at ${instant(window.resetAt)}.`
+      : [],
+  );
   const first = ban
     ? element('p', { class: 'bad' }, `Banned until ${instant(ban.untilAt)}. ${ban.reason}`)
-    : last
-      ? element(
-          'p',
-          { class: 'bad' },
-          `The limit of this ${windowText(last.name)} (${count(last.limit)}) is used up. It starts over at ${instant(last.resetAt)}.`,
-        )
+    : texts.length > 0
+      ? element('p', { class: 'bad' }, texts.join(' '))
       : element('p', {}, 'Requests of this key are within its limits.');
   const { expiresAt } = presented;
   const isNear = expiresAt !== undefined && Date.parse(expiresAt) - nowMs < 14 * dayMs;
@@ -299,10 +302,14 @@ function bar({ name, limit, used, remaining, resetAt, operations }, nowMs) {
   return element(
     'div',
     { class: 'window' },
-    element('span', { title: operations?.join(', ') ?? '' }, barName(name)),
+    element('span', {}, barName(name)),
     element('span', { class: 'bar', 'aria-hidden': 'true' }, fill),
     element('span', {}, `${count(used)} of ${count(limit)} used, ${count(remaining)} left`),
-    element('span', { class: 'muted' }, `starts over ${when}`),
+    element(
+      'span',
+      { class: 'muted' },
+      `starts over ${when}${operations ? ` · for ${operations.join(', ')}` : ''}`,
+    ),
   );
 }
 
@@ -310,9 +317,7 @@ function bar({ name, limit, used, remaining, resetAt, operations }, nowMs) {
 function concurrencyOf({ concurrent }) {
   if (concurrent === undefined) return [];
   const requests = concurrent === 1 ? 'request' : 'requests';
-  return [
-    element('p', {}, `At highest ${count(concurrent)} ${requests} may be in progress at the same time.`),
-  ];
+  return [element('p', {}, `At most ${count(concurrent)} ${requests} may be in progress at the same time.`)];
 }
 
 /** @param {State} state */
@@ -416,7 +421,7 @@ function chart({ rows, windows, nowMs, unit, lengthMs, columns: number, from, to
   const limitText =
     limit === undefined
       ? ''
-      : ` The limits admit at highest ${count(limit)} ${isCosted ? 'units ' : ''}in one ${unit}.`;
+      : ` The limits admit at most ${count(limit)} ${isCosted ? 'units ' : ''}in one ${unit}.`;
   return [
     element(
       'p',
@@ -549,10 +554,16 @@ function limitsText({ groups = {}, ...limits }) {
   return [...texts(limits, ''), ...ofGroups].join(', ');
 }
 
+/** Returns "reports" for the name `reports-minute`; undefined for the name `minute`. @param {string} name */
+function groupIn(name) {
+  const at = name.lastIndexOf('-');
+  return at === -1 ? undefined : name.slice(0, at);
+}
+
 /** Returns "this minute", or "reports: this minute" for the name `reports-minute`. @param {string} name */
 function barName(name) {
-  const at = name.lastIndexOf('-');
-  return at === -1 ? `this ${name}` : `${name.slice(0, at)}: this ${name.slice(at + 1)}`;
+  const group = groupIn(name);
+  return group === undefined ? `this ${name}` : `${group}: this ${name.slice(group.length + 1)}`;
 }
 
 /** Returns "minute", or "minute for the group reports" for the name `reports-minute`. @param {string} name */

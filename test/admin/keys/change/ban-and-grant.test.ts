@@ -80,6 +80,48 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
   });
 });
 
+it('a grant for a group admits a refused request of the group, and every text of the grant names the group', async () => {
+  const groups = { reports: { operations: ['listPets'], perDay: 2 } };
+  const reporter = makeKey({ plan: 'free', id: 'acme', groups });
+  const { gateways } = await startGateways(2, { overrides: { keys: [reporter.entry] } });
+  const [one, other] = gateways;
+  if (!one || !other) throw new Error('gateways were started');
+  for (const status of [200, 200, 429]) expect(await one.call(reporter.secret)).toBe(status);
+  const limits = { groups: { reports: { perDay: 3 } } };
+  const untilAt = at(hourMs);
+  const granted = await other.ask('POST', '/keys/acme/grant', { limits, untilAt });
+  const untilMs = Date.parse(untilAt);
+  expect([granted.status, granted.body.grant]).toEqual([200, { limits, untilMs }]);
+  await expect.poll(() => one.call(reporter.secret)).toBe(200);
+  await expect.poll(() => other.call(reporter.secret)).toBe(429);
+  const { body } = await one.ask('GET', '/keys/acme');
+  expect(body.grant).toEqual({ limits, untilMs });
+  expect(body.windows).toMatchObject([
+    { name: 'minute', limit: 5, used: 3 },
+    { name: 'day', limit: 100, used: 3 },
+    { name: 'reports-day', limit: 3, used: 3, remaining: 0 },
+  ]);
+  expect(await lastChange(one)).toMatchObject({ action: 'grant', after: { limits, untilAt } });
+  const { body: listed } = await one.ask('GET', '/events');
+  expect(listed.events.map(({ text }: { text: string }) => text)).toContainEqual(
+    expect.stringMatching(/^alice granted acme 3 a day for the group reports until \d\d:\d\d:\d\d UTC/),
+  );
+  const { body: steps } = await one.ask('GET', '/keys/acme/limits');
+  expect(steps.limits.at(-1).limits.groups.reports).toEqual({ operations: ['listPets'], perDay: 3 });
+});
+
+it.each([
+  [{ groups: {} }, '`limits.groups` must be a mapping of at least one group to limits.'],
+  [{ groups: { reports: {} } }, '`limits.groups.reports` must be a mapping with at least one of perSecond'],
+  [{ groups: { reports: { perDay: 5, operations: ['listPets'] } } }, '`limits.groups.reports.operations`'],
+  [{ groups: { 'a b': { perDay: 5 } } }, '`limits.groups.a b` must be a name of 1 to 40 of the characters'],
+  [{ groups: { nope: { perDay: 5 } } }, '`limits.groups.nope` names a group that acme (free) does not have.'],
+])('a grant of %j is refused with the member', async (limits, message) => {
+  const { gateways } = await startGateways(1, { overrides: { keys: [key.entry] }, store: 'memory' });
+  const reply = await gateways[0]?.ask('POST', '/keys/acme/grant', { limits, untilAt: at(hourMs) });
+  expect([reply?.status, reply?.body.message]).toEqual([400, expect.stringContaining(message)]);
+});
+
 it('the response to a change shows its result even if Redis stops replying afterwards', async () => {
   const url = new URL(redisUrl());
   const [port, hostname] = [Number(url.port), url.hostname];
