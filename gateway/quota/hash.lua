@@ -95,3 +95,18 @@ end
 local function prolong(key, atMs)
   if redis.call('PTTL', key) + nowMs < atMs + 1000 then redis.call('PEXPIREAT', key, string.format('%.0f', atMs + 1000)) end
 end
+
+-- Writes fields, and removes each field whose value is `false`. The hash is needed at least until `atMs`.
+local function writeFields(key, changes, atMs)
+  local written, removed = {}, {}
+  for field, value in pairs(changes) do
+    if value then
+      written[#written + 1], written[#written + 2] = field, value
+    else
+      removed[#removed + 1] = field
+    end
+  end
+  if #written > 0 then redis.call('HSET', key, unpack(written)) end
+  if #removed > 0 then redis.call('HDEL', key, unpack(removed)) end
+  prolong(key, atMs)
+end

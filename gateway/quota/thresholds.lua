@@ -27,6 +27,7 @@ local function confirmTold(key, field, index, percent, resetMs)
     end
   end
   marks[#marks + 1] = field .. ' ' .. index .. ' ' .. percent
-  redis.call('HSET', key, 'told', table.concat(marks, ' '))
+  -- The hash already lives until the window ends.
+  writeFields(key, { told = table.concat(marks, ' ') }, 0)
   return 1
 end

@@ -61,11 +61,11 @@ export const brokenGroups: readonly { mistake: string; caughtBy: string; make: M
     caughtBy: grants,
     make: altered((store) => ({
       ...store,
-      setGrant: (keyId, grant) =>
-        store.setGrant(
-          keyId,
-          grant && { ...grant, limits: grant.limits.map(({ group: _, ...limit }) => limit) },
-        ),
+      adjust(keyId, { grant, ...change }) {
+        if (grant === undefined || grant === 'none') return store.adjust(keyId, { ...change, grant });
+        const limits = grant.limits.map(({ group: _, ...limit }) => limit);
+        return store.adjust(keyId, { ...change, grant: { ...grant, limits } });
+      },
     })),
   },
   {
@@ -97,10 +97,10 @@ export const brokenGroups: readonly { mistake: string; caughtBy: string; make: M
     caughtBy: reset,
     make: altered((store, { redis }) => ({
       ...store,
-      async reset(keyId, bans) {
+      async adjust(keyId, change) {
         const name = redisKeys.quota.name(redis.prefix, keyId);
         const before = Object.entries(await redis.commands.hgetall(name));
-        const changed = await store.reset(keyId, bans);
+        const changed = await store.adjust(keyId, change);
         const ofGroups = before.filter(([field]) => field.startsWith('reports:'));
         await redis.commands.hset(name, Object.fromEntries(ofGroups));
         return changed;

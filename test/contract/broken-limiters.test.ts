@@ -195,9 +195,7 @@ function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store cloc
   return (deps) => ({
     decide: (calls) => Promise.all(calls.map((call) => decideOne(deps, call))),
     read: unneeded,
-    liftBan: unneeded,
-    reset: unneeded,
-    setGrant: unneeded,
+    adjust: unneeded,
     confirmTold: unneeded,
   });
 
@@ -259,7 +257,8 @@ function liftWithoutGeneration(deps: Deps): QuotaStore {
   const store = createRedisQuotaStore(deps);
   return {
     ...store,
-    async liftBan(keyId, bans) {
+    async adjust(keyId, change) {
+      if (change.lift === undefined) return store.adjust(keyId, change);
       await deps.redis.commands.hset(redisKeys.quota.name(deps.redis.prefix, keyId), {
         bannedUntilMs: 0,
         banLevel: 0,
@@ -267,7 +266,7 @@ function liftWithoutGeneration(deps: Deps): QuotaStore {
       });
       const changed = await store.read([keyId]);
       const [state] = changed.kind === 'read' ? changed.states : [];
-      if (changed.kind !== 'read' || state === undefined) return store.liftBan(keyId, bans);
+      if (changed.kind !== 'read' || state === undefined) return store.adjust(keyId, change);
       return { kind: 'changed', nowMs: changed.nowMs, state };
     },
   };
@@ -277,7 +276,11 @@ function liftWithoutGeneration(deps: Deps): QuotaStore {
 function withGrants(change: (grant: Grant) => Grant | undefined): MakeStore {
   return altered((store) => ({
     ...store,
-    setGrant: (keyId, grant) => store.setGrant(keyId, grant && change(grant)),
+    adjust: (keyId, { grant, ...rest }) =>
+      store.adjust(keyId, {
+        ...rest,
+        grant: grant === undefined || grant === 'none' ? grant : (change(grant) ?? 'none'),
+      }),
   }));
 }
 
@@ -308,9 +311,9 @@ function limitWhateverIsGranted(store: QuotaStore): QuotaStore {
   const granted = new Map<string, Limits>();
   return {
     ...store,
-    async setGrant(keyId, grant) {
-      granted.set(keyId, grant?.limits ?? []);
-      return await store.setGrant(keyId, grant);
+    async adjust(keyId, change) {
+      if (change.grant !== undefined) granted.set(keyId, change.grant === 'none' ? [] : change.grant.limits);
+      return await store.adjust(keyId, change);
     },
     decide: (calls) =>
       store.decide(

@@ -95,7 +95,7 @@ export const brokenTrials: readonly { mistake: string; caughtBy: string; make: M
       ),
     })),
   },
-  { mistake: 'a lifted ban stays in the trial', caughtBy: lifted, make: keepTrial('liftBan') },
+  { mistake: 'a lifted ban stays in the trial', caughtBy: lifted, make: keepTrial('lift') },
   { mistake: 'a reset keeps the counts of the trial', caughtBy: reset, make: keepTrial('reset') },
   {
     mistake: 'decisions that were made alone do not count in the trial',
@@ -169,12 +169,13 @@ function withFields(change: (stored: Fields) => Fields): MakeStore {
   }));
 }
 
-function keepTrial(verb: 'liftBan' | 'reset'): MakeStore {
+function keepTrial(verb: 'lift' | 'reset'): MakeStore {
   return altered((store, deps) => ({
     ...store,
-    async [verb](keyId: string, policy: QuotaCall['bans']) {
+    async adjust(keyId, change) {
+      if (change[verb] === undefined) return store.adjust(keyId, change);
       const before = await deps.redis.commands.hgetall(nameOf(deps, keyId));
-      const changed = await store[verb](keyId, policy);
+      const changed = await store.adjust(keyId, change);
       const ofTrial = Object.entries(before).filter(([field]) => field.startsWith('trial:'));
       await deps.redis.commands.hset(nameOf(deps, keyId), Object.fromEntries(ofTrial));
       return changed;

@@ -96,7 +96,7 @@ export const groupGuarantees: Readonly<Record<string, (subject: Subject) => Prom
       { window: 'minute', group: 'reports', max: 9 },
       { window: 'day', group: 'reports', max: 9 },
     ] as const;
-    await store.setGrant(call.keyId, { limits, untilMs });
+    await store.adjust(call.keyId, { grant: { limits, untilMs } });
     const granted = await decide(store, { ...call, runs: [asks('export', 4)] });
     expect([granted.admitted, granted.refused, granted.state.grant]).toEqual([2, 2, { limits, untilMs }]);
   },
@@ -120,7 +120,7 @@ export const groupGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     const limits = reportsOf({ perDay: 100 }, { perDay: 2 });
     const call = { ...callOf(limits), trial: limits };
     await decide(store, { ...call, runs: [asks('export', 3)] });
-    await store.reset(call.keyId, call.bans);
+    await store.adjust(call.keyId, { reset: call.bans });
     const after = await decide(store, { ...call, runs: [asks('export', 3)] });
     expect([after.admitted, after.trial?.admitted, ...used(after), ...usedInTrial(after)]).toEqual([
       ...[2, 2],

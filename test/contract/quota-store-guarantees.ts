@@ -320,7 +320,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const raised = { ...call, limits: limitsOf({ perMinute: 5, perDay: 100 }) };
     expect((await decide(store, { ...call, runs: oneRun(5) })).state.banLevel).toBe(1);
     expect((await decide(store, { ...raised, runs: oneRun(1) })).banned).toBe(1);
-    const lifted = await store.liftBan(call.keyId, bans);
+    const lifted = await store.adjust(call.keyId, { lift: bans });
     expect(lifted).toMatchObject({
       kind: 'changed',
       state: { bannedUntilMs: 0, banLevel: 0, minuteUsed: 3 },
@@ -335,7 +335,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 10, perDay: 100 })), bans };
     const { state } = await decide(store, { ...call, runs: oneRun(1) });
-    const changed = await store.liftBan(call.keyId, bans);
+    const changed = await store.adjust(call.keyId, { lift: bans });
     if (changed.kind !== 'changed') throw new Error(changed.reason);
     const collected = {
       ...nothingUnsent,
@@ -355,7 +355,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const call = callOf(limitsOf({ perMinute: 3, perDay: 3 }));
     const { state } = await decide(store, { ...call, runs: oneRun(4) });
     const collected = { ...nothingUnsent, ...{ minute: state.minute, minuteUsed: 2, strikes: 3 } };
-    await store.reset(call.keyId, call.bans);
+    await store.adjust(call.keyId, { reset: call.bans });
     const after = await decide(store, { ...call, runs: oneRun(2), unsent: collected });
     expect([after.admitted, after.state.minuteUsed, after.state.dayUsed]).toEqual([2, 2, 2]);
     expect(after.state.strikes).toBe(0);
@@ -368,12 +368,12 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const call = callOf(limitsOf({ perMinute: 3, perDay: 100 }));
     const grant = await grantOf(subject, { perMinute: 5 });
     expect((await decide(store, { ...call, runs: oneRun(4) })).refused).toBe(1);
-    expect(await store.setGrant(call.keyId, grant)).toMatchObject({ state: { grant, minuteUsed: 3 } });
+    expect(await store.adjust(call.keyId, { grant })).toMatchObject({ state: { grant, minuteUsed: 3 } });
     const under = await decide(store, { ...call, runs: oneRun(4) });
     expect([under.admitted, under.refused]).toEqual([2, 2]);
     expect([under.state.minuteUsed, under.state.dayUsed, under.state.grant]).toEqual([5, 5, grant]);
     expect(await store.read([call.keyId])).toMatchObject({ states: [{ grant }] });
-    await store.setGrant(call.keyId, undefined);
+    await store.adjust(call.keyId, { grant: 'none' });
     const raised = { ...call, limits: limitsOf({ perMinute: 6, perDay: 100 }) };
     const after = await decide(store, { ...raised, runs: oneRun(4) });
     expect([after.admitted, after.state.minuteUsed, after.state.grant]).toEqual([1, 6, undefined]);
@@ -382,9 +382,9 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a grant may lower a limit, and a later grant replaces it as a whole'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 5, perDay: 100 }));
-    await store.setGrant(call.keyId, await grantOf(subject, { perMinute: 2, perDay: 2 }));
+    await store.adjust(call.keyId, { grant: await grantOf(subject, { perMinute: 2, perDay: 2 }) });
     expect((await decide(store, { ...call, runs: oneRun(9) })).admitted).toBe(2);
-    await store.setGrant(call.keyId, await grantOf(subject, { perDay: 200 }));
+    await store.adjust(call.keyId, { grant: await grantOf(subject, { perDay: 200 }) });
     const { admitted, state } = await decide(store, { ...call, runs: oneRun(9) });
     expect([admitted, state.minuteUsed, state.dayUsed]).toEqual([3, 5, 5]);
   },
@@ -398,7 +398,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const seen = new Set<number>();
     while (!(seen.has(1) && seen.has(0))) {
       const untilMs = (await subject.nowMs()) + 30;
-      await store.setGrant(call.keyId, { limits: limitsOf({ perMinute: 1_000_000 }), untilMs });
+      await store.adjust(call.keyId, { grant: { limits: limitsOf({ perMinute: 1_000_000 }), untilMs } });
       for (let nowMs = 0; nowMs <= untilMs; ) {
         const outcomes = await Promise.all(Array.from({ length: 50 }, () => decide(store, call)));
         for (const { admitted, state, nowMs } of outcomes) {
@@ -425,7 +425,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     while (!(seen.has(-1) && seen.has(0))) {
       const fromMs = (await subject.nowMs()) + 30;
       const grant = { limits: limitsOf({ perMinute: 1_000_000 }), fromMs, untilMs: fromMs + 600_000 };
-      await store.setGrant(call.keyId, grant);
+      await store.adjust(call.keyId, { grant });
       for (let nowMs = 0; nowMs <= fromMs; ) {
         const outcomes = await Promise.all(Array.from({ length: 50 }, () => decide(store, call)));
         for (const { admitted, state, nowMs } of outcomes) {
@@ -444,7 +444,9 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a grant limits no window that the limits do not name'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 3 }));
-    await store.setGrant(call.keyId, await grantOf(subject, { perSecond: 1, perMinute: 5, perMonth: 1 }));
+    await store.adjust(call.keyId, {
+      grant: await grantOf(subject, { perSecond: 1, perMinute: 5, perMonth: 1 }),
+    });
     const { admitted, state } = await decide(store, { ...call, runs: oneRun(9) });
     expect([admitted, ...usedOf(state)]).toEqual([5, 0, 5, 0, 0, 0]);
   },
@@ -454,10 +456,12 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const bans = { after: 1, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans };
     const grant = await grantOf(subject, { perMinute: 3 });
-    await store.setGrant(call.keyId, grant);
+    await store.adjust(call.keyId, { grant });
     expect((await decide(store, { ...call, runs: oneRun(4) })).banned).toBe(1);
-    expect(await store.liftBan(call.keyId, bans)).toMatchObject({ state: { grant, minuteUsed: 3 } });
-    expect(await store.reset(call.keyId, bans)).toMatchObject({ state: { grant, minuteUsed: 0 } });
+    expect(await store.adjust(call.keyId, { lift: bans })).toMatchObject({ state: { grant, minuteUsed: 3 } });
+    expect(await store.adjust(call.keyId, { reset: bans })).toMatchObject({
+      state: { grant, minuteUsed: 0 },
+    });
     expect((await decide(store, { ...call, runs: oneRun(3) })).admitted).toBe(3);
   },
 
@@ -466,7 +470,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const bans = { after: 1, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, runs: oneRun(2) };
     const { state } = await decide(store, call);
-    await store.setGrant(call.keyId, await grantOf(subject, { perMinute: 9 }));
+    await store.adjust(call.keyId, { grant: await grantOf(subject, { perMinute: 9 }) });
     const { banned, state: after } = await decide(store, call);
     expect([banned, after.bannedUntilMs]).toEqual([2, state.bannedUntilMs]);
   },
@@ -476,7 +480,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   ) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 2, perDay: 100 }));
-    await store.setGrant(call.keyId, await grantOf(subject, { perMinute: 9 }));
+    await store.adjust(call.keyId, { grant: await grantOf(subject, { perMinute: 9 }) });
     const { state } = await decide(store, { ...call, runs: oneRun(1) });
     const alone = { ...nothingUnsent, minute: state.minute, minuteUsed: 6, day: state.day, dayUsed: 6 };
     const merged = await decide(store, { ...call, runs: oneRun(9), unsent: alone });

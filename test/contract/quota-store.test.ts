@@ -54,12 +54,12 @@ for (const form of allRedisForms)
       const key = `${subject.prefix}:{${call.keyId}}`;
       const untilMs = (await subject.nowMs()) + 600_000;
       const limits = limitsOf({ perMinute: 5, perDay: 50 });
-      await store.setGrant(call.keyId, { limits, untilMs });
+      await store.adjust(call.keyId, { grant: { limits, untilMs } });
       expect(await subject.client.hgetall(key)).toEqual({ grant: `${untilMs} minute 5 day 50` });
       expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
       await decide(store, { ...call, runs: oneRun(1) });
       expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
-      await store.setGrant(call.keyId, { limits, fromMs: untilMs - 1, untilMs });
+      await store.adjust(call.keyId, { grant: { limits, fromMs: untilMs - 1, untilMs } });
       expect(await subject.client.hget(key, 'grant')).toBe(`${untilMs} minute 5 day 50 from ${untilMs - 1}`);
       await subject.client.hset(key, 'grant', '1 minute 5 day 50');
       await decide(store, { ...call, runs: oneRun(1) });
@@ -90,7 +90,7 @@ for (const form of allRedisForms)
       const stored = await subject.client.hgetall(key);
       expect(stored).toMatchObject({ dayUsed: '3', 'trial:dayUsed': '2', 'trial:banLevel': '1' });
       expect(await subject.client.pexpiretime(key)).toBe(nowMs + bans.forMs + bans.maxMs + 1000);
-      await store.reset(call.keyId, bans);
+      await store.adjust(call.keyId, { reset: bans });
       expect((await subject.client.hkeys(key)).toSorted()).toEqual(['liftedMs', 'resetMs']);
     });
 

@@ -76,16 +76,18 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     const store = await subject.open(await freshLengths(subject));
     const call = watched({ perDay: 10 });
     const nowMs = await subject.nowMs();
-    await store.setGrant(call.keyId, { limits: limitsOf({ perDay: 100 }), untilMs: nowMs + 600_000 });
+    await store.adjust(call.keyId, {
+      grant: { limits: limitsOf({ perDay: 100 }), untilMs: nowMs + 600_000 },
+    });
     expect(percentsOf(await decide(store, { ...call, runs: oneRun(79) }))).toEqual([]);
     const raised = await decide(store, { ...call, runs: oneRun(1) });
     expect(raised.reached).toMatchObject([{ percents: [80], used: 80, limit: 100 }]);
-    await store.setGrant(call.keyId, { limits: limitsOf({ perDay: 75 }), untilMs: nowMs + 600_000 });
+    await store.adjust(call.keyId, { grant: { limits: limitsOf({ perDay: 75 }), untilMs: nowMs + 600_000 } });
     expect(percentsOf(await decide(store, { ...call, runs: oneRun(1) }))).toEqual([80, 100]);
 
     const later = watched({ perDay: 10 });
     const grant = { limits: limitsOf({ perDay: 5 }), fromMs: nowMs + 500_000, untilMs: nowMs + 600_000 };
-    await store.setGrant(later.keyId, grant);
+    await store.adjust(later.keyId, { grant });
     expect(percentsOf(await decide(store, { ...later, runs: oneRun(5) }))).toEqual([]);
   },
 
@@ -122,7 +124,7 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     const call = watched({ perDay: 10 });
     const before = await decide(store, { ...call, runs: oneRun(8) });
     await confirm(store, call, before, 'day', 80);
-    await store.reset(call.keyId, call.bans);
+    await store.adjust(call.keyId, { reset: call.bans });
     expect(await confirm(store, call, before, 'day', 100)).toBe(false);
     expect(percentsOf(await decide(store, { ...call, runs: oneRun(7) }))).toEqual([]);
     expect(await confirm(store, call, before, 'day', 100)).toBe(false);
@@ -140,7 +142,7 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     expect(before.banned).toBe(1);
     await confirm(store, call, before, 'day', 80);
     expect(percentsOf(await decide(store, { ...call, runs: oneRun(1) }))).toEqual([100]);
-    await store.liftBan(call.keyId, bans);
+    await store.adjust(call.keyId, { lift: bans });
     expect(percentsOf(await decide(store, call))).toEqual([100]);
   },
 

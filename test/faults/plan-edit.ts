@@ -82,13 +82,13 @@ export async function measureGrant(limits: {
   const grant = async (perDay: number, forMs: number) => {
     const [seconds] = await fleet.inspector.time();
     const untilMs = Number(seconds) * 1_000 + forMs;
-    return await operator.grant(run.entry.id, { limits: toLimits({ perDay }), untilMs });
+    return await operator.adjust(run.entry.id, { grant: { limits: toLimits({ perDay }), untilMs } });
   };
   try {
     const first = await spent(limits.plan);
     await grant(limits.granted, 3_600_000);
     const granted = await spent(limits.granted);
-    await operator.ungrant(run.entry.id);
+    await operator.adjust(run.entry.id, { grant: 'none' });
     const taken = await spent(limits.plan);
     await grant(limits.again, 3_600_000);
     const again = await spent(limits.again);

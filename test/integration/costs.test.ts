@@ -152,7 +152,9 @@ it('a grant that raises the limits admits an operation that costs more than the 
   const key = keyOf(12, 100);
   const decideAt = (units: number) => decideUnits(key, { units }, { bans: noBans }, limiter);
   expect(await decideAt(50)).toMatchObject({ kind: 'admitted', units: 0 });
-  await limiter.grant(key.id, { limits: limitsOf({ perMinute: 60 }), untilMs: Date.now() + 60_000 });
+  await limiter.adjust(key.id, {
+    grant: { limits: limitsOf({ perMinute: 60 }), untilMs: Date.now() + 60_000 },
+  });
   expect(await decideAt(50)).toMatchObject({ kind: 'admitted', units: 50 });
   expect(await decideAt(50)).toMatchObject({ kind: 'refused', units: 50 });
   expect(await decideAt(70)).toMatchObject({ kind: 'admitted', units: 0 });
@@ -162,7 +164,9 @@ it('a request that a grant admits above the limit of the plan counts once toward
   const { own: limiter } = openLimiter({});
   const key = { ...keyOf(12, 1_000), concurrent: 1 };
   const kindAt = async (units: number) => (await decideUnits(key, { units }, { bans: noBans }, limiter)).kind;
-  await limiter.grant(key.id, { limits: limitsOf({ perMinute: 60 }), untilMs: Date.now() + 60_000 });
+  await limiter.adjust(key.id, {
+    grant: { limits: limitsOf({ perMinute: 60 }), untilMs: Date.now() + 60_000 },
+  });
   expect(await kindAt(20)).toBe('admitted');
   expect(await kindAt(20)).toBe('crowded');
   limiter.release(key.id);

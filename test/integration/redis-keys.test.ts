@@ -121,11 +121,11 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   onTestFinished(() => limiter.close());
   await limiter.chargePreflight('192.0.2.1');
   const bans = settings.bans;
-  expect((await limiter.liftBan(freed.entry.id, bans)).kind).toBe('changed');
-  expect((await limiter.reset(calm.entry.id, bans)).kind).toBe('changed');
+  expect((await limiter.adjust(freed.entry.id, { lift: bans })).kind).toBe('changed');
+  expect((await limiter.adjust(calm.entry.id, { reset: bans })).kind).toBe('changed');
   const grant = { limits: toLimits({ perMinute: 600, perDay: 50_000 }), untilMs: Date.now() + 600_000 };
   for (const { id } of [greedy.entry, freed.entry]) {
-    expect((await limiter.grant(id, grant)).kind).toBe('changed');
+    expect((await limiter.adjust(id, { grant })).kind).toBe('changed');
   }
   for (const window of thresholdWindows) {
     const index = windowIndex(defaultBounds.windowsMs[window], Date.now());

@@ -13,7 +13,7 @@ const chapters = [
   'leases',
   'marks',
   'thresholds',
-  'changes',
+  'adjust',
   'decide-key',
 ]
   .map((name) => readFileSync(new URL(`../${name}.lua`, import.meta.url), 'utf8'))

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { QuotaThreshold } from '../../notify/notices.ts';
+import type { Adjustment } from '../../quota/adjust.ts';
 import type { ToldMark } from '../../quota/thresholds.ts';
 import { watchMissingCommands } from '../../redis/missing-commands.ts';
 import { openRedis } from '../../redis/open-redis.ts';
@@ -7,11 +8,9 @@ import { redisKeys } from '../../redis/redis-keys.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type {
   BanEvent,
-  BanPolicy,
   BucketName,
   Decision,
   DecisionSource,
-  Grant,
   Key,
   KeyStatus,
   RedisSettings,
@@ -29,7 +28,7 @@ import { createKeyLimiter } from './key-limiter.ts';
 import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
 import { createStatusReader, statusOf } from './read-statuses.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
-import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store.ts';
+import type { QuotaStore } from './store/quota-store.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
 import { createStoreClock } from './store/store-clock.ts';
 import type { StoreHealth, StorePart } from './store/store-health.ts';
@@ -154,20 +153,13 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       await backing.health.started;
       return readStatuses(of);
     },
-    /** Lifts a key's ban: in this process immediately, in other processes within `bounds.refusalRememberedMs`. */
-    liftBan: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.liftBan(keyId, bans)),
-    /**
-     * Resets all counts, bans and reported thresholds of a key. Other processes apply the reset within `bounds.refusalRememberedMs`. Does
-     * not change a grant.
-     */
-    reset: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.reset(keyId, bans)),
-    /**
-     * Gives a key temporary limits (a grant), which replace an earlier grant. Other processes apply the grant within
-     * `bounds.refusalRememberedMs`. The grant ends automatically. The counts do not change.
-     */
-    grant: (keyId: string, grant: Grant) => change(keyId, (store) => store.setGrant(keyId, grant)),
-    /** Removes a key's grant. Other processes apply the removal within `bounds.refusalRememberedMs`. */
-    ungrant: (keyId: string) => change(keyId, (store) => store.setGrant(keyId, undefined)),
+    /** Changes the counts of a key. Other processes apply the change within `bounds.refusalRememberedMs`. */
+    async adjust(keyId: string, change: Adjustment) {
+      await backing.health.started;
+      const reply = await backing.store.adjust(keyId, change);
+      if (reply.kind === 'changed') keys.forget(keyId, reply.state);
+      return reply;
+    },
     /**
      * Gives a key back the units of its failed requests, once for each minute and upstream. Other processes apply the credit within
      * `bounds.refusalRememberedMs`. Does not lift a ban, and does not change reported thresholds.
@@ -232,19 +224,11 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     },
   };
 
-  /** Applies an operator's change to the counts of a key. */
-  async function change(keyId: string, verb: (store: QuotaStore) => Promise<QuotaChanged | StoreFailure>) {
-    await backing.health.started;
-    const reply = await verb(backing.store);
-    if (reply.kind === 'changed') keys.forget(keyId, reply.state);
-    return reply;
-  }
-
   function openMemory(): Backing {
     const store = createMemoryQuotaStore({ nowMs, bounds });
     return {
       store,
-      credits: createMemoryCredits({ edit: store.edit, nowMs, bounds }),
+      credits: createMemoryCredits({ adjustBy: store.adjustBy, nowMs, bounds }),
       health: alwaysThere,
       buckets: openBuckets({ nowMs, bounds }),
       state: () => ({ kind: 'memory' }),

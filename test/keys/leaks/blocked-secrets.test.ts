@@ -86,7 +86,7 @@ for (const form of allRedisForms)
       if (!first || !second) throw new Error('two were made');
       const key = keyWith('granted');
       const grant = { limits: [{ window: 'day', max: 500 }] as const, untilMs: Date.now() + 3_600_000 };
-      await first.limiter.grant('granted', grant);
+      await first.limiter.adjust('granted', { grant });
       await first.blocked.add({ digest: digestSecret('one'), keyId: 'granted', leak: leakOf() });
       expect(await second.decide(key)).toBe('stale');
       const limitOf = async () => {
@@ -94,10 +94,10 @@ for (const form of allRedisForms)
         return read.kind === 'read' ? read.keys[0]?.rateLimit.inForce.limit : undefined;
       };
       expect(await limitOf()).toBe(500);
-      await first.limiter.ungrant('granted');
+      await first.limiter.adjust('granted', { grant: 'none' });
       expect(await limitOf()).toBe(100);
       expect(await second.decide(key)).toBe('stale');
-      await first.limiter.grant('granted', grant);
+      await first.limiter.adjust('granted', { grant });
       expect([await limitOf(), await second.decide(key)]).toEqual([500, 'stale']);
       await second.blocked.readAgain();
       expect(await second.decide(key)).toBe('admitted');

@@ -39,7 +39,7 @@ describe.each(['redis', 'memory'])('on %s, a grant', (store) => {
     const key = keyOf(2, 1_000);
     const grant = { limits: limitsOf({ perMinute: 5, perMonth: 1 }), untilMs: Date.now() + 600_000 };
     expect(count(await decideInTurn(limiter, key, 4), 'admitted')).toBe(2);
-    expect(await limiter.grant(key.id, grant)).toMatchObject({ kind: 'changed', state: { grant } });
+    expect(await limiter.adjust(key.id, { grant })).toMatchObject({ kind: 'changed', state: { grant } });
     const under = await decideInTurn(limiter, key, 4);
     expect(under.map(({ kind, rateLimit }) => [kind, rateLimit.inForce.limit])).toEqual([
       ...[3, 4, 5].map(() => ['admitted', 5]),
@@ -51,7 +51,7 @@ describe.each(['redis', 'memory'])('on %s, a grant', (store) => {
       used: [5, 5],
       rateLimit: { windows: [{ limit: 5 }, { limit: 1_000 }] },
     });
-    await limiter.ungrant(key.id);
+    await limiter.adjust(key.id, { grant: 'none' });
     const [after] = await decideInTurn(limiter, key, 1);
     expect(after).toMatchObject({ kind: 'refused', rateLimit: { inForce: { limit: 2, remaining: 0 } } });
     expect((await readOne(limiter, key))[0]?.grant).toBeUndefined();
@@ -63,10 +63,12 @@ it('a grant and its end apply exactly on every process, wherever the key was ref
   const [first] = limiters;
   const key = keyOf(6, 1_000);
   for (const limiter of limiters) await decideInTurn(limiter, key, 4);
-  await first?.grant(key.id, { limits: limitsOf({ perMinute: 30 }), untilMs: Date.now() + 600_000 });
+  await first?.adjust(key.id, {
+    grant: { limits: limitsOf({ perMinute: 30 }), untilMs: Date.now() + 600_000 },
+  });
   const admitted = await spend(limiters, key, 30);
   expect(admitted).toBe(24);
-  await first?.ungrant(key.id);
+  await first?.adjust(key.id, { grant: 'none' });
   expect(await spend(limiters, key, 6)).toBe(0);
 });
 
@@ -79,7 +81,7 @@ it('a change of a ban on one process applies to all processes, even to those wit
   const { prefix } = shared;
   const strikes = async (key: Key) =>
     Number(await redis.hget(redisKeys.quota.name(prefix, key.id), 'strikes'));
-  for (const verb of ['liftBan', 'reset'] as const) {
+  for (const verb of ['lift', 'reset'] as const) {
     const key = keyOf(5, 1_000);
     await decideInTurn(first, key, 110, bans);
     // The second process refuses from memory, because it has a recent reply from the store. The second process has not yet reported the
@@ -88,8 +90,8 @@ it('a change of a ban on one process applies to all processes, even to those wit
     await decideInTurn(second, withRefusals, 5 + 40, { ...bans, after: 10_000 });
     expect(await strikes(withRefusals)).toBeLessThan(40);
 
-    await third[verb](key.id, bans);
-    await third[verb](withRefusals.id, bans);
+    await third.adjust(key.id, { [verb]: bans });
+    await third.adjust(withRefusals.id, { [verb]: bans });
     const raised = (of: Key) => ({ ...of, limits: limitsOf({ perMinute: 8, perDay: 1_000 }) });
     for (const limiter of [second, first, third]) {
       await until(`the ban is lifted on every process by ${verb}`, async () => {
@@ -119,7 +121,9 @@ it('a process without Redis decides with the grant that it saw last, and ends th
   });
   const key = keyOf(5, 1_000);
   await decideInTurn(limiter, key, 1);
-  await limiter.grant(key.id, { limits: limitsOf({ perMinute: 50 }), untilMs: Date.now() + 60_000 });
+  await limiter.adjust(key.id, {
+    grant: { limits: limitsOf({ perMinute: 50 }), untilMs: Date.now() + 60_000 },
+  });
   await decideInTurn(limiter, key, 1);
   relay.switchTo(1);
   relay.cut();

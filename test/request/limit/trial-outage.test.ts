@@ -138,7 +138,7 @@ function openFleet(count: number, clock: { readonly nowMs: number }, tuning: Par
         if (manner !== 'away') await limiter.report();
       },
       async change(verb: 'lift' | 'reset', bans: BanPolicy) {
-        const reply = await store[verb === 'lift' ? 'liftBan' : 'reset'](keyId, bans);
+        const reply = await store.adjust(keyId, { [verb]: bans });
         if (reply.kind === 'changed') limiter.forget(keyId, reply.state);
       },
     };

@@ -141,7 +141,9 @@ it('a trial charges requests of one turn that the plan decides with the cost 0, 
 it('a trial charges a request once whose cost only a grant admits', async () => {
   const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
   const key = keyWith(limitsOf({ perHour: 3 }), limitsOf({ perDay: 12 }));
-  await limiter.grant(key.id, { limits: limitsOf({ perHour: 20 }), untilMs: Date.now() + 600_000 });
+  await limiter.adjust(key.id, {
+    grant: { limits: limitsOf({ perHour: 20 }), untilMs: Date.now() + 600_000 },
+  });
   const told: string[] = [];
   for (const cost of [5, 5, 5, 2])
     for (const { units, trial } of await decideCosts(limiter, key, [cost], farAway))
@@ -233,8 +235,8 @@ async function changeBoth(
 ): Promise<void> {
   const untilMs = Date.now() + 600_000;
   for (const [limiter, { id }] of fleets) {
-    if (verb === 'lift') await limiter.liftBan(id, bans);
-    else if (verb === 'reset') await limiter.reset(id, bans);
-    else await limiter.grant(id, { limits, untilMs });
+    if (verb === 'lift') await limiter.adjust(id, { lift: bans });
+    else if (verb === 'reset') await limiter.adjust(id, { reset: bans });
+    else await limiter.adjust(id, { grant: { limits, untilMs } });
   }
 }

@@ -76,7 +76,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
         change(sources, request, () => ({
           kind: 'verb',
           action: 'unban',
-          run: (keyId) => limiter.liftBan(keyId, sources.settings().bans),
+          run: (keyId) => limiter.adjust(keyId, { lift: sources.settings().bans }),
           before: ({ rateLimit: { ban } }) =>
             ban === undefined ? {} : { bannedUntilAt: isoOf(ban.untilMs) },
           tells: ({ rateLimit: { ban } }) => ({ wasBanned: ban !== undefined }),
@@ -103,7 +103,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           return {
             kind: 'verb',
             action: 'grant',
-            run: (keyId) => limiter.grant(keyId, grant),
+            run: (keyId) => limiter.adjust(keyId, { grant }),
             obstacle: ({ grant: earlier }) => otherGrant(key, earlier, grant),
             before: grantMembers,
             after: grantMembers({ grant }),
@@ -118,7 +118,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
         change(sources, request, () => ({
           kind: 'verb',
           action: 'ungrant',
-          run: limiter.ungrant,
+          run: (keyId) => limiter.adjust(keyId, { grant: 'none' }),
           before: grantMembers,
         })),
     }),

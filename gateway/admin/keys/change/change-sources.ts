@@ -4,8 +4,8 @@ import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
 import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
 import { keyIdPattern } from '../../../keys/key-schema.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
-import type { QuotaChanged, StoreFailure } from '../../../request/limit/store/quota-store.ts';
-import type { AdminToken, BanPolicy, Grant } from '../../../shared/model.ts';
+import type { QuotaChanged, QuotaStore, StoreFailure } from '../../../request/limit/store/quota-store.ts';
+import type { AdminToken } from '../../../shared/model.ts';
 import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-sources.ts';
 
@@ -14,11 +14,7 @@ export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'
   /** The key directory; undefined when all keys are in the configuration. */
   readonly directory: KeyDirectory | undefined;
   /** Changes the ban or the grant of a key on all processes. */
-  readonly limiter: {
-    liftBan(keyId: string, bans: BanPolicy): Promise<StoreReply>;
-    grant(keyId: string, grant: Grant): Promise<StoreReply>;
-    ungrant(keyId: string): Promise<StoreReply>;
-  };
+  readonly limiter: Pick<QuotaStore, 'adjust'>;
   /** Records the change in the record of changes, in the list of events and in the log. */
   readonly record: (change: KeyChange) => void;
 }

@@ -65,7 +65,7 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
  * deleted key stay, because deleting a key must not reset them.
  */
 async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<AdminResponse> {
-  const ended = await sources.limiter.ungrant(key.id);
+  const ended = await sources.limiter.adjust(key.id, { grant: 'none' });
   if (ended.kind !== 'changed') {
     const message = `${key.id} is deleted. The store failed (${ended.reason}) while its grant was ended: the grant may still apply to a later key with this id.`;
     return errorResponse('store_unavailable', message);

@@ -1,3 +1,4 @@
+import type { Adjustment } from '../../../quota/adjust.ts';
 import type { QuotaState } from '../../../quota/hash.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
@@ -21,12 +22,12 @@ export interface CreditStore {
 
 /** Keeps the credits of a single process in memory, for at most `bounds.rememberedKeysMax` keys. */
 export function createMemoryCredits({
-  edit,
+  adjustBy,
   nowMs,
   bounds,
 }: {
-  /** Replaces the counts of a key. */
-  readonly edit: (keyId: string, change: (before: Readonly<QuotaState>) => Readonly<QuotaState>) => void;
+  /** Changes the counts of a key by a change that follows from the counts. */
+  readonly adjustBy: (keyId: string, changeOf: (before: Readonly<QuotaState>) => Adjustment) => void;
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs' | 'creditsShownMax'>;
 }): CreditStore {
@@ -38,14 +39,14 @@ export function createMemoryCredits({
       const { keyId, run } = call;
       const atMs = nowMs();
       let given: GivenBack = { kind: 'given', failedUnits: 0, units: { day: 0, month: 0 } };
-      edit(keyId, (before) => {
+      adjustBy(keyId, (before) => {
         const { credits = noCredits, expiresMs = 0 } = keptOf(keyId) ?? {};
         const done = giveBack(before, credits, call, { windowsMs, nowMs: atMs, lastMax });
         ({ given } = done);
         if (done.credits !== credits) {
           keep(keyId, { credits: done.credits, expiresMs: Math.max(expiresMs, run.keptUntilMs) });
         }
-        return done.state;
+        return done.change;
       });
       return given;
     },

@@ -47,8 +47,8 @@ local function windowsIn(prefix)
   if not windowsOf[prefix] then
     windowsOf[prefix] = {}
     for i, name in ipairs({ prefix .. 'day', prefix .. 'month' }) do
-      local lengthMs = tonumber(ARGV[7 + i])
-      windowsOf[prefix][i] = { name = name, lengthMs = lengthMs, index = openIndex(counts, name, lengthMs), due = 0 }
+      local lengthMs, number = tonumber(ARGV[7 + i]), numberIn(counts, name)
+      windowsOf[prefix][i] = { name = name, lengthMs = lengthMs, number = number, due = 0, isOpen = number >= windowIndex(lengthMs, nowMs) }
     end
   end
   return windowsOf[prefix]
@@ -69,8 +69,8 @@ for i = 11, #ARGV, 2 do
       if not bucket then failed = failed + more end
       local startMs = (hour * 60 + minute) * minuteMs
       for _, window in ipairs(windows) do
-        local isCounted = startMs + minuteMs > numberIn(counts, 'resetMs') and window.index == windowIndex(window.lengthMs, startMs)
-        if isCounted then window.due = window.due + more end
+        local isCounted = startMs + minuteMs > numberIn(counts, 'resetMs') and window.number == windowIndex(window.lengthMs, startMs)
+        if isCounted and window.isOpen then window.due = window.due + more end
       end
     end
   end
@@ -85,7 +85,7 @@ for i = 11, #ARGV, 2 do
 end
 
 local function givenTo(window)
-  return math.max(0, math.min(window.due, usedIn(counts, window.name)))
+  return givenBack(counts, window.name, window.number, window.due)
 end
 local day, month = givenTo(windowsIn('')[1]), givenTo(windowsIn('')[2])
 if isDryRun or #written == 0 then return { nowMs, failed, day, month } end
@@ -111,7 +111,9 @@ for field in pairs(credits) do
   if hour and hour < oldestHour and not isNew[field] then redis.call('HDEL', KEYS[2], field) end
 end
 if redis.call('PTTL', KEYS[2]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', expiresMs)) end
+local unitsBack = {}
 for _, windows in pairs(windowsOf) do
-  for _, window in ipairs(windows) do takeBack(KEYS[1], counts, window.name, window.due) end
+  for _, window in ipairs(windows) do unitsBack[#unitsBack + 1] = { window.name, window.number, window.due } end
 end
+adjust(KEYS[1], { giveBack = unitsBack })
 return { nowMs, failed, day, month }

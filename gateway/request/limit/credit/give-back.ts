@@ -1,7 +1,8 @@
-import type { QuotaState } from '../../../quota/hash.ts';
-import { numberOf, usedFieldOf, usedOf } from '../../../quota/windows.ts';
-import { type WindowCounts, type WindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
+import { type Adjustment, givenBack } from '../../../quota/adjust.ts';
+import { numberIn, type QuotaState } from '../../../quota/hash.ts';
+import { type WindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
 import type { FailedHour } from '../../../usage/read/failed-units.ts';
+import type { Bucket } from '../../../usage/record-fields.ts';
 
 /** The failed units of a key, and the run that gives these units back. */
 export interface CreditCall {
@@ -69,62 +70,76 @@ export const noCredits: Credits = { handled: new Map(), last: [] };
  * `give-back.lua` is the same function inside Redis, and tests compare the two functions.
  *
  * @param lastMax the maximum number of credits in `last`
+ * @returns the change to the counts of the key, its credits after the call, and the result of the call
  */
 export function giveBack(
   before: Readonly<QuotaState>,
   credits: Credits,
   { failed, run }: CreditCall,
-  {
-    windowsMs,
-    nowMs,
-    lastMax,
-  }: { readonly windowsMs: WindowsMs; readonly nowMs: number; readonly lastMax: number },
-): { readonly state: Readonly<QuotaState>; readonly credits: Credits; readonly given: GivenBack } {
+  { nowMs, lastMax, ...clock }: Clock & { readonly lastMax: number },
+): { readonly change: Adjustment; readonly credits: Credits; readonly given: GivenBack } {
   const handled = new Map(credits.handled);
-  /** The units that are due in the windows of each bucket. */
-  const due = new Map<string, { day: number; month: number }>();
+  const due = new Map<string, number>();
   let failedUnits = 0;
-  let isAnyChanged = false;
-  for (const failedHour of failed) {
-    const { hour, bucket, minutes } = failedHour;
-    const { group, isOfTrial } = bucketIn(bucket);
-    const counts = isOfTrial ? before.trial : before;
-    const dueInBucket = due.get(bucket) ?? { day: 0, month: 0 };
-    due.set(bucket, dueInBucket);
-    const field = creditField(failedHour);
-    const ofHour = new Map(handled.get(field));
-    let isChanged = false;
-    for (const { minute, units } of minutes) {
-      const more = units - (ofHour.get(minute) ?? 0);
-      if (more <= 0) continue;
-      ofHour.set(minute, units);
-      isChanged = true;
-      if (bucket === 'plan') failedUnits += more;
-      const startMs = (hour * 60 + minute) * windowsMs.minute;
-      if (counts === undefined || startMs + windowsMs.minute <= before.resetMs) continue;
-      for (const window of creditWindows) {
-        const lengthMs = windowsMs[window];
-        const number = numberOf(counts, { window, group });
-        const isOpen = number >= windowIndex(lengthMs, nowMs);
-        if (isOpen && number === windowIndex(lengthMs, startMs)) dueInBucket[window] += more;
-      }
+  for (const hour of failed) {
+    for (const [startMs, units] of addUnhandled(handled, hour, clock.windowsMs)) {
+      if (hour.bucket === 'plan') failedUnits += units;
+      for (const field of windowsOf(before, hour.bucket, startMs, { nowMs, ...clock }))
+        due.set(field, (due.get(field) ?? 0) + units);
     }
-    if (isChanged) handled.set(field, ofHour);
-    isAnyChanged ||= isChanged;
   }
-  const { day = 0, month = 0 } = due.get('plan') ?? {};
-  const units = { day: Math.min(day, before.dayUsed), month: Math.min(month, before.monthUsed) };
+  const unitsBack = [...due].map(([field, units]) => [field, numberIn(before, field), units] as const);
+  const givenIn = (window: CreditWindow) => givenBack(before, [window, before[window], due.get(window) ?? 0]);
+  const units = { day: givenIn('day'), month: givenIn('month') };
   const given: GivenBack = { kind: 'given', failedUnits, units };
-  if (run.isDryRun || !isAnyChanged) return { state: before, credits, given };
+  const changed = [...handled].filter(([field, ofHour]) => credits.handled.get(field) !== ofHour);
+  if (run.isDryRun || changed.length === 0) return { change: {}, credits, given };
   for (const [field, ofHour] of credits.handled) {
     const isOld = Number.parseInt(field, 10) < run.oldestHour;
     if (isOld && handled.get(field) === ofHour) handled.delete(field);
   }
   const last = units.day + units.month === 0 ? credits.last : withCredit(credits.last, run, given, nowMs);
-  const state = withoutUnits(before, due, false);
-  const trial = before.trial && withoutUnits(before.trial, due, true);
-  if (trial !== undefined) state.trial = trial;
-  return { state, credits: { handled, last: last.slice(0, lastMax) }, given };
+  return { change: { giveBack: unitsBack }, credits: { handled, last: last.slice(0, lastMax) }, given };
+}
+
+interface Clock {
+  readonly windowsMs: WindowsMs;
+  readonly nowMs: number;
+}
+
+/** Adds the failed units of an hour to the handled units. @returns the beginning of each minute with further units, and these units */
+function addUnhandled(
+  handled: Map<string, ReadonlyMap<number, number>>,
+  failedHour: FailedHour,
+  windowsMs: WindowsMs,
+): readonly (readonly [startMs: number, units: number])[] {
+  const field = creditField(failedHour);
+  const ofHour = new Map(handled.get(field));
+  const further: [number, number][] = [];
+  for (const { minute, units } of failedHour.minutes) {
+    const more = units - (ofHour.get(minute) ?? 0);
+    if (more <= 0) continue;
+    ofHour.set(minute, units);
+    further.push([(failedHour.hour * 60 + minute) * windowsMs.minute, more]);
+  }
+  if (further.length > 0) handled.set(field, ofHour);
+  return further;
+}
+
+/** Returns the fields of the open windows of a bucket that count a minute. */
+function windowsOf(
+  before: Readonly<QuotaState>,
+  bucket: Bucket,
+  startMs: number,
+  { windowsMs, nowMs }: Clock,
+): readonly string[] {
+  if (startMs + windowsMs.minute <= before.resetMs) return [];
+  const prefix = bucket === 'plan' ? '' : `${bucket.replace('.', ':')}:`;
+  return creditWindows.flatMap((window) => {
+    const [lengthMs, field] = [windowsMs[window], prefix + window];
+    const number = numberIn(before, field);
+    return number >= windowIndex(lengthMs, nowMs) && number === windowIndex(lengthMs, startMs) ? [field] : [];
+  });
 }
 
 /** Adds a credit as the newest one. An earlier credit of the same run becomes part of the new credit. */
@@ -152,31 +167,4 @@ function withCredit(
 /** The name of the field with the handled units of an hour. */
 export function creditField({ hour, bucket, upstream }: Omit<FailedHour, 'minutes'>): string {
   return `${hour}:${bucket === 'plan' ? '' : `${bucket}/`}${upstream}`;
-}
-
-/** Takes units back from the used units of each window of a side, which never become negative. */
-function withoutUnits<Counts extends WindowCounts>(
-  counts: Readonly<Counts>,
-  due: ReadonlyMap<string, UnitsByWindow>,
-  isTrial: boolean,
-): Counts {
-  const after: Counts = { ...counts };
-  const change: WindowCounts = after;
-  for (const [bucket, units] of due) {
-    const { group, isOfTrial } = bucketIn(bucket);
-    if (isOfTrial !== isTrial) continue;
-    for (const window of creditWindows) {
-      const used = usedOf(counts, { window, group });
-      if (used > 0) change[usedFieldOf({ window, group })] = Math.max(0, used - units[window]);
-    }
-  }
-  return after;
-}
-
-/** Returns the side and the group of a bucket in the usage record (`record-fields.ts`). */
-function bucketIn(bucket: string): { readonly isOfTrial: boolean; readonly group: string | undefined } {
-  const [first = '', ofTrial] = bucket.split('.');
-  const isOfTrial = first === 'trial';
-  const isWhole = first === 'plan' || isOfTrial;
-  return { isOfTrial, group: isWhole ? ofTrial : first };
 }

@@ -1,6 +1,6 @@
-import { liftBan, resetCounts, setGrant } from '../../../quota/changes.ts';
+import { type Adjustment, adjust } from '../../../quota/adjust.ts';
 import { decideKey, type QuotaCall } from '../../../quota/decide-key.ts';
-import { emptyQuotaState, expiresMs, type QuotaState } from '../../../quota/hash.ts';
+import { emptyQuotaState, expiresMs, prolong, type QuotaState } from '../../../quota/hash.ts';
 import { freeSlots, type Lease, renewLease } from '../../../quota/leases.ts';
 import { confirmTold } from '../../../quota/thresholds.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
@@ -11,7 +11,7 @@ import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
 export function createMemoryQuotaStore(deps: {
   nowMs: () => number;
   bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs'>;
-}): QuotaStore & Pick<Parameters<typeof createMemoryCredits>[0], 'edit'> {
+}): QuotaStore & Pick<Parameters<typeof createMemoryCredits>[0], 'adjustBy'> {
   const { nowMs, bounds } = deps;
   const { windowsMs } = bounds;
   const entries = new Map<string, Entry>();
@@ -26,22 +26,13 @@ export function createMemoryQuotaStore(deps: {
         states: keyIds.map((keyId) => stateOf(keyId, atMs)),
       });
     },
-    liftBan: (keyId, bans) => Promise.resolve(change(keyId, liftBan, bans.maxMs)),
-    reset: (keyId, bans) => Promise.resolve(change(keyId, resetCounts, bans.maxMs)),
-    setGrant(keyId, grant) {
-      return Promise.resolve(change(keyId, (before, atMs) => setGrant(before, atMs, grant), 0));
-    },
+    adjust: (keyId, change) => Promise.resolve(adjustBy(keyId, () => change)),
+    adjustBy,
     confirmTold(keyId, mark) {
       const entry = entries.get(keyId);
       const told = entry && confirmTold(entry.state, mark);
       if (told) entries.set(keyId, { ...entry, state: { ...entry.state, told } });
       return Promise.resolve({ kind: 'confirmed', isStored: told !== undefined });
-    },
-    edit(keyId, changeOf) {
-      const entry = entries.get(keyId);
-      const before = stateOf(keyId, nowMs());
-      const state = changeOf(before);
-      if (entry !== undefined && state !== before) entries.set(keyId, { ...entry, state });
     },
   };
 
@@ -52,21 +43,16 @@ export function createMemoryQuotaStore(deps: {
     const slots = concurrency && freeSlots(before, concurrency, atMs);
     const outcome = decideKey(stateOf(keyId, atMs), call, windowsMs, atMs, slots);
     const leases = concurrency ? renewLease(before, concurrency, outcome.admitted, atMs) : before;
-    const endMs = Math.max(
-      expiresMs(outcome.state, bans, windowsMs),
-      ...leases.map(({ untilMs }) => untilMs),
-    );
-    keep(keyId, { state: outcome.state, leases, expiresMs: endMs }, atMs);
+    const untilMs = Math.max(expiresMs(outcome.state, bans, windowsMs), ...leases.map((one) => one.untilMs));
+    keep(keyId, { state: outcome.state, leases }, untilMs, atMs);
     return { kind: 'decided', outcome };
   }
 
-  /** @param keptMs the minimum lifetime of the counts after the change */
-  function change(keyId: string, verb: typeof liftBan, keptMs: number): QuotaChanged {
+  function adjustBy(keyId: string, changeOf: (before: Readonly<QuotaState>) => Adjustment): QuotaChanged {
     const atMs = nowMs();
-    const state = verb(stateOf(keyId, atMs), atMs);
-    const before = entries.get(keyId);
-    const endMs = Math.max(before?.expiresMs ?? 0, atMs + keptMs, state.grant?.untilMs ?? 0);
-    keep(keyId, { state, leases: before?.leases ?? [], expiresMs: endMs }, atMs);
+    const before = stateOf(keyId, atMs);
+    const { state, untilMs } = adjust(before, changeOf(before), atMs);
+    if (state !== before) keep(keyId, { state, leases: entries.get(keyId)?.leases ?? [] }, untilMs, atMs);
     return { kind: 'changed', nowMs: atMs, state };
   }
 
@@ -75,9 +61,10 @@ export function createMemoryQuotaStore(deps: {
     return entry !== undefined && entry.expiresMs > atMs ? entry.state : emptyQuotaState;
   }
 
-  function keep(keyId: string, entry: Entry, atMs: number): void {
-    if (!entries.has(keyId) && entries.size >= bounds.rememberedKeysMax) makeRoom(atMs);
-    entries.set(keyId, entry);
+  function keep(keyId: string, counts: Omit<Entry, 'expiresMs'>, untilMs: number, atMs: number): void {
+    const before = entries.get(keyId);
+    if (before === undefined && entries.size >= bounds.rememberedKeysMax) makeRoom(atMs);
+    entries.set(keyId, { ...counts, expiresMs: prolong(before?.expiresMs ?? 0, untilMs) });
   }
 
   /** Deletes expired keys. Deletes the oldest key when no key has expired. */

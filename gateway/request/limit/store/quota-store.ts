@@ -1,7 +1,8 @@
+import type { Adjustment } from '../../../quota/adjust.ts';
 import type { QuotaCall, QuotaOutcome } from '../../../quota/decide-key.ts';
 import type { QuotaState } from '../../../quota/hash.ts';
 import type { ToldMark } from '../../../quota/thresholds.ts';
-import type { BanPolicy, Grant, StaleKey } from '../../../shared/model.ts';
+import type { StaleKey } from '../../../shared/model.ts';
 
 /** The store of the counts of all keys. All implementations pass the same tests (`test/contract/`). No promise rejects. */
 export interface QuotaStore {
@@ -12,12 +13,8 @@ export interface QuotaStore {
    * that does not reply. The call fails when no server replies.
    */
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
-  /** Lifts the key's ban. Older decisions cannot restore the ban, even if processes send them later (`liftedMs` in `quota/hash.ts`). */
-  liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Resets all counts, bans and reported thresholds of the key. Does not change a grant. */
-  reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Replaces the key's grant, or removes it if `grant` is undefined. The counts do not change. */
-  setGrant(keyId: string, grant: Grant | undefined): Promise<QuotaChanged | StoreFailure>;
+  /** Changes the counts of a key without a decision. */
+  adjust(keyId: string, change: Adjustment): Promise<QuotaChanged | StoreFailure>;
   /** Marks a threshold as reported, so that decisions no longer return it (`confirmTold` in `thresholds.ts`). */
   confirmTold(keyId: string, mark: ToldMark): Promise<ToldConfirmed | StoreFailure>;
 }

@@ -1,9 +1,15 @@
 import { ReplyError, type Result } from 'ioredis';
 import { createDecideCaller } from '../../../quota/calls/call-decide.ts';
 import { scriptWithChapters } from '../../../quota/calls/library.ts';
-import { type KeyRecord, outcomeOf, packAsk, packTerms, unpackReply } from '../../../quota/calls/records.ts';
+import {
+  type KeyRecord,
+  outcomeOf,
+  packAdjustment,
+  packAsk,
+  packTerms,
+  unpackReply,
+} from '../../../quota/calls/records.ts';
 import type { QuotaCall } from '../../../quota/decide-key.ts';
-import { packGrant } from '../../../quota/grants.ts';
 import { parseHash, type QuotaState } from '../../../quota/hash.ts';
 import { fieldOf } from '../../../quota/windows.ts';
 import { clockOfNode, type RedisConnection } from '../../../redis/redis-connection.ts';
@@ -13,7 +19,7 @@ import type { BanPolicy, Limits, StaleKey } from '../../../shared/model.ts';
 import { whateverArrives, withinDeadline } from '../../../shared/structures/within-deadline.ts';
 import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure, ToldConfirmed } from './quota-store.ts';
 
-const changeScript = scriptWithChapters('return changeQuota(KEYS[1], ARGV[1], ARGV[2])');
+const adjustScript = scriptWithChapters('return adjust(KEYS[1], cmsgpack.unpack(ARGV[1]))');
 const confirmScript = scriptWithChapters(
   'return confirmTold(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))',
 );
@@ -26,7 +32,7 @@ export function createRedisQuotaStore(deps: {
   windowsMs: WindowsMs;
   /** The deadline of decisions. A decision without a reply before the deadline counts as failed, although the script may have run. */
   deadlineMs: number;
-  /** The deadline of calls for which no request waits: read, lift, reset, grant, confirm. */
+  /** The deadline of calls for which no request waits: read, adjust, confirm. */
   patientDeadlineMs: number;
   /** The maximum number of keys in one call to a single server. */
   keysPerCallMax: number;
@@ -43,7 +49,7 @@ export function createRedisQuotaStore(deps: {
     retryMs: deps.functionRetryMs,
     onRefusal: deps.onFunctionRefusal,
   });
-  client.defineCommand('changeQuota', { numberOfKeys: 1, lua: changeScript });
+  client.defineCommand('adjust', { numberOfKeys: 1, lua: adjustScript });
   client.defineCommand('confirmTold', { numberOfKeys: 1, lua: confirmScript });
 
   return {
@@ -78,22 +84,17 @@ export function createRedisQuotaStore(deps: {
       return error === undefined ? late : toFailure(error);
     },
 
-    liftBan: (keyId, bans) => change('lift', keyId, String(bans.maxMs)),
-    reset: (keyId, bans) => change('reset', keyId, String(bans.maxMs)),
-    setGrant: (keyId, grant) => change('grant', keyId, grant === undefined ? '' : packGrant(grant)),
+    adjust: (keyId, change) =>
+      patiently(keyId, async (name): Promise<QuotaChanged> => {
+        const [nowMs, ...flat] = await client.adjustBuffer(name, packAdjustment(change));
+        return { kind: 'changed', nowMs, state: parseHash(toHash(flat)) };
+      }),
 
-    async confirmTold(keyId, { index, percent, resetMs, ...window }) {
-      const name = nameOf(keyId);
-      if (!redis.isReady(name)) return notConnected;
-      const confirmed = client
-        .confirmTold(name, fieldOf(window), index, percent, resetMs)
-        .then((reply): ToldConfirmed => ({ kind: 'confirmed', isStored: reply === 1 }));
-      return withinDeadline<ToldConfirmed | StoreFailure>(
-        confirmed.catch(toFailure),
-        patientDeadlineMs,
-        () => late,
-      );
-    },
+    confirmTold: (keyId, { index, percent, resetMs, ...window }) =>
+      patiently(keyId, async (name): Promise<ToldConfirmed> => {
+        const reply = await client.confirmTold(name, fieldOf(window), index, percent, resetMs);
+        return { kind: 'confirmed', isStored: reply === 1 };
+      }),
   };
 
   function nameOf(keyId: string): string {
@@ -126,17 +127,11 @@ export function createRedisQuotaStore(deps: {
     }
   }
 
-  async function change(verb: 'lift' | 'reset' | 'grant', keyId: string, argument: string) {
+  /** Makes a call for one key, for which no request waits. */
+  async function patiently<Reply>(keyId: string, call: (name: string) => Promise<Reply>) {
     const name = nameOf(keyId);
     if (!redis.isReady(name)) return notConnected;
-    const changed = client
-      .changeQuotaBuffer(name, verb, argument)
-      .then(([nowMs, ...flat]): QuotaChanged => ({ kind: 'changed', nowMs, state: parseHash(toHash(flat)) }));
-    return withinDeadline<QuotaChanged | StoreFailure>(
-      changed.catch(toFailure),
-      patientDeadlineMs,
-      () => late,
-    );
+    return withinDeadline<Reply | StoreFailure>(call(name).catch(toFailure), patientDeadlineMs, () => late);
   }
 
   /** Returns the packed terms of a key. Terms are packed once. */
@@ -200,6 +195,6 @@ declare module 'ioredis' {
       key: string,
       ...windowIndexPercentAndReset: [string, number, number, number]
     ): Result<number, Context>;
-    changeQuotaBuffer(key: string, verb: string, argument: string): Result<[number, ...Buffer[]], Context>;
+    adjustBuffer(key: string, change: Buffer): Result<[number, ...Buffer[]], Context>;
   }
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { adjust } from '../../../../gateway/quota/adjust.ts';
 import { emptyQuotaState, type QuotaState, sideOf } from '../../../../gateway/quota/hash.ts';
 import { usedOf } from '../../../../gateway/quota/windows.ts';
 import {
@@ -66,11 +67,12 @@ async function onRedis(): Promise<Subject & { readonly redis: Redis; readonly pr
 async function inMemory(): Promise<Subject> {
   const states = new Map<string, Readonly<QuotaState>>();
   const stateOf = (keyId: string) => states.get(keyId) ?? emptyQuotaState;
-  const edit: Parameters<typeof createMemoryCredits>[0]['edit'] = (keyId, change) => {
-    states.set(keyId, change(stateOf(keyId)));
+  const adjustBy: Parameters<typeof createMemoryCredits>[0]['adjustBy'] = (keyId, changeOf) => {
+    const before = stateOf(keyId);
+    states.set(keyId, adjust(before, changeOf(before), Date.now()).state);
   };
   return {
-    credits: createMemoryCredits({ edit, nowMs: Date.now, bounds }),
+    credits: createMemoryCredits({ adjustBy, nowMs: Date.now, bounds }),
     async put(keyId, state) {
       states.set(keyId, state);
     },
@@ -202,7 +204,8 @@ describe('the script in Redis and the pure function', () => {
               nowMs,
               lastMax: bounds.creditsShownMax,
             });
-            ({ state, credits: model } = done);
+            ({ state } = adjust(state, done.change, nowMs));
+            model = done.credits;
             expected.failedUnits += done.given.failedUnits;
             expected.units.day += done.given.units.day;
             expected.units.month += done.given.units.month;
