@@ -92,15 +92,15 @@ export function giveBack(
   const givenIn = (window: CreditWindow) => givenBack(before, [window, before[window], due.get(window) ?? 0]);
   const units = { day: givenIn('day'), month: givenIn('month') };
   const given: GivenBack = { kind: 'given', failedUnits, units };
-  const changed = [...handled].filter(([field, ofHour]) => credits.handled.get(field) !== ofHour);
-  if (run.isDryRun || changed.length === 0) return { change: {}, credits, given };
-  for (const [field, ofHour] of credits.handled) {
-    const isOld = Number.parseInt(field, 10) < run.oldestHour;
-    if (isOld && handled.get(field) === ofHour) handled.delete(field);
-  }
+  const isChanged = ([field, ofHour]: HandledHour) => credits.handled.get(field) !== ofHour;
+  if (run.isDryRun || ![...handled].some(isChanged)) return { change: {}, credits, given };
+  const kept = [...handled].filter((one) => isChanged(one) || Number.parseInt(one[0], 10) >= run.oldestHour);
   const last = units.day + units.month === 0 ? credits.last : withCredit(credits.last, run, given, nowMs);
-  return { change: { giveBack: unitsBack }, credits: { handled, last: last.slice(0, lastMax) }, given };
+  const after: Credits = { handled: new Map(kept), last: last.slice(0, lastMax) };
+  return { change: { giveBack: unitsBack }, credits: after, given };
 }
+
+type HandledHour = readonly [field: string, ofHour: ReadonlyMap<number, number>];
 
 interface Clock {
   readonly windowsMs: WindowsMs;
