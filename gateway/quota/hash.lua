@@ -13,7 +13,8 @@ The hash of a key, with all its counts. Its fields:
   told                       reported thresholds (thresholds.lua)
 
 HSET is the first write of each function, and the only write that Redis refuses when it is out of memory or read-only. A call that
-fails has therefore changed nothing. A new hash gets its expiry at once, so every hash has an expiry.
+fails has therefore changed nothing. A new hash gets its expiry at once, so every hash has an expiry. Except for decide-key.lua, all
+functions write with `writeFields`.
 ]]
 -- The members of a side that have the counts of bans.lua. `side.banFields` has the hash fields of these members, in the same order.
 local banNames = { 'strikes', 'strikesFromMs', 'bannedUntilMs', 'banLevel' }
