@@ -20,6 +20,7 @@ export function compileKey(
     name,
     limits: withGroups(limits, groups),
     trial: onPlan?.trial && withGroups(onPlan.trial, groups),
+    ownGroups: groups && Object.keys(groups),
     concurrent: concurrent ?? onPlan?.concurrent,
     operations: scopeOf(onPlan?.operations, own),
     addresses,

@@ -1,7 +1,7 @@
 import type { Exchange } from '../request/exchange.ts';
 import { quoted } from '../request/log-members.ts';
 import { policyName } from '../shared/limits.ts';
-import { type RateLimitState, toldWindow } from '../shared/model.ts';
+import { type RateLimitState, shownWindow } from '../shared/model.ts';
 import { rememberLast } from '../shared/structures/remember-last.ts';
 import { traceIdOf } from './trace-id.ts';
 
@@ -84,6 +84,6 @@ function trialMember({ trial }: Found<'decision'>): string {
 }
 
 function windowMembers(rateLimit: RateLimitState): string {
-  const { name, group, limit, remaining } = toldWindow(rateLimit);
+  const { name, group, limit, remaining } = shownWindow(rateLimit);
   return `,"window":"${policyName(name, group)}","limit":${limit},"remaining":${remaining}`;
 }

@@ -1,28 +1,30 @@
 --[[
-Changes the counts of a key without a decision: an operator lifts a ban, resets or grants, and a credit gives units back. A change has one
-or more of these members:
+Changes the counts of a key outside of a decision. A change has these members, and each may be absent:
 
-  giveBack  a list of { field, number, units }: window `number` of the field gives charged units back
-  lift      the ban policy. Ends the strikes and the ban of the plan and of the trial
-  reset     the ban policy. Does the same, and removes all counts and reported thresholds, also of windows that are not limited now
-  grant     the text of a grant (grants.lua), which replaces the grant; or `none`, which removes the grant
+  units   charged units to take back: a list of { field, number of the window, units }
+  lift    true to end the strikes and the bans of the plan and of the trial
+  reset   true to do the same, and to remove all counts and reported thresholds. The grant stays
+  bans    the ban policy of the key; always present with `lift` and `reset`
+  grant   the new field `grant` without the mark of a leak (grants.lua); `none` removes the grant
 ]]
+local keptByReset = { changedMs = true, grant = true, leases = true, liftedMs = true, resetMs = true }
 
--- Returns the units that a window gives back: none if the hash has another window, and at most the used units.
-local function givenBack(stored, field, number, units)
+-- Returns how many of the units a window has charged.
+local function chargedOf(stored, field, number, units)
   if numberIn(stored, field) ~= number then return 0 end
   return math.max(0, math.min(units, numberIn(stored, field .. 'Used')))
 end
 
-local function giveBack(stored, changes, field, number, units)
-  local given, usedField = givenBack(stored, field, number, units), field .. 'Used'
-  if given > 0 then
-    stored[usedField] = stored[usedField] - given
-    changes[usedField] = stored[usedField]
-  end
+-- Each function below adds to `changes`: the new value of a field, or false to remove the field.
+local function takeBack(stored, changes, field, number, units)
+  local usedField, charged = field .. 'Used', chargedOf(stored, field, number, units)
+  if charged == 0 then return end
+  -- The list may name a window twice.
+  stored[usedField] = numberIn(stored, usedField) - charged
+  changes[usedField] = stored[usedField]
 end
 
--- The new generation makes later calls ignore older strikes and bans, which processes may still send.
+-- The new generation makes later calls ignore older strikes and bans, which processes may still send during `bans.maxMs`.
 local function lift(stored, changes)
   changes.liftedMs = math.max(nowMs, numberIn(stored, 'liftedMs') + 1)
   for _, prefix in ipairs({ '', 'trial:' }) do
@@ -32,35 +34,45 @@ local function lift(stored, changes)
   end
 end
 
-local notCounted = { changedMs = true, grant = true, leases = true, liftedMs = true, resetMs = true }
-
+-- Also removes windows that are not limited now.
 local function reset(stored, changes)
-  lift(stored, changes)
   changes.resetMs = changes.liftedMs
   for field in pairs(stored) do
-    if not notCounted[field] then changes[field] = false end
+    if not keptByReset[field] then changes[field] = false end
   end
 end
 
--- The mark of a leaked secret stays. Returns the end of the grant, epoch ms; 0 if the grant has ended.
+-- The mark of a leaked secret stays.
 local function setGrant(stored, changes, grant)
-  local untilMs, mark = tonumber(string.match(grant, '^%d+')) or 0, leakMark(stored)
-  if untilMs <= nowMs then untilMs, grant = 0, mark ~= '' and '0' end
-  changes.grant = grant and grant .. mark
-  return untilMs
+  local mark, unended = leakMark(stored), unendedGrant({ grant = grant })
+  changes.grant = (unended or mark ~= '') and (unended or '0') .. mark
+end
+
+local function writeChanges(key, stored, changes)
+  local set, removed = {}, {}
+  for field, value in pairs(changes) do
+    if value then set[#set + 1], set[#set + 2] = field, value
+    elseif stored[field] then removed[#removed + 1] = field end
+  end
+  if #set > 0 then redis.call('HSET', key, unpack(set)) end
+  if #removed > 0 then redis.call('HDEL', key, unpack(removed)) end
 end
 
 -- Returns nowMs, and then the fields of the hash with their values.
 local function adjust(key, change)
-  local stored, changes, untilMs = readHash(key), {}, 0
+  local stored, changes, neededUntilMs = readHash(key), {}, 0
   if stored.err then return stored end
-  for _, units in ipairs(change.giveBack or {}) do giveBack(stored, changes, unpack(units)) end
-  if change.lift then lift(stored, changes) end
+  for _, back in ipairs(change.units or {}) do takeBack(stored, changes, unpack(back)) end
+  if change.lift or change.reset then
+    lift(stored, changes)
+    neededUntilMs = changes.liftedMs + change.bans.maxMs
+  end
   if change.reset then reset(stored, changes) end
-  -- The generation is needed as long as the longest ban that a process may send.
-  local bans = change.reset or change.lift
-  if bans then untilMs = changes.liftedMs + bans.maxMs end
-  if change.grant then untilMs = math.max(untilMs, setGrant(stored, changes, change.grant)) end
-  writeFields(key, changes, untilMs)
+  if change.grant then
+    setGrant(stored, changes, change.grant)
+    neededUntilMs = math.max(neededUntilMs, tonumber(string.match(change.grant, '^%d+')) or 0)
+  end
+  writeChanges(key, stored, changes)
+  prolong(key, neededUntilMs)
   return { nowMs, unpack(redis.call('HGETALL', key)) }
 end

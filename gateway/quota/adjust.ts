@@ -1,63 +1,73 @@
-import type { BanPolicy, Grant } from '../shared/model.ts';
+import type { BanPolicy, Grant, PlanWindow } from '../shared/model.ts';
 import { noBan } from './bans.ts';
 import { unendedGrant } from './grants.ts';
-import { emptyQuotaState, numberIn, type QuotaState, withNumber } from './hash.ts';
+import { emptyQuotaState, type QuotaState, trialPrefix } from './hash.ts';
 
-/** A change to the counts of a key without a decision. */
-export interface Adjustment {
-  readonly giveBack?: readonly UnitsBack[] | undefined;
-  /**
-   * Lifts the ban and resets the ban level, also in the trial. Requests are admitted again if the windows have room. Older decisions cannot
-   * restore the ban, even if processes send them later (`liftedMs`).
-   */
-  readonly lift?: BanPolicy | undefined;
-  /** Lifts the ban, and resets all counts and reported thresholds, but not a grant. Older decisions are not added later (`resetMs`). */
-  readonly reset?: BanPolicy | undefined;
-  /** Replaces or removes the grant. The counts do not change. */
-  readonly grant?: Grant | 'none' | undefined;
+/** A change of the counts of a key outside of a decision. */
+export type Change = {
+  readonly units?: readonly ChargedUnits[];
+  /** The new grant. An ended grant counts as `none`. */
+  readonly grant?: Grant | 'none';
+} & (Lifted | { readonly lift?: never; readonly reset?: never });
+
+interface Lifted {
+  /** Ends the strikes and the bans of the plan and of the trial. */
+  readonly lift?: true;
+  /** Does the same, and removes all counts and reported thresholds. The grant stays. */
+  readonly reset?: true;
+  readonly bans: BanPolicy;
 }
 
-/** Charged units that a window gives back: the hash field and the number of the window, and the units. */
-export type UnitsBack = readonly [field: string, number: number, units: number];
+/** Charged units to take back. The hash field has the number of the window, for example `trial:reports:day`. */
+export type ChargedUnits = readonly [field: string, number: number, units: number];
 
-/** Returns the counts after a change, and the time until which the change must be stored, epoch ms; 0 if it may be forgotten at any time. */
-export function adjust(
-  before: Readonly<QuotaState>,
-  { giveBack = [], lift, reset, grant }: Adjustment,
-  nowMs: number,
-): { readonly state: Readonly<QuotaState>; readonly untilMs: number } {
-  let state = giveBack.reduce(withUnitsBack, before);
-  let untilMs = 0;
-  const bans = reset ?? lift;
-  if (bans !== undefined) {
-    state = reset === undefined ? lifted(state, nowMs) : resetCounts(state, nowMs);
-    untilMs = state.liftedMs + bans.maxMs;
+/** @returns the changed counts, and the time until which the change needs them, epoch ms */
+export function adjust(before: Readonly<QuotaState>, change: Change, nowMs: number) {
+  let state = before;
+  let neededUntilMs = 0;
+  for (const units of change.units ?? []) state = takeBack(state, units);
+  if (change.lift || change.reset) {
+    state = lift(state, nowMs);
+    neededUntilMs = state.liftedMs + change.bans.maxMs;
   }
-  if (grant !== undefined) {
-    state = { ...state, grant: grant === 'none' ? undefined : unendedGrant(grant, nowMs) };
-    untilMs = Math.max(untilMs, state.grant?.untilMs ?? 0);
+  if (change.reset) state = reset(state);
+  if (change.grant !== undefined) {
+    const grant = unendedGrant(change.grant === 'none' ? undefined : change.grant, nowMs);
+    state = { ...state, grant };
+    neededUntilMs = Math.max(neededUntilMs, grant?.untilMs ?? 0);
   }
-  return { state, untilMs };
+  return { state, neededUntilMs };
 }
 
-/** Returns the units that a window gives back: none if the state has another window, and at most the used units. */
-export function givenBack(state: Readonly<QuotaState>, [field, number, units]: UnitsBack): number {
-  if (numberIn(state, field) !== number) return 0;
-  return Math.max(0, Math.min(units, numberIn(state, `${field}Used`)));
+/** Returns the count in a field of the hash; 0 for a missing field. */
+export function countIn(state: Readonly<QuotaState>, field: string): number {
+  const isOfTrial = field.startsWith(trialPrefix);
+  const side = isOfTrial ? state.trial : state;
+  return side?.[field.slice(isOfTrial ? trialPrefix.length : 0) as PlanWindow] ?? 0;
 }
 
-function withUnitsBack(state: Readonly<QuotaState>, units: UnitsBack): Readonly<QuotaState> {
-  const [given, usedField] = [givenBack(state, units), `${units[0]}Used`];
-  return given === 0 ? state : withNumber(state, usedField, numberIn(state, usedField) - given);
+/** Returns how many of the units a window has charged. */
+export function chargedOf(state: Readonly<QuotaState>, [field, number, units]: ChargedUnits): number {
+  return countIn(state, field) === number ? Math.max(0, Math.min(units, countIn(state, `${field}Used`))) : 0;
 }
 
-function lifted(before: Readonly<QuotaState>, nowMs: number): QuotaState {
+function takeBack(before: Readonly<QuotaState>, units: ChargedUnits): Readonly<QuotaState> {
+  const charged = chargedOf(before, units);
+  if (charged === 0) return before;
+  const field = `${units[0]}Used`;
+  const used = countIn(before, field) - charged;
+  const { trial } = before;
+  if (trial === undefined || !field.startsWith(trialPrefix)) return { ...before, [field]: used };
+  return { ...before, trial: { ...trial, [field.slice(trialPrefix.length)]: used } };
+}
+
+/** The new generation makes the store ignore older strikes and bans, even if processes send them later. */
+function lift(before: Readonly<QuotaState>, nowMs: number): Readonly<QuotaState> {
   const liftedMs = Math.max(nowMs, before.liftedMs + 1);
   const { trial } = before;
   return { ...before, ...noBan, ...(trial && { trial: { ...trial, ...noBan } }), liftedMs };
 }
 
-function resetCounts(before: Readonly<QuotaState>, nowMs: number): QuotaState {
-  const { liftedMs, grant } = lifted(before, nowMs);
+function reset({ liftedMs, grant }: Readonly<QuotaState>): Readonly<QuotaState> {
   return { ...emptyQuotaState, liftedMs, resetMs: liftedMs, grant };
 }

@@ -33,20 +33,20 @@ export function decideKey(
   const plan: QuotaState = { ...before, grant };
   openWindows(plan, limits, windowsMs, nowMs);
   // The trial begins with the counts of the plan before this call.
-  const tried = trial && readTrial(before.trial, plan, { limits, trial });
+  const trialState = trial && readTrial(before.trial, plan, { limits, trial });
   if (unsent) addUnsentBan(plan, unsent, bans, nowMs);
   bringUpToDate(plan, unsent, { limits, bans }, nowMs);
   const ofPlan = decideRuns(plan, runs, { bans, inForce: applyGrant(limits, grant, nowMs), slots, nowMs });
   const reached = reachedIn(plan, call, nowMs);
   const outcome = { nowMs, ...ofPlan, ...(reached && { reached }), state: plan };
-  if (trial === undefined || tried === undefined) return outcome;
-  openWindows(tried, trial, windowsMs, nowMs);
+  if (trial === undefined || trialState === undefined) return outcome;
+  openWindows(trialState, trial, windowsMs, nowMs);
   // The unsent decisions have counts for the windows of the plan.
   const ofBoth = trial.filter((limit) => limits.some((ofPlan) => isSameLimit(ofPlan, limit)));
-  bringUpToDate(tried, unsent, { limits: ofBoth, bans }, nowMs);
-  const ofTrial = decideTrial(tried, trial, runs, { bans, grant, slots, nowMs }, ofPlan);
-  plan.trial = sideOf(tried);
-  return { ...outcome, trial: { ...ofTrial, state: tried } };
+  bringUpToDate(trialState, unsent, { limits: ofBoth, bans }, nowMs);
+  const ofTrial = decideTrial(trialState, trial, runs, { bans, grant, slots, nowMs }, ofPlan);
+  plan.trial = sideOf(trialState);
+  return { ...outcome, trial: { ...ofTrial, state: trialState } };
 }
 
 /** Ends expired strikes, and adds the decisions that a process made without the store. */

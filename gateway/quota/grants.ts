@@ -24,7 +24,7 @@ export function applyGrant(limits: Limits, grant: Grant | undefined, nowMs: numb
 }
 
 /** Returns the grant as operators and key holders see it. A grant that has started is returned without `fromMs`. */
-export function toldGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
+export function shownGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
   const unended = unendedGrant(grant, nowMs);
   if (unended?.fromMs === undefined || nowMs < unended.fromMs) return unended;
   const { fromMs: _, ...begun } = unended;

@@ -13,8 +13,7 @@ The hash of a key, with all its counts. Its fields:
   told                       reported thresholds (thresholds.lua)
 
 HSET is the first write of each function, and the only write that Redis refuses when it is out of memory or read-only. A call that
-fails has therefore changed nothing. A new hash gets its expiry at once, so every hash has an expiry. Except for decide-key.lua, all
-functions write with `writeFields`.
+fails has therefore changed nothing. A new hash gets its expiry at once, so every hash has an expiry.
 ]]
 -- The members of a side that have the counts of bans.lua. `side.banFields` has the hash fields of these members, in the same order.
 local banNames = { 'strikes', 'strikesFromMs', 'bannedUntilMs', 'banLevel' }
@@ -95,19 +94,4 @@ end
 -- new hash.
 local function prolong(key, atMs)
   if redis.call('PTTL', key) + nowMs < atMs + 1000 then redis.call('PEXPIREAT', key, string.format('%.0f', atMs + 1000)) end
-end
-
--- Writes fields, and removes each field whose value is `false`. The hash is needed at least until `atMs`.
-local function writeFields(key, changes, atMs)
-  local written, removed = {}, {}
-  for field, value in pairs(changes) do
-    if value then
-      written[#written + 1], written[#written + 2] = field, value
-    else
-      removed[#removed + 1] = field
-    end
-  end
-  if #written > 0 then redis.call('HSET', key, unpack(written)) end
-  if #removed > 0 then redis.call('HDEL', key, unpack(removed)) end
-  prolong(key, atMs)
 end

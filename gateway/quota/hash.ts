@@ -42,25 +42,6 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
   );
 }
 
-/** Returns the expiry of counts that are needed until `atMs`, epoch ms. `prolong` in `hash.lua` has the reasons. */
-export function prolong(expiresMs: number, atMs: number): number {
-  return Math.max(expiresMs, atMs + 1000);
-}
-
-/** Returns the number in a field of the hash; 0 for a missing field. */
-export function numberIn(state: Readonly<QuotaState>, field: string): number {
-  const isOfTrial = field.startsWith(trialPrefix);
-  const numbers = (isOfTrial ? state.trial : state) as Readonly<Record<string, unknown>> | undefined;
-  return Number(numbers?.[isOfTrial ? field.slice(trialPrefix.length) : field] ?? 0);
-}
-
-/** Returns the state with another number in a field of the hash. The state must have the side of the field. */
-export function withNumber(state: Readonly<QuotaState>, field: string, number: number): QuotaState {
-  if (!field.startsWith(trialPrefix)) return { ...state, [field]: number };
-  const trial = { ...state.trial, [field.slice(trialPrefix.length)]: number };
-  return { ...state, trial: trial as SideCounts & typeof trial };
-}
-
 /** Parses a Redis hash. The fields of the hash have the names of the members. */
 export function parseHash(hash: Readonly<Record<string, Buffer>>): QuotaState {
   const grant = hash.grant === undefined ? undefined : unpackGrant(String(hash.grant));

@@ -38,7 +38,8 @@ end
 -- generation has microseconds, and is unique even after a failover to a server whose clock is behind.
 local function giveGeneration(key, keptMs)
   local storedMs = tonumber(redis.call('HGET', key, 'changedMs')) or 0
-  writeFields(key, { changedMs = math.max(exactNowMs(), storedMs + 1) }, nowMs + keptMs)
+  redis.call('HSET', key, 'changedMs', math.max(exactNowMs(), storedMs + 1))
+  prolong(key, nowMs + keptMs)
 end
 
 -- Returns the generation of a key, for a process that will cache the key. A hash without a generation gets the present time as its
@@ -47,10 +48,10 @@ local function readGeneration(key, keptMs)
   local generation = redis.call('HGET', key, 'changedMs')
   if not generation then
     generation = string.format('%.17g', exactNowMs())
-    if not pcall(writeFields, key, { changedMs = generation }, nowMs + keptMs) then return '0' end
-  elseif redis.call('PTTL', key) < keptMs / 2 then
-    pcall(prolong, key, nowMs + keptMs)
+    local written = redis.pcall('HSET', key, 'changedMs', generation)
+    if type(written) == 'table' then return '0' end
   end
+  if redis.call('PTTL', key) < keptMs / 2 then pcall(prolong, key, nowMs + keptMs) end
   return generation
 end
 
@@ -60,5 +61,6 @@ local function noteLeak(key, version, keptMs)
   if stored.err then return stored end
   local grant = string.gsub(stored.grant or '0', ' leaked %d+', '')
   local newest = math.max(version, stored.grant and leakedMs(stored.grant) or 0)
-  writeFields(key, { grant = grant .. ' leaked ' .. string.format('%.0f', newest) }, nowMs + keptMs)
+  redis.call('HSET', key, 'grant', grant .. ' leaked ' .. string.format('%.0f', newest))
+  prolong(key, nowMs + keptMs)
 end

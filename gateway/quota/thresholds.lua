@@ -27,7 +27,6 @@ local function confirmTold(key, field, index, percent, resetMs)
     end
   end
   marks[#marks + 1] = field .. ' ' .. index .. ' ' .. percent
-  -- The hash already lives until the window ends.
-  writeFields(key, { told = table.concat(marks, ' ') }, 0)
+  redis.call('HSET', key, 'told', table.concat(marks, ' '))
   return 1
 end

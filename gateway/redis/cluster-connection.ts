@@ -14,7 +14,7 @@ const slotsCount = 16_384;
  * The maximum number of attempts to find a key that a given server stores. The maximum is twelve times the number of slots, so the search
  * succeeds even for a server with a single slot.
  */
-const triedKeysMax = 200_000;
+const attemptsMax = 200_000;
 
 /**
  * Connects to a Redis Cluster. ioredis follows MOVED and ASK for single commands, but not for a pipeline that has partly run. The
@@ -171,10 +171,10 @@ export function connectToCluster({
   function keysOn(name: string): (base: string) => string {
     let number = 0;
     return (base) => {
-      for (let tried = 0; tried < triedKeysMax; tried++) {
+      for (let attempts = 0; attempts < attemptsMax; attempts++) {
         const key = `${base}:${number}`;
         if (cluster.slots[keySlot(key)]?.[0] === name) return key;
-        number = (number + 1) % triedKeysMax;
+        number = (number + 1) % attemptsMax;
       }
       return base;
     };

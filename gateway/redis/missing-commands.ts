@@ -93,7 +93,7 @@ export function watchMissingCommands(
 
 /** @throws when the connection is lost */
 async function missingOn(client: Redis, key: string): Promise<readonly string[]> {
-  const tried = trials.map(async (trial) => {
+  const outcomes = trials.map(async (trial) => {
     const [command = '', ...args] = trial.split(' ').map((word) => (word === 'key' ? key : word));
     const refusal = await client.call(command, ...args).then(
       () => undefined,
@@ -104,5 +104,5 @@ async function missingOn(client: Redis, key: string): Promise<readonly string[]>
     }
     throw refusal;
   });
-  return (await Promise.all(tried)).filter((command) => command !== undefined);
+  return (await Promise.all(outcomes)).filter((command) => command !== undefined);
 }

@@ -49,7 +49,7 @@ function optionsOf({ username, password, tls }: Servers, bounds: Bounds): Server
     maxLoadingRetryTime: bounds.storeReconnectMaxMs,
     username,
     password,
-    tls: tls && { ca: tls.ca, ...tls.own },
+    tls: tls && { ca: tls.ca, ...tls.clientCertificate },
   };
 }
 

@@ -61,7 +61,7 @@ export function createSnapshot(
     counted: countedBy(settings.operations),
     pages: createOwnPages(settings, assets),
     trustedProxies: settings.trustedProxies.length > 0 ? compileRanges(settings.trustedProxies) : undefined,
-    authenticate: createAuthenticateKey(settings, know, directory?.keysRead(settings), blocked),
+    authenticate: createAuthenticateKey(settings, knownKeyOf, directory?.keysRead(settings), blocked),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
     hstsFields: hstsFieldsOf(settings.hsts),
     guardCounters: guards.countersOf(plansInForce(settings)),
@@ -76,7 +76,7 @@ interface SnapshotSources {
   readonly guards: Pick<Guards, 'countersOf'>;
 }
 
-function know(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {
+function knownKeyOf(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {
   return {
     ...key,
     expiry: keyExpiryOf(expiresMs),

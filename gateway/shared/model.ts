@@ -94,6 +94,8 @@ export interface Key {
   readonly limits: Limits;
   /** The limits of the trial of the key's plan; absent: no trial. */
   readonly trial?: Limits | undefined;
+  /** The names of the groups that the key states itself, in place of groups of its plan; absent: none. */
+  readonly ownGroups?: readonly string[] | undefined;
   /** The number of requests that all processes may serve at the same time; absent: any number. */
   readonly concurrent?: number | undefined;
   /** Ids of the operations that the key may call; absent: all. */
@@ -240,7 +242,7 @@ export interface RateLimitState {
   readonly windows: readonly Window[];
   /**
    * The window with the least `remaining`, which is the first to refuse requests. If several windows have the least `remaining`, `inForce`
-   * is the one that resets last. A ban does not change this window (`toldWindow`).
+   * is the one that resets last. A ban does not change this window (`shownWindow`).
    */
   readonly inForce: Window;
   /** The current ban of the key. Times of the ban are epoch ms on the clock of the decision. */
@@ -257,7 +259,7 @@ export interface RateLimitState {
 /**
  * Returns the window for the `X-RateLimit-*` fields. During a ban, its `remaining` is 0 and its `resetMs` is the `retryAtMs` of the ban.
  */
-export function toldWindow({ inForce, ban }: RateLimitState): Window {
+export function shownWindow({ inForce, ban }: RateLimitState): Window {
   return ban === undefined ? inForce : { ...inForce, remaining: 0, resetMs: ban.retryAtMs };
 }
 
@@ -535,7 +537,7 @@ export interface RedisSettings {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   /** The TLS settings for Redis servers and Sentinels. Without these settings, TLS is used only for `rediss://` URLs. */
-  readonly tls?: Pick<UpstreamTls, 'ca' | 'own'> | undefined;
+  readonly tls?: Pick<UpstreamTls, 'ca' | 'clientCertificate'> | undefined;
   readonly prefix: string;
   readonly onFailure: 'local' | 'refuse';
 }
@@ -547,7 +549,7 @@ export interface UpstreamTls {
   /** The name or address that the target's certificate must have, in place of the host in `url`. */
   readonly serverName?: string | undefined;
   /** The gateway's client certificate with its chain and key, for targets that request a client certificate. */
-  readonly own?:
+  readonly clientCertificate?:
     | {
         readonly cert: string;
         /** The unencrypted private key. The private key is a secret: no log, message or response may show it. */

@@ -1,10 +1,9 @@
-import type { UnitsBack } from '../../gateway/quota/adjust.ts';
 import type { QuotaCall } from '../../gateway/quota/decide-key.ts';
 import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import { limitsOn } from '../../gateway/shared/limits.ts';
-import type { Limits } from '../../gateway/shared/model.ts';
+import type { Grant, Limits } from '../../gateway/shared/model.ts';
 import type { MakeStore } from './redis-subject.ts';
 
 const together = 'a request is charged in the windows of the plan and of its groups, or in none';
@@ -16,7 +15,6 @@ const trial =
   'a trial may try a limit of a group, with other operations than in the plan, and refuses nothing';
 const alone = 'decisions that a process made alone count in their groups';
 const reset = 'a reset resets the groups too';
-const back = 'units are given back in each named window while it is open, and never more than its used units';
 
 /** Limiters that each make a mistake with groups of operations. */
 export const brokenGroups: readonly { mistake: string; caughtBy: string; make: MakeStore }[] = [
@@ -63,11 +61,8 @@ export const brokenGroups: readonly { mistake: string; caughtBy: string; make: M
     caughtBy: grants,
     make: altered((store) => ({
       ...store,
-      adjust(keyId, { grant, ...change }) {
-        if (grant === undefined || grant === 'none') return store.adjust(keyId, { ...change, grant });
-        const limits = grant.limits.map(({ group: _, ...limit }) => limit);
-        return store.adjust(keyId, { ...change, grant: { ...grant, limits } });
-      },
+      adjust: (keyId, { grant, ...change }) =>
+        store.adjust(keyId, { ...change, ...(grant && { grant: withoutGroups(grant) }) }),
     })),
   },
   {
@@ -95,21 +90,6 @@ export const brokenGroups: readonly { mistake: string; caughtBy: string; make: M
     })),
   },
   {
-    mistake: 'units of an ended window are given back in the open window',
-    caughtBy: back,
-    make: withUnitsBack(([field, , units], day) => [field, day, units]),
-  },
-  {
-    mistake: 'units of a group are given back in the plan',
-    caughtBy: back,
-    make: withUnitsBack(([field, number, units]) => [field.replace('reports:', ''), number, units]),
-  },
-  {
-    mistake: 'units of the trial are given back in the plan',
-    caughtBy: back,
-    make: withUnitsBack(([field, number, units]) => [field.replace('trial:', ''), number, units]),
-  },
-  {
     mistake: 'a reset keeps the counts of groups',
     caughtBy: reset,
     make: altered((store, { redis }) => ({
@@ -118,6 +98,7 @@ export const brokenGroups: readonly { mistake: string; caughtBy: string; make: M
         const name = redisKeys.quota.name(redis.prefix, keyId);
         const before = Object.entries(await redis.commands.hgetall(name));
         const changed = await store.adjust(keyId, change);
+        if (!change.reset) return changed;
         const ofGroups = before.filter(([field]) => field.startsWith('reports:'));
         await redis.commands.hset(name, Object.fromEntries(ofGroups));
         return changed;
@@ -134,18 +115,6 @@ function altered(alter: (store: QuotaStore, deps: Deps) => QuotaStore): MakeStor
 
 function withCalls(change: (call: QuotaCall) => QuotaCall): MakeStore {
   return altered((store) => ({ ...store, decide: (calls) => store.decide(calls.map(change)) }));
-}
-
-/** The real limiter, which gives other units back. @param change gets the number of the present day */
-function withUnitsBack(change: (units: UnitsBack, day: number) => UnitsBack): MakeStore {
-  return altered((store) => ({
-    ...store,
-    async adjust(keyId, { giveBack = [], ...rest }) {
-      const read = await store.read([keyId]);
-      const day = (read.kind === 'read' && read.states[0]?.day) || 0;
-      return store.adjust(keyId, { ...rest, giveBack: giveBack.map((units) => change(units, day)) });
-    },
-  }));
 }
 
 /** The real limiter, which changes counts after each decision, and replies with the changed counts. */
@@ -172,6 +141,11 @@ function afterDecisions(
       return replies;
     },
   }));
+}
+
+function withoutGroups(grant: Grant | 'none'): Grant | 'none' {
+  if (grant === 'none') return grant;
+  return { ...grant, limits: grant.limits.map(({ group: _, ...limit }) => limit) };
 }
 
 function withFirstGroup({ limits, runs }: QuotaCall): Limits {

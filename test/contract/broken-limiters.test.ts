@@ -258,7 +258,7 @@ function liftWithoutGeneration(deps: Deps): QuotaStore {
   return {
     ...store,
     async adjust(keyId, change) {
-      if (change.lift === undefined) return store.adjust(keyId, change);
+      if (!change.lift) return store.adjust(keyId, change);
       await deps.redis.commands.hset(redisKeys.quota.name(deps.redis.prefix, keyId), {
         bannedUntilMs: 0,
         banLevel: 0,
@@ -276,10 +276,10 @@ function liftWithoutGeneration(deps: Deps): QuotaStore {
 function withGrants(change: (grant: Grant) => Grant | undefined): MakeStore {
   return altered((store) => ({
     ...store,
-    adjust: (keyId, { grant, ...rest }) =>
+    adjust: (keyId, { grant, ...others }) =>
       store.adjust(keyId, {
-        ...rest,
-        grant: grant === undefined || grant === 'none' ? grant : (change(grant) ?? 'none'),
+        ...others,
+        ...(grant && { grant: (grant !== 'none' && change(grant)) || 'none' }),
       }),
   }));
 }
@@ -312,7 +312,8 @@ function limitWhateverIsGranted(store: QuotaStore): QuotaStore {
   return {
     ...store,
     async adjust(keyId, change) {
-      if (change.grant !== undefined) granted.set(keyId, change.grant === 'none' ? [] : change.grant.limits);
+      const { grant } = change;
+      if (grant) granted.set(keyId, grant === 'none' ? [] : grant.limits);
       return await store.adjust(keyId, change);
     },
     decide: (calls) =>

@@ -173,9 +173,9 @@ function keepTrial(verb: 'lift' | 'reset'): MakeStore {
   return altered((store, deps) => ({
     ...store,
     async adjust(keyId, change) {
-      if (change[verb] === undefined) return store.adjust(keyId, change);
       const before = await deps.redis.commands.hgetall(nameOf(deps, keyId));
       const changed = await store.adjust(keyId, change);
+      if (!change[verb]) return changed;
       const ofTrial = Object.entries(before).filter(([field]) => field.startsWith('trial:'));
       await deps.redis.commands.hset(nameOf(deps, keyId), Object.fromEntries(ofTrial));
       return changed;

@@ -320,7 +320,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const raised = { ...call, limits: limitsOf({ perMinute: 5, perDay: 100 }) };
     expect((await decide(store, { ...call, runs: oneRun(5) })).state.banLevel).toBe(1);
     expect((await decide(store, { ...raised, runs: oneRun(1) })).banned).toBe(1);
-    const lifted = await store.adjust(call.keyId, { lift: bans });
+    const lifted = await store.adjust(call.keyId, { lift: true, bans });
     expect(lifted).toMatchObject({
       kind: 'changed',
       state: { bannedUntilMs: 0, banLevel: 0, minuteUsed: 3 },
@@ -335,7 +335,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 10, perDay: 100 })), bans };
     const { state } = await decide(store, { ...call, runs: oneRun(1) });
-    const changed = await store.adjust(call.keyId, { lift: bans });
+    const changed = await store.adjust(call.keyId, { lift: true, bans });
     if (changed.kind !== 'changed') throw new Error(changed.reason);
     const collected = {
       ...nothingUnsent,
@@ -355,7 +355,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const call = callOf(limitsOf({ perMinute: 3, perDay: 3 }));
     const { state } = await decide(store, { ...call, runs: oneRun(4) });
     const collected = { ...nothingUnsent, ...{ minute: state.minute, minuteUsed: 2, strikes: 3 } };
-    await store.adjust(call.keyId, { reset: call.bans });
+    await store.adjust(call.keyId, { reset: true, bans: call.bans });
     const after = await decide(store, { ...call, runs: oneRun(2), unsent: collected });
     expect([after.admitted, after.state.minuteUsed, after.state.dayUsed]).toEqual([2, 2, 2]);
     expect(after.state.strikes).toBe(0);
@@ -458,8 +458,10 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const grant = await grantOf(subject, { perMinute: 3 });
     await store.adjust(call.keyId, { grant });
     expect((await decide(store, { ...call, runs: oneRun(4) })).banned).toBe(1);
-    expect(await store.adjust(call.keyId, { lift: bans })).toMatchObject({ state: { grant, minuteUsed: 3 } });
-    expect(await store.adjust(call.keyId, { reset: bans })).toMatchObject({
+    expect(await store.adjust(call.keyId, { lift: true, bans })).toMatchObject({
+      state: { grant, minuteUsed: 3 },
+    });
+    expect(await store.adjust(call.keyId, { reset: true, bans })).toMatchObject({
       state: { grant, minuteUsed: 0 },
     });
     expect((await decide(store, { ...call, runs: oneRun(3) })).admitted).toBe(3);

@@ -1,8 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Adjustment } from '../../gateway/quota/adjust.ts';
-import { scriptWithChapters } from '../../gateway/quota/calls/library.ts';
-import { emptyQuotaState } from '../../gateway/quota/hash.ts';
-import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { createMemoryQuotaStore } from '../../gateway/request/limit/store/memory-quota-store.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
@@ -70,58 +66,6 @@ for (const form of allRedisForms)
       expect(await subject.client.hexists(key, 'grant')).toBe(0);
     });
 
-    it('keeps the hash a second longer than a change needs it, and never shortens its expiry', async () => {
-      const store = await subject.open(await freshLengths(subject));
-      const bans = { after: 1, withinMs: 1_000, forMs: 1_000, maxMs: 3_600_000 };
-      const { client } = subject;
-      const script = (call: string) => scriptWithChapters(`${call}\nreturn nowMs`);
-      const ofChange = (change: Adjustment, keptMs: number) => async (keyId: string) => {
-        const changed = await store.adjust(keyId, change);
-        return changed.kind === 'changed' && keptMs > 0 ? changed.nowMs + keptMs : 0;
-      };
-      const grant = { limits: limitsOf({ perDay: 5 }), untilMs: (await subject.nowMs()) + 7_200_000 };
-      /** Each change returns the time until which the hash is needed, epoch ms; 0 if only its counts are needed. */
-      const changes: Record<string, (keyId: string, day: number, key: string) => Promise<number>> = {
-        lift: ofChange({ lift: bans }, bans.maxMs),
-        reset: ofChange({ reset: bans }, bans.maxMs),
-        grant: async (keyId) => ofChange({ grant }, 0)(keyId).then(() => grant.untilMs),
-        ungrant: ofChange({ grant: 'none' }, 0),
-        'a reset with a grant': (keyId) =>
-          ofChange({ reset: bans, grant }, 0)(keyId).then(() => grant.untilMs),
-        'units given back': (keyId, day) => ofChange({ giveBack: [['day', day, 1]] }, 0)(keyId),
-        async 'a reported threshold'(keyId, index) {
-          await store.confirmTold(keyId, { window: 'day', index, percent: 80, resetMs: 0 });
-          return 0;
-        },
-        'a leak': async (_, __, key) =>
-          Number(await client.eval(script('noteLeak(KEYS[1], 1, 60000)'), 1, key)) + 60_000,
-        'a generation': async (_, __, key) =>
-          Number(await client.eval(script('giveGeneration(KEYS[1], 60000)'), 1, key)) + 60_000,
-        'a generation that is read': async (_, __, key) =>
-          Number(await client.eval(script('readGeneration(KEYS[1], 60000)'), 1, key)) + 60_000,
-        async 'a generation that is read again'(_, __, key) {
-          await client.hset(key, 'changedMs', 5);
-          return Number(await client.eval(script('readGeneration(KEYS[1], 60000)'), 1, key)) + 60_000;
-        },
-      };
-      for (const [name, change] of Object.entries(changes)) {
-        for (const leftMs of [10_000, 864_000_000]) {
-          const call = callOf(limitsOf({ perDay: 9 }));
-          const key = redisKeys.quota.name(subject.prefix, call.keyId);
-          const { state } = await decide(store, { ...call, runs: oneRun(3) });
-          await client.pexpire(key, leftMs);
-          const before = await client.pexpiretime(key);
-          const untilMs = await change(call.keyId, state.day, key);
-          const after = await client.pexpiretime(key);
-          expect([name, after]).toEqual([name, Math.max(before, untilMs + 1000)]);
-        }
-        const unused = callOf([]).keyId;
-        const key = redisKeys.quota.name(subject.prefix, unused);
-        const untilMs = await change(unused, 0, key);
-        expect([name, await client.pexpiretime(key)]).toEqual([name, untilMs === 0 ? -2 : untilMs + 1000]);
-      }
-    });
-
     it('keeps one readable hash per key, in one cluster slot, which expires a second after its last window', async () => {
       const lengths = await freshLengths(subject);
       const store = await subject.open(lengths);
@@ -146,7 +90,7 @@ for (const form of allRedisForms)
       const stored = await subject.client.hgetall(key);
       expect(stored).toMatchObject({ dayUsed: '3', 'trial:dayUsed': '2', 'trial:banLevel': '1' });
       expect(await subject.client.pexpiretime(key)).toBe(nowMs + bans.forMs + bans.maxMs + 1000);
-      await store.adjust(call.keyId, { reset: bans });
+      await store.adjust(call.keyId, { reset: true, bans });
       expect((await subject.client.hkeys(key)).toSorted()).toEqual(['liftedMs', 'resetMs']);
     });
 
@@ -210,37 +154,4 @@ describe('the memory store', () => {
   })) {
     it.concurrent(name, () => check(subject));
   }
-
-  it('keeps the counts a second longer than a change needs them, and never shortens their expiry', async () => {
-    let nowMs = 1_000_000_000;
-    const store = createMemoryQuotaStore({ nowMs: () => nowMs, bounds: defaultBounds });
-    const bans = { after: 1, withinMs: 1_000, forMs: 1_000, maxMs: 60_000 };
-    const grant = { limits: limitsOf({ perDay: 5 }), untilMs: nowMs + 120_000 };
-    const isKept = async (keyId: string) => {
-      const read = await store.read([keyId]);
-      return read.kind === 'read' && read.states[0] !== emptyQuotaState;
-    };
-    const changes: readonly (readonly [Adjustment, keptMs: number])[] = [
-      [{ lift: bans }, 60_000],
-      [{ reset: bans }, 60_000],
-      [{ grant }, 120_000],
-      [{ grant, lift: bans }, 120_000],
-      [{ grant: 'none' }, 0],
-      [{ giveBack: [['day', 11, 1]] }, -1_000],
-    ];
-    for (const [at, [change, keptMs]] of changes.entries()) {
-      await store.adjust(`${at}`, change);
-      await store.adjust(`${at}`, { grant: 'none', giveBack: [] });
-      await decide(store, { ...callOf(limitsOf({ perDay: 9 })), keyId: `${at} busy`, runs: oneRun(3) });
-      await store.adjust(`${at} busy`, change);
-      const [beganMs, endMs] = [nowMs, nowMs + keptMs + 1_000];
-      nowMs = endMs - 1;
-      if (keptMs > 0) expect([change, await isKept(`${at}`)]).toEqual([change, true]);
-      nowMs = endMs;
-      expect([change, await isKept(`${at}`)]).toEqual([change, false]);
-      nowMs = 12 * 86_400_000 + 999;
-      expect([change, await isKept(`${at} busy`)]).toEqual([change, true]);
-      nowMs = beganMs;
-    }
-  });
 });

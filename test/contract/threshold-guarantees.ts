@@ -124,7 +124,7 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     const call = watched({ perDay: 10 });
     const before = await decide(store, { ...call, runs: oneRun(8) });
     await confirm(store, call, before, 'day', 80);
-    await store.adjust(call.keyId, { reset: call.bans });
+    await store.adjust(call.keyId, { reset: true, bans: call.bans });
     expect(await confirm(store, call, before, 'day', 100)).toBe(false);
     expect(percentsOf(await decide(store, { ...call, runs: oneRun(7) }))).toEqual([]);
     expect(await confirm(store, call, before, 'day', 100)).toBe(false);
@@ -142,7 +142,7 @@ export const thresholdGuarantees: Readonly<Record<string, (subject: Subject) => 
     expect(before.banned).toBe(1);
     await confirm(store, call, before, 'day', 80);
     expect(percentsOf(await decide(store, { ...call, runs: oneRun(1) }))).toEqual([100]);
-    await store.adjust(call.keyId, { lift: bans });
+    await store.adjust(call.keyId, { lift: true, bans });
     expect(percentsOf(await decide(store, call))).toEqual([100]);
   },
 

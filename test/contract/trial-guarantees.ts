@@ -82,12 +82,8 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     const store = await subject.open(await freshLengths(subject));
     const call = triedCall({ perDay: 100 }, { perMinute: 3, perDay: 100 });
     expect(kindsOf(await decide(store, { ...call, runs: oneRun(4) }))).toEqual([3, 1, 0]);
-    await store.adjust(call.keyId, {
-      grant: {
-        limits: limitsOf({ perMinute: 5 }),
-        untilMs: (await subject.nowMs()) + 600_000,
-      },
-    });
+    const untilMs = (await subject.nowMs()) + 600_000;
+    await store.adjust(call.keyId, { grant: { limits: limitsOf({ perMinute: 5 }), untilMs } });
     const granted = await decide(store, { ...call, runs: oneRun(4) });
     expect([granted.admitted, ...kindsOf(granted)]).toEqual([4, 2, 2, 0]);
   },
@@ -97,7 +93,7 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     const bans = { after: 1, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...triedCall({ perDay: 100 }, { perDay: 2 }), bans };
     expect(kindsOf(await decide(store, { ...call, runs: oneRun(3) }))).toEqual([2, 0, 1]);
-    await store.adjust(call.keyId, { lift: bans });
+    await store.adjust(call.keyId, { lift: true, bans });
     expect(kindsOf(await decide(store, { ...call, runs: oneRun(1, 0) }))).toEqual([1, 0, 0]);
     expect(trialOf(await decide(store, call)).state.dayUsed).toBe(2);
   },
@@ -106,7 +102,7 @@ export const trialGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     const store = await subject.open(await freshLengths(subject));
     const call = triedCall({ perDay: 100 }, { perDay: 2 });
     await decide(store, { ...call, runs: oneRun(3) });
-    await store.adjust(call.keyId, { reset: call.bans });
+    await store.adjust(call.keyId, { reset: true, bans: call.bans });
     const after = await decide(store, { ...call, runs: oneRun(3) });
     expect([...kindsOf(after), trialOf(after).state.strikes]).toEqual([2, 1, 0, 1]);
   },

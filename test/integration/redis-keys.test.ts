@@ -121,8 +121,8 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   onTestFinished(() => limiter.close());
   await limiter.chargePreflight('192.0.2.1');
   const bans = settings.bans;
-  expect((await limiter.adjust(freed.entry.id, { lift: bans })).kind).toBe('changed');
-  expect((await limiter.adjust(calm.entry.id, { reset: bans })).kind).toBe('changed');
+  expect((await limiter.adjust(freed.entry.id, { lift: true, bans })).kind).toBe('changed');
+  expect((await limiter.adjust(calm.entry.id, { reset: true, bans })).kind).toBe('changed');
   const grant = { limits: toLimits({ perMinute: 600, perDay: 50_000 }), untilMs: Date.now() + 600_000 };
   for (const { id } of [greedy.entry, freed.entry]) {
     expect((await limiter.adjust(id, { grant })).kind).toBe('changed');

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Adjustment, adjust } from '../../gateway/quota/adjust.ts';
+import { adjust, type Change } from '../../gateway/quota/adjust.ts';
 import { banOf, noBan, type SideCounts } from '../../gateway/quota/bans.ts';
 import {
   decideKey,
@@ -10,7 +10,7 @@ import {
   type TrialDecided,
 } from '../../gateway/quota/decide-key.ts';
 import { unendedGrant } from '../../gateway/quota/grants.ts';
-import { emptyQuotaState, expiresMs, numberIn, prolong, type QuotaState } from '../../gateway/quota/hash.ts';
+import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota/hash.ts';
 import { freeSlots, type Lease, renewLease } from '../../gateway/quota/leases.ts';
 import { confirmTold, type Told, type ToldMark, thresholdWindows } from '../../gateway/quota/thresholds.ts';
 import type { Unsent } from '../../gateway/quota/unsent.ts';
@@ -22,7 +22,6 @@ import {
   usedOf,
   windowOf,
 } from '../../gateway/quota/windows.ts';
-import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import type { QuotaReply, QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import { noCounts, type WindowsMs } from '../../gateway/shared/calendar-windows.ts';
@@ -46,28 +45,12 @@ afterAll(() => subject.close());
 /** Windows of a few ms, so that a run crosses many boundaries on the clock of Redis. */
 const windowsMs = { second: 5, minute: 10, hour: 20, day: 40, month: 400 };
 
-const changes = ['lift', 'reset', 'grant', 'ungrant', 'giveBack'] as const;
-
 const request = fc.record({
   pauseMs: fc.constantFrom(0, 0, 0, 1, 3, 5, 15),
   verb: fc.constantFrom(
     ...Array<'decide'>(9).fill('decide'),
     ...Array<'confirm'>(3).fill('confirm'),
-    ...Array<'adjust'>(5).fill('adjust'),
-  ),
-  changes: fc.oneof(
-    { weight: 4, arbitrary: fc.constantFrom(...changes).map((one) => [one]) },
-    { weight: 1, arbitrary: fc.subarray([...changes]) },
-  ),
-  giveBack: fc.array(
-    fc.record({
-      side: fc.constantFrom('', 'trial:'),
-      group: fc.constantFrom('', '', 'reports:', 'big-2:'),
-      window: fc.constantFrom(...planWindows),
-      windowsBack: fc.constantFrom(0, 0, 0, 1),
-      units: fc.integer({ min: -1, max: 12 }),
-    }),
-    { minLength: 1, maxLength: 6 },
+    ...(['lift', 'reset', 'grant', 'ungrant'] as const),
   ),
   key: fc.nat({ max: 2 }),
   grant: fc.record({
@@ -101,9 +84,8 @@ function rarely<Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefin
 /** Mostly a few requests of a key. The trial mostly refuses requests that the plan admits. */
 const fewRequests = fc.record({
   ...{ pauseMs: fc.constantFrom(0, 0, 1, 3, 5, 15), grant: request.map(({ grant }) => grant) },
-  ...{ verb: fc.constantFrom(...Array<'decide'>(7).fill('decide'), 'adjust' as const), key: fc.constant(0) },
-  changes: fc.constantFrom('lift' as const, 'giveBack' as const).map((one) => [one]),
-  ...{ mark: request.map(({ mark }) => mark), giveBack: request.map(({ giveBack }) => giveBack) },
+  ...{ verb: fc.constantFrom(...Array<'decide'>(15).fill('decide'), 'lift' as const), key: fc.constant(0) },
+  mark: request.map(({ mark }) => mark),
   calls: fc.array(
     fc.record({
       key: fc.constant(0),
@@ -125,7 +107,7 @@ it.each([
   ['any requests', request, arbitrary.triedLimits],
   ['few requests', fewRequests, arbitrary.smallTrials],
 ] satisfies [string, typeof request, typeof arbitrary.triedLimits][])(
-  'the scripts in Redis and the pure functions decide, try, adjust and confirm alike in every sequence of %s',
+  'the scripts in Redis and the pure functions decide, try, lift, reset, grant and confirm alike in every sequence of %s',
   async (_, step, tried) => {
     const store = await subject.open(windowsMs);
     await fc.assert(
@@ -139,16 +121,27 @@ it.each([
           const models: Readonly<QuotaState>[] = Array(3).fill(emptyQuotaState);
           const leases: (readonly Lease[])[] = [[], [], []];
           const modelOf = (key: number) => models[key] ?? emptyQuotaState;
-          for (const [index, { pauseMs, verb, key, calls, mark, ...one }] of sequence.entries()) {
+          for (const [index, { pauseMs, verb, key, calls, grant, mark }] of sequence.entries()) {
             if (pauseMs > 0) await sleep(pauseMs);
             if (verb === 'confirm') {
               const told = await confirmOnce(store, `${prefix}-${key}`, mark);
               models[key] = { ...modelOf(key), told };
               continue;
             }
-            if (verb === 'adjust') {
-              const change = toAdjustment(one, modelOf(key), bans, await subject.nowMs());
-              models[key] = await adjustOnce(store, `${prefix}-${key}`, modelOf(key), change, bans);
+            if (verb !== 'decide') {
+              const changes = {
+                lift: { lift: true, bans },
+                reset: { reset: true, bans },
+                grant: { grant: toGrant(grant, await subject.nowMs()) },
+                ungrant: { grant: 'none' },
+              } satisfies Record<typeof verb, Change>;
+              const changed = await store.adjust(`${prefix}-${key}`, changes[verb]);
+              if (changed.kind !== 'changed') throw new Error(changed.reason);
+              const expected = pastOrPresent(modelOf(key), bans, changed.nowMs).map((before) =>
+                opened(adjust(before, changes[verb], changed.nowMs).state, windowsMs, changed.nowMs),
+              );
+              expect(expected).toContainEqual(opened(changed.state, windowsMs, changed.nowMs));
+              models[key] = changed.state;
               continue;
             }
             const sent = calls.map(({ key, runs, unsent, concurrency }) => ({
@@ -194,34 +187,6 @@ it('a grant that ends within the millisecond is in the reply to its own command'
     expect(changed.state.grant).toEqual(unendedGrant(grant, changed.nowMs));
   }
 });
-
-/**
- * Changes the counts of a key, and compares the counts and the expiry of the hash with the pure functions.
- *
- * @returns the counts of the key after the change
- */
-async function adjustOnce(
-  store: QuotaStore,
-  keyId: string,
-  model: Readonly<QuotaState>,
-  change: Adjustment,
-  bans: BanPolicy,
-): Promise<Readonly<QuotaState>> {
-  const name = redisKeys.quota.name(subject.prefix, keyId);
-  const storedMs = await subject.client.pexpiretime(name);
-  const changed = await store.adjust(keyId, change);
-  if (changed.kind !== 'changed') throw new Error(changed.reason);
-  const expiryMs = await subject.client.pexpiretime(name);
-  const { nowMs } = changed;
-  const expected = pastOrPresent(model, bans, nowMs).map((before) => {
-    const { state, untilMs } = adjust(before, change, nowMs);
-    // A change that must not be stored may leave a key without a hash.
-    const isGone = expiryMs < 0 && untilMs === 0;
-    return [opened(state, windowsMs, nowMs), isGone ? expiryMs : prolong(storedMs, untilMs)];
-  });
-  expect(expected).toContainEqual([opened(changed.state, windowsMs, nowMs), expiryMs]);
-  return changed.state;
-}
 
 /**
  * Confirms a threshold, and compares the key's counts before and after with the pure function. The counts of windows of a few ms may expire
@@ -361,29 +326,6 @@ function countsIn(state: Readonly<SideCounts>, limits: Limits): SideCounts {
   ]);
   return { ...Object.fromEntries(windows), ...banOf(state) };
 }
-
-function toAdjustment(
-  { changes, giveBack, grant }: Pick<Step, 'changes' | 'giveBack' | 'grant'>,
-  state: Readonly<QuotaState>,
-  bans: BanPolicy,
-  nowMs: number,
-): Adjustment {
-  const ofChange = {
-    lift: { lift: bans },
-    reset: { reset: bans },
-    grant: { grant: toGrant(grant, nowMs) },
-    ungrant: { grant: 'none' },
-    giveBack: {
-      giveBack: giveBack.map(({ side, group, window, windowsBack, units }) => {
-        const field = `${side}${group}${window}`;
-        return [field, numberIn(state, field) - windowsBack, units] as const;
-      }),
-    },
-  } as const satisfies Record<(typeof changes)[number], Adjustment>;
-  return Object.assign({}, ...changes.map((one) => ofChange[one]));
-}
-
-type Step = typeof request extends fc.Arbitrary<infer One> ? One : never;
 
 function toGrant(
   { limits, afterMs, forMs }: { limits: Limits; afterMs: number | undefined; forMs: number },

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type Adjustment, adjust } from '../../gateway/quota/adjust.ts';
+import { adjust, type Change } from '../../gateway/quota/adjust.ts';
 import { decideKey } from '../../gateway/quota/decide-key.ts';
 import { applyGrant } from '../../gateway/quota/grants.ts';
 import { emptyQuotaState, expiresMs, type QuotaState } from '../../gateway/quota/hash.ts';
@@ -47,9 +47,9 @@ it('a trial decides as a plan with its limits, and does not change the decisions
         nowMs += pauseMs;
         const given = { limits: grant.limits, fromMs: nowMs + grant.afterMs, untilMs: nowMs + grant.forMs };
         const all = [tried, untried, second];
-        const change: Adjustment = { [verb]: verb === 'grant' ? given : bans };
-        if (verb !== 'decide')
-          for (const key of all) key.change((state) => adjust(state, change, nowMs).state);
+        if (verb === 'lift') for (const key of all) key.change({ lift: true, bans }, nowMs);
+        else if (verb === 'reset') for (const key of all) key.change({ reset: true, bans }, nowMs);
+        else if (verb === 'grant') for (const key of all) key.change({ grant: given }, nowMs);
         else {
           const ofTrial = tried.decide(runs, nowMs);
           expect(ofTrial.map(({ trial: _, ...decision }) => decision)).toEqual(untried.decide(runs, nowMs));
@@ -166,8 +166,8 @@ function oneKey(limits: Limits, bans: BanPolicy, trial?: Limits) {
         }),
       );
     },
-    change(verb: (before: Readonly<QuotaState>) => Readonly<QuotaState>): void {
-      state = verb(state);
+    change(change: Change, nowMs: number): void {
+      ({ state } = adjust(state, change, nowMs));
     },
     decide(
       runs: readonly Run[],

@@ -54,7 +54,7 @@ it('a threshold is marked in the counts of its key when the queue has its event'
   for (const report of limiter.reported) {
     expect(await limiter.confirmTold({ ...report, percent: 1 })).toMatchObject({ isStored: true });
   }
-  await limiter.adjust(key.id, { reset: { after: 1, withinMs: 1, forMs: 1, maxMs: 60_000 } });
+  await limiter.adjust(key.id, { reset: true, bans: { after: 1, withinMs: 1, forMs: 1, maxMs: 60_000 } });
   await decideInTurn(limiter, key, 10);
   for (const report of limiter.reported) await events.record(report);
   expect((await notify.queue.counts())?.events).toBe(4);

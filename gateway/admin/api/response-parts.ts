@@ -68,8 +68,10 @@ export const limitsByField = z.record(
   z.union([
     positive,
     z
-      .record(z.string(), z.looseObject({ operations: list(z.string()) }))
-      .describe('The groups of operations, each with its operations and its limits by window.'),
+      .record(z.string(), z.looseObject({ operations: list(z.string()).optional() }))
+      .describe(
+        'The groups of operations, each with its operations and its limits by window. A grant has no operations.',
+      ),
   ]),
 ) as z.ZodType<LimitsByField>;
 export const digestStart = z

@@ -125,8 +125,9 @@ export async function showKey(
   ]);
   const status = statuses?.get(id);
   if (status === undefined || credits === undefined) return 'no_store';
-  const [recent, minutes, operations, addresses, refusedNetworks, secretsUsed, tried] = recorded ?? [];
-  const isRecorded = recent && minutes && operations && addresses && refusedNetworks && secretsUsed && tried;
+  const [recent, minutes, operations, addresses, refusedNetworks, secretsUsed, ofTrial] = recorded ?? [];
+  const isRecorded =
+    recent && minutes && operations && addresses && refusedNetworks && secretsUsed && ofTrial;
   if (usage && !isRecorded) return 'no_store';
   const facts = { ...listed, status, counted: countedBy(sources.settings().operations), nowMs };
   const item = keyItemOf({ ...facts, recent: usage ? recent?.get(id) : 'off' });
@@ -156,7 +157,7 @@ export async function showKey(
     credits: credits.length === 0 ? undefined : credits.map(creditView),
     operations24h: operations && byOperation(operations),
     recentRefusals: minutes?.filter(isRefusing).slice(-recentRefusalsMax).reverse().map(rowOf),
-    trial: key.trial && tried?.[0] && trialOfKeyView(key.trial, tried[0], nowMs),
+    trial: key.trial && ofTrial?.[0] && trialOfKeyView(key.trial, ofTrial[0], nowMs),
     why: why({
       ...facts,
       state: item.state,

@@ -39,8 +39,8 @@ export async function readCircumstances(
   ]);
   const found: Circumstance[] = [];
   for (const { kind, at, text } of happened) {
-    const toldAs = told[kind];
-    if (toldAs !== undefined) found.push({ kind: toldAs, atMs: Date.parse(at), text });
+    const kindOf = circumstanceKinds[kind];
+    if (kindOf !== undefined) found.push({ kind: kindOf, atMs: Date.parse(at), text });
   }
   // The oldest first, because `sort` keeps the order of changes with the same time.
   for (const change of changed.toReversed()) {
@@ -66,7 +66,7 @@ export async function readCircumstances(
 }
 
 /** The events that can explain a difference. */
-const told: Partial<Record<EventKind, Circumstance['kind']>> = {
+const circumstanceKinds: Partial<Record<EventKind, Circumstance['kind']>> = {
   store_away: 'store_away',
   store_back: 'store_back',
   recording_paused: 'recording_paused',

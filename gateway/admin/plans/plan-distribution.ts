@@ -43,7 +43,9 @@ export const planDistribution = z.object({
   keys: count.describe('Keys on the plan. Keys of the key directory count only if they are active.'),
   activeKeys: count.describe('Keys on the plan that sent requests.'),
   examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
-  refusedKeys: count.describe('Keys with a request that a window or a ban refused, or that got 503.'),
+  refusedKeys: count.describe(
+    'Keys with a request that a window or a ban refused, or that got 503. Refusals by windows of groups do not count.',
+  ),
   minute: spread,
   day: spread,
   hasCosts: z

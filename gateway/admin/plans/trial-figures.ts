@@ -111,5 +111,6 @@ function refusedByText(refusedBy: TrialUsage['refusedBy']): string {
 
 function refuser(name: TrialRefusal): string {
   if (name === 'banned') return 'bans';
+  if (name === 'group') return 'limits of groups';
   return planWindows.some((window) => window === name) ? `the ${name} limit` : 'the concurrency limit';
 }

@@ -106,13 +106,13 @@ function createPlanTrials(sources: KeySources) {
     const read = (part: readonly string[]) => usage.reader.trialOf(part, trial, period);
     const used = await readUntilDeadline(ids, keysPerTurn, read, bounds);
     if (used === undefined) return undefined;
-    const tried = used.flatMap((usage, index) => {
+    const decided = used.flatMap((usage, index) => {
       const listed = active[index];
       return listed === undefined || usage.requests === 0 ? [] : [{ listed, usage }];
     });
-    const refused = tried.filter(({ usage }) => usage.refused > 0).sort(byHarm);
+    const refused = decided.filter(({ usage }) => usage.refused > 0).sort(byHarm);
     const newlyRefused = refused.filter(({ usage }) => usage.refusedNow === 0).length;
-    const sum = sumOfTrials(tried.map(({ usage }) => usage));
+    const sum = sumOfTrials(decided.map(({ usage }) => usage));
     return {
       plan,
       limits: toLimitFields(trial),
@@ -120,9 +120,9 @@ function createPlanTrials(sources: KeySources) {
       fromAt: isoOf(period.fromMs),
       toAt: isoOf(period.toMs),
       firstAt: sum.firstMs === undefined ? undefined : isoSecondOf(sum.firstMs),
-      sentence: trialSentence(trial, sum, { all: tried.length, refused: refused.length, newlyRefused }),
+      sentence: trialSentence(trial, sum, { all: decided.length, refused: refused.length, newlyRefused }),
       ...figuresOf(sum),
-      triedKeys: tried.length,
+      triedKeys: decided.length,
       refusedKeys: refused.length,
       newlyRefusedKeys: newlyRefused,
       activeKeys: active.length,

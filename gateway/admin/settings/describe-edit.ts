@@ -78,7 +78,7 @@ function limitsThen(
 }
 
 /** Members that the texts omit. The record of changes has a separate entry for changes of admin tokens. */
-const toldElsewhere = new Set(['admin.tokens']);
+const recordedElsewhere = new Set(['admin.tokens']);
 
 function settingTexts(diff: SettingsDiff): string[] {
   const listTexts = (noun: string, { added, removed, changed }: ListDiff, name: (id: string) => string) => [
@@ -91,7 +91,7 @@ function settingTexts(diff: SettingsDiff): string[] {
     ...listTexts('operation', diff.operations, (id) => `operation ${id}`),
     ...listTexts('upstream', diff.upstreams, (id) => `upstream ${id}`),
     ...listTexts('receiver', diff.notify, (id) => `receiver ${id}`),
-    ...diff.settings.filter(({ member }) => !toldElsewhere.has(member)).map(changeText),
+    ...diff.settings.filter(({ member }) => !recordedElsewhere.has(member)).map(changeText),
   ];
 }
 

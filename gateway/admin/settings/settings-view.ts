@@ -323,10 +323,13 @@ function receiverView({ id, url, secrets, ...shown }: Receiver): SettingsShown['
   return { id, url: maskPath(url), ...shown, secretDigestStarts };
 }
 
-function clientTlsView({ ca, own }: Pick<UpstreamTls, 'ca' | 'own'>): z.output<typeof clientTls> {
+function clientTlsView({
+  ca,
+  clientCertificate,
+}: Pick<UpstreamTls, 'ca' | 'clientCertificate'>): z.output<typeof clientTls> {
   return {
     caDigestStart: ca === undefined ? undefined : digestStart(hash('sha256', ca)),
-    certDigestStart: own && digestStart(hash('sha256', own.cert)),
+    certDigestStart: clientCertificate && digestStart(hash('sha256', clientCertificate.cert)),
   };
 }
 

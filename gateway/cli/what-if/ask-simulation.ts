@@ -4,7 +4,7 @@ import { merge, type Verdict } from '../../usage/simulate/verdict.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { flushCounts } from '../admin/flush-counts.ts';
 import type { PeriodOptions } from '../admin/period.ts';
-import type { Tried } from './edits-between.ts';
+import type { LimitEdits } from './edits-between.ts';
 import type { Progress } from './progress.ts';
 
 /** The result of a simulation, merged from all of its parts. */
@@ -14,7 +14,7 @@ export type Simulation = Verdict &
     'from' | 'to' | 'source' | 'activeKeys' | 'examinedKeys' | 'notReplayed'
   >;
 
-export type AskedSimulation = Tried & PeriodOptions;
+export type AskedSimulation = LimitEdits & PeriodOptions;
 
 /** The number of keys in each part of a simulation is limited. The merged simulation has all keys. */
 const everything = { keysListed: Number.POSITIVE_INFINITY, differencesListed: 1_000 };

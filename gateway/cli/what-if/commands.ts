@@ -26,14 +26,14 @@ import { print, printJson } from '../output/screen.ts';
 import { createAskSimulation, type Simulation } from './ask-simulation.ts';
 import { type LimitVerdict, verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
-import { type EditByField, editsBetween, laterEdits, type Tried } from './edits-between.ts';
+import { type EditByField, editsBetween, type LimitEdits, laterEdits } from './edits-between.ts';
 import { createProgress } from './progress.ts';
 import { settingsInForce, settingsOfFile } from './settings-shown.ts';
 import { simulationLines } from './simulation-view.ts';
 import { trialLines, trialsLines } from './trial-view.ts';
 
 /**
- * An option with this value removes a limit. The type `Tried` uses null for this purpose, but commander treats null from an option's parser
+ * An option with this value removes a limit. The type `LimitEdits` uses null for this purpose, but commander treats null from an option's parser
  * as a missing value.
  */
 const noLimit = 'none';
@@ -152,7 +152,7 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
       ? []
       : await verdictsOf(
           editsBetween(before, after),
-          (tried) => ask({ from, ...tried }),
+          (edits) => ask({ from, ...edits }),
           (name) => before.settings.keys.filter(({ plan }) => plan === name).length,
           laterEdits(before, after, nowMs),
         );
@@ -188,16 +188,16 @@ async function runSimulation(options: SimulateOptions, isEditedFile: boolean): P
     throw new CommandError('Which limits? Give --config FILE, or --plan or --key with limits, not both.');
   }
   const client = clientOf(options);
-  const tried: Tried = isEditedFile
+  const edits: LimitEdits = isEditedFile
     ? editsBetween(await settingsInForce(client), await settingsOfFile(options.config ?? '', process.env))
     : (stated ?? {});
-  if (isEditedFile && Object.keys(tried).length === 0) {
+  if (isEditedFile && Object.keys(edits).length === 0) {
     throw new CommandError(
       `${options.config} has the same limits as the gateway: "tollgate diff" shows the other differences.`,
     );
   }
   try {
-    return await createAskSimulation(client, progress)({ ...period, ...tried });
+    return await createAskSimulation(client, progress)({ ...period, ...edits });
   } catch (error) {
     // If the key does not exist, this call throws an error that suggests a similar id.
     if (options.key !== undefined) await readKey(client, options.key);
@@ -214,7 +214,7 @@ function progress() {
  *
  * @throws a CommandError if it names no plan or key, or both
  */
-function statedLimits({ plan, key, group, ...options }: SimulateOptions): Tried | undefined {
+function statedLimits({ plan, key, group, ...options }: SimulateOptions): LimitEdits | undefined {
   const stated = limitsOf(options);
   if (stated === undefined && plan === undefined && key === undefined) return undefined;
   if (stated === undefined) throw new CommandError('Which limits? Give a limit such as --per-minute 30.');

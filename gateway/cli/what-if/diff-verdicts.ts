@@ -2,7 +2,7 @@ import { counted, figure } from '../../fleet/wording.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 import type { AskedSimulation, Simulation } from './ask-simulation.ts';
-import type { EditByField, LaterEdit, Tried } from './edits-between.ts';
+import type { EditByField, LaterEdit, LimitEdits } from './edits-between.ts';
 
 /** The simulated effect of an edited limit. */
 export interface LimitVerdict {
@@ -44,7 +44,7 @@ export const verdictDays = 7;
  * @param later later changes of plans, each of which is simulated as a whole
  */
 export async function verdictsOf(
-  { plans = {}, keys = {} }: Tried,
+  { plans = {}, keys = {} }: LimitEdits,
   ask: (asked: AskedSimulation) => Promise<Simulation>,
   keysOn: (plan: string) => number,
   later: readonly LaterEdit[] = [],

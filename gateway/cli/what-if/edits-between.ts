@@ -15,7 +15,7 @@ export type EditByField = WindowsByField & {
 type WindowsByField = { readonly [Field in LimitField]?: number | null };
 
 /** Limits to simulate. */
-export interface Tried {
+export interface LimitEdits {
   readonly plans?: Readonly<Record<string, EditByField>>;
   readonly keys?: Readonly<Record<string, EditByField>>;
   readonly bans?: Shown['settings']['bans'];
@@ -26,7 +26,7 @@ export interface Tried {
  * whose new limits follow from the edit of its plan. A key that is missing or disabled in one of the configurations has no limits to
  * compare.
  */
-export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): Tried {
+export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): LimitEdits {
   const plansAfter = new Map(after.plans.map((plan) => [plan.name, plan]));
   const plans = new Map<string, LimitEdit>();
   for (const { name, isCustom, windows } of before.plans) {

@@ -119,7 +119,7 @@ export function checkTrial({ name, trial }: Plan, limits: Limits): readonly Limi
   if (trial === undefined) return [];
   const path = ['plans', name, 'trial'];
   return limits
-    .filter((limit) => !trial.some((tried) => isSameLimit(tried, limit)))
+    .filter((limit) => !trial.some((ofTrial) => isSameLimit(ofTrial, limit)))
     .map((limit) => {
       const field = pathOf([], limit).join('.');
       const message = `${nameOf(path)} has no \`${field}\`, so it tries the plan without this limit; if the limit stays, write \`${field}: ${limit.max}\``;

@@ -72,11 +72,11 @@ export const gone = 0xffff_ffff;
 /** Compares two lists by the bytes of their entries. An entry that has only moved counts as the same entry. */
 export function compareLists(before: SplitList, after: SplitList): ListDifference {
   const [countBefore, countAfter] = [before.lines.length, after.lines.length];
-  const most = Math.min(countBefore, countAfter);
+  const linesMax = Math.min(countBefore, countAfter);
   let first = 0;
-  while (first < most && isSame(before, first, after, first)) first += 1;
+  while (first < linesMax && isSame(before, first, after, first)) first += 1;
   let last = 0;
-  while (last < most - first && isSame(before, countBefore - 1 - last, after, countAfter - 1 - last))
+  while (last < linesMax - first && isSame(before, countBefore - 1 - last, after, countAfter - 1 - last))
     last += 1;
 
   const now = Uint32Array.from({ length: countBefore }, (_, index) =>

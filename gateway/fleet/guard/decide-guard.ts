@@ -159,9 +159,9 @@ function refusalsOf(
  * more requests, all requests count.
  */
 function partOf(requests: readonly number[], parts: number): number {
-  const most = requests.reduce((sum, one) => sum + one, 0) / parts;
-  const others = requests.filter((one) => one <= most);
-  return others.length === requests.length ? most : partOf(others, parts - (requests.length - others.length));
+  const part = requests.reduce((sum, one) => sum + one, 0) / parts;
+  const others = requests.filter((one) => one <= part);
+  return others.length === requests.length ? part : partOf(others, parts - (requests.length - others.length));
 }
 
 /**

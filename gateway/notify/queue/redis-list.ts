@@ -64,9 +64,9 @@ export function createRedisList({
   /** The ids of the events before a place, the last event first, with their places. */
   async function readPlaces(before: string | undefined): Promise<ReadonlyMap<string, string> | undefined> {
     const from = before === undefined ? '+inf' : `(${before}`;
-    const most = bounds.webhooksReadAtOnceMax;
+    const atOnceMax = bounds.webhooksReadAtOnceMax;
     const flat = await attempt(() =>
-      commands.zrange(orderName, from, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, most, 'WITHSCORES'),
+      commands.zrange(orderName, from, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, atOnceMax, 'WITHSCORES'),
     );
     if (flat === undefined) return undefined;
     const ids = flat.filter((_, index) => index % 2 === 0);

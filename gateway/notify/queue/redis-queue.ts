@@ -121,8 +121,8 @@ export function createRedisQueue({
     },
     async noteReceivers(receivers) {
       const noted = receivers.flatMap(({ id, url }) => [id, new URL(url).origin]);
-      const most = bounds.webhooksEndedAtOnceMax;
-      const limits = [bounds.webhookReceiverGoneMs, receiverGone, most, bounds.webhooksKeptMs];
+      const atOnceMax = bounds.webhooksEndedAtOnceMax;
+      const limits = [bounds.webhookReceiverGoneMs, receiverGone, atOnceMax, bounds.webhooksKeptMs];
       const note = () => commands.noteWebhookReceivers(...names, receiversName, ...limits, ...noted);
       // A call ends few deliveries, so that Redis serves other calls in between.
       while (((await attempt(note)) ?? 0) > 0);

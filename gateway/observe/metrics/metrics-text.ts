@@ -24,7 +24,7 @@ export function createMetricsText({
   let state: ObservedState;
   const registry = new Registry();
   for (const family of families) registry.registerMetric(metricOf(family, () => state));
-  let own: Registry | undefined;
+  let ofProcess: Registry | undefined;
   let last: Promise<Buffer> = Promise.resolve(Buffer.alloc(0));
   /**
    * The time at which the cached text expires, on the clock of `performance.now()`; Infinity while a text is being
@@ -33,8 +33,8 @@ export function createMetricsText({
   let dueMs = 0;
 
   async function make(): Promise<Buffer> {
-    own ??= createProcessRegistry();
-    const processes = others === undefined ? own : await joined(own, await others());
+    ofProcess ??= createProcessRegistry();
+    const processes = others === undefined ? ofProcess : await joined(ofProcess, await others());
     state = observe();
     return Buffer.from(`${await registry.metrics()}${await processes.metrics()}`);
   }
@@ -58,10 +58,10 @@ export function createMetricsText({
  * Joins the metrics of all processes. A metric that cannot be joined, such as the start time, has the value of this
  * process.
  */
-async function joined(own: Registry, others: readonly ProcessMetrics[]): Promise<Registry> {
-  const all = [await own.getMetricsAsJSON(), ...others].map((metrics) => [...metrics]);
+async function joined(ofProcess: Registry, others: readonly ProcessMetrics[]): Promise<Registry> {
+  const all = [await ofProcess.getMetricsAsJSON(), ...others].map((metrics) => [...metrics]);
   const registry = Registry.aggregate(all);
-  for (const metric of own.getMetricsAsArray()) {
+  for (const metric of ofProcess.getMetricsAsArray()) {
     if (registry.getSingleMetric(metric.name) === undefined)
       registry.registerMetric(metric as unknown as Metric<string>);
   }

@@ -2,10 +2,9 @@ import { Decoder, Encoder } from '@msgpack/msgpack';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import { isSameLimit, limitsOn } from '../../shared/limits.ts';
 import type { BanPolicy, Limit, Limits } from '../../shared/model.ts';
-import type { Adjustment } from '../adjust.ts';
 import { noBan } from '../bans.ts';
 import { type QuotaCall, type QuotaOutcome, reachedIn } from '../decide-key.ts';
-import { packGrant, unpackGrant } from '../grants.ts';
+import { unpackGrant } from '../grants.ts';
 import { emptyQuotaState, type QuotaState, sideOf, trialPrefix } from '../hash.ts';
 import type { Concurrency } from '../leases.ts';
 import type { Outcome, Run } from '../runs.ts';
@@ -187,15 +186,6 @@ function unsentRecord(unsent: Unsent, limits: Limits): UnsentRecord {
   };
 }
 
-/** Encodes a change for `adjust`. */
-export function packAdjustment({ grant, ...change }: Adjustment): Buffer {
-  const text = grant === undefined || grant === 'none' ? grant : packGrant(grant);
-  return pack({ ...change, grant: text } satisfies AdjustRecord);
-}
-
-/** The argument of `adjust` (`adjust.lua`). `grant` is the text of the hash field, or `none`. */
-type AdjustRecord = Omit<Adjustment, 'grant'> & { readonly grant?: string | undefined };
-
 export function unpackReply(reply: Buffer): ReplyRecord {
   return decoder.decode(reply) as unknown as ReplyRecord;
 }
@@ -249,7 +239,7 @@ const windowsAt = 14;
 const encoder = new Encoder({ ignoreUndefined: true });
 const decoder = new Decoder();
 
-function pack(record: TermsRecord | AskRecord | AdjustRecord): Buffer {
+function pack(record: TermsRecord | AskRecord): Buffer {
   // Packed terms are kept. A copy in the shared pool of `Buffer.from` would keep the whole pool.
   const { buffer, byteOffset, byteLength } = encoder.encode(record);
   return Buffer.from(buffer, byteOffset, byteLength);

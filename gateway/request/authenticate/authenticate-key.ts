@@ -122,7 +122,7 @@ interface Restriction {
  */
 export function createAuthenticateKey<Known>(
   { keys }: Pick<Settings, 'keys'>,
-  know: (key: Key, secret: ValidSecret) => Known,
+  knownKeyOf: (key: Key, secret: ValidSecret) => Known,
   directory?: KeysRead,
   blocked: Blocked = nothingBlocked,
 ): AuthenticateKey<Known> {
@@ -183,7 +183,7 @@ export function createAuthenticateKey<Known>(
     return {
       period: undefined,
       expiresMs,
-      beforeExpiry: { kind: 'authenticated', key: know(key, { expiresMs, digestStart }) },
+      beforeExpiry: { kind: 'authenticated', key: knownKeyOf(key, { expiresMs, digestStart }) },
       afterExpiry: invalid({ status: 'expired', digestStart, keyId: key.id }),
       restriction: restrictionOf(key, digestStart),
     };

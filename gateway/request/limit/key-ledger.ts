@@ -264,7 +264,7 @@ function withPending(
   addUnsentBan(plan, pending, bans, nowMs);
   addUnsent(plan, pending, limits, nowMs);
   if (trial === undefined || state.trial === undefined) return plan;
-  const tried = { ...state, ...state.trial };
-  addUnsent(tried, pending, trial, nowMs);
-  return { ...plan, trial: sideOf(tried) };
+  const trialState = { ...state, ...state.trial };
+  addUnsent(trialState, pending, trial, nowMs);
+  return { ...plan, trial: sideOf(trialState) };
 }

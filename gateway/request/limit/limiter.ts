@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { QuotaThreshold } from '../../notify/notices.ts';
-import type { Adjustment } from '../../quota/adjust.ts';
+import type { Change } from '../../quota/adjust.ts';
 import type { ToldMark } from '../../quota/thresholds.ts';
 import { watchMissingCommands } from '../../redis/missing-commands.ts';
 import { openRedis } from '../../redis/open-redis.ts';
@@ -154,7 +154,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       return readStatuses(of);
     },
     /** Changes the counts of a key. Other processes apply the change within `bounds.refusalRememberedMs`. */
-    async adjust(keyId: string, change: Adjustment) {
+    async adjust(keyId: string, change: Change) {
       await backing.health.started;
       const reply = await backing.store.adjust(keyId, change);
       if (reply.kind === 'changed') keys.forget(keyId, reply.state);

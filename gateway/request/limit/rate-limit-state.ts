@@ -64,15 +64,15 @@ function refusesFirst(window: Window, other: Window): boolean {
  * end, so the windows are checked again at these times. The result 0 means that there is room now. A window never has room for more units
  * than its limit. If `units` exceeds a limit, the result is the time at which the last of the currently full windows resets.
  *
- * @param told the result of `rateLimitState` for this state
+ * @param rateLimit the result of `rateLimitState` for this state
  */
 export function roomAtMs(
-  told: RateLimitState,
+  rateLimit: RateLimitState,
   state: Readonly<QuotaState>,
   terms: Terms,
   { units, fromMs = 0 }: { readonly units: number; readonly fromMs?: number },
 ): number {
-  let atMs = Math.max(fromMs, lastReset(told, units));
+  let atMs = Math.max(fromMs, lastReset(rateLimit, units));
   const grant = unendedGrant(state.grant, terms.nowMs);
   for (const changeMs of grant === undefined ? [] : [grant.fromMs ?? 0, grant.untilMs]) {
     if (changeMs <= terms.nowMs) continue;
@@ -80,13 +80,13 @@ export function roomAtMs(
     const then = rateLimitState(state, { ...terms, nowMs: changeMs });
     atMs = Math.max(fromMs, changeMs, lastReset(then, units));
   }
-  return Number.isFinite(atMs) ? atMs : Math.max(fromMs, resetOfFull(told, units));
+  return Number.isFinite(atMs) ? atMs : Math.max(fromMs, resetOfFull(rateLimit, units));
 }
 
 /** The time from which all windows have room. Infinity if the units exceed a limit. */
-function lastReset(told: RateLimitState, units: number): number {
-  for (const { limit } of told.windows) if (limit < units) return Number.POSITIVE_INFINITY;
-  return resetOfFull(told, units);
+function lastReset(rateLimit: RateLimitState, units: number): number {
+  for (const { limit } of rateLimit.windows) if (limit < units) return Number.POSITIVE_INFINITY;
+  return resetOfFull(rateLimit, units);
 }
 
 /** The time by which all full windows have reset. */

@@ -1,4 +1,4 @@
-import { toldGrant } from '../../quota/grants.ts';
+import { shownGrant } from '../../quota/grants.ts';
 import { emptyQuotaState, type QuotaState } from '../../quota/hash.ts';
 import { openWindows, usedOf } from '../../quota/windows.ts';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
@@ -52,7 +52,7 @@ export function statusOf(
   const terms = { limits, windowsMs, nowMs };
   const rateLimit = rateLimitState(state, terms);
   const used = limits.map((limit) => usedOf(state, limit));
-  const grant = toldGrant(state.grant, nowMs);
+  const grant = shownGrant(state.grant, nowMs);
   const isBanned = untilMs > nowMs;
   // The retry time is for a request that costs 1 unit, because a window never refuses a request that costs 0 units.
   const retryAtMs = roomAtMs(rateLimit, state, terms, { units: 1, fromMs: isBanned ? untilMs : 0 });

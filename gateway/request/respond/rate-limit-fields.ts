@@ -1,5 +1,5 @@
 import { policyName } from '../../shared/limits.ts';
-import { type RateLimitState, toldWindow, type Window } from '../../shared/model.ts';
+import { type RateLimitState, shownWindow, type Window } from '../../shared/model.ts';
 import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 
@@ -53,7 +53,7 @@ function policyOf(windows: readonly Window[]): string {
 export const rateLimitFields = rememberLast(
   (rateLimit: RateLimitState, policyText: PolicyText | undefined): readonly string[] => {
     const { windows, nowMs, ban } = rateLimit;
-    const told = toldWindow(rateLimit);
+    const shown = shownWindow(rateLimit);
     let policy = (policyText ?? policyOf)(windows);
     let state = '';
     for (const { name, group, remaining, resetMs } of windows) {
@@ -65,11 +65,11 @@ export const rateLimitFields = rememberLast(
     }
     return [
       'X-RateLimit-Limit',
-      String(told.limit),
+      String(shown.limit),
       'X-RateLimit-Remaining',
-      String(told.remaining),
+      String(shown.remaining),
       'X-RateLimit-Reset',
-      String(Math.ceil(told.resetMs / 1000)),
+      String(Math.ceil(shown.resetMs / 1000)),
       'RateLimit-Policy',
       policy,
       'RateLimit',

@@ -250,13 +250,13 @@ export function createSupervisor({
         worker.heardMs += lateMs;
         const boundMs = worker.serves() ? bounds.workerSilenceMaxMs : bounds.workerStartTimeoutMs;
         if (now - worker.heardMs < boundMs) continue;
-        const told = { worker: number, pid: worker.pid };
+        const stated = { worker: number, pid: worker.pid };
         if (worker.serves()) {
-          logger.error(told, 'a worker does not respond, and is killed');
+          logger.error(stated, 'a worker does not respond, and is killed');
           worker.kill();
         } else {
           const phase = worker.startPhase();
-          logger.error({ ...told, phase }, 'a worker takes too long to start, and is killed');
+          logger.error({ ...stated, phase }, 'a worker takes too long to start, and is killed');
           worker.kill(`after ${boundMs / 1_000} s it does not listen, and still ${phase}`);
         }
       }

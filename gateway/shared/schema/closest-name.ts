@@ -18,11 +18,11 @@ export function closestName(written: string, names: Iterable<string>): string | 
     compared += 1;
     if (compared > comparedNamesMax) break;
     const to = name.slice(0, comparedCharsMax).toLowerCase();
-    const most = Math.max(1, Math.floor(name.length / 3));
+    const editsMax = Math.max(1, Math.floor(name.length / 3));
     // The edit distance is at least the difference of the lengths.
-    if (Math.abs(from.length - to.length) > most) continue;
+    if (Math.abs(from.length - to.length) > editsMax) continue;
     const differing = editDistance(from, to);
-    if (differing < least && differing <= most) {
+    if (differing < least && differing <= editsMax) {
       closest = name;
       least = differing;
     }

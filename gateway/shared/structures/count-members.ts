@@ -2,15 +2,15 @@
  * The number of members of all objects and lists in a JSON value. Counting stops soon after `most` members. Deeply nested values cannot
  * overflow the stack.
  */
-export function countMembers(value: unknown, most: number): number {
+export function countMembers(value: unknown, membersMax: number): number {
   const open: unknown[] = [value];
   let count = 0;
-  while (open.length > 0 && count <= most) {
+  while (open.length > 0 && count <= membersMax) {
     const next = open.pop();
     if (typeof next !== 'object' || next === null) continue;
     const members = Array.isArray(next) ? next : Object.values(next);
     count += members.length;
-    if (count <= most) for (const member of members) open.push(member);
+    if (count <= membersMax) for (const member of members) open.push(member);
   }
   return count;
 }

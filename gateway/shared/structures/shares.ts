@@ -37,21 +37,21 @@ export class Shares {
 
   /** @returns false, without a change, when the amount is more than the holder may take */
   take(holder: string, amount: number): boolean {
-    const own = this.holders.get(holder) ?? this.addHolder(holder);
-    if (!this.mayAdd(own.amount, amount)) return false;
-    if (own.amount === 0 && amount > 0) this.holding++;
-    own.amount += amount;
+    const entry = this.holders.get(holder) ?? this.addHolder(holder);
+    if (!this.mayAdd(entry.amount, amount)) return false;
+    if (entry.amount === 0 && amount > 0) this.holding++;
+    entry.amount += amount;
     this.total += amount;
     return true;
   }
 
   /** @param amount at most what the holder has taken */
   give(holder: string, amount: number): void {
-    const own = this.holders.get(holder);
-    if (own === undefined || amount === 0) return;
-    own.amount -= amount;
+    const entry = this.holders.get(holder);
+    if (entry === undefined || amount === 0) return;
+    entry.amount -= amount;
     this.total -= amount;
-    if (own.amount === 0) this.holding--;
+    if (entry.amount === 0) this.holding--;
   }
 
   /**
@@ -67,9 +67,9 @@ export class Shares {
     if (this.holders.size > 2 * this.holding + idleHoldersMax) {
       this.holders = new Map([...this.holders].filter(([, { amount }]) => amount > 0));
     }
-    const own = { amount: 0 };
-    this.holders.set(holder, own);
-    return own;
+    const entry = { amount: 0 };
+    this.holders.set(holder, entry);
+    return entry;
   }
 }
 

@@ -159,7 +159,7 @@ export class KeyUsage {
    * @param outcome the outcome that the trial decided
    * @param isRefusedNow whether the plan itself refused the request
    */
-  tried(trial: string, outcome: number, isRefusedNow: boolean): void {
+  decidedByTrial(trial: string, outcome: number, isRefusedNow: boolean): void {
     if (this.trial?.name !== trial) {
       this.trial?.figures.close(this.minute, this.calendar, this.unsent);
       const figures = new MinuteFigures((hour) => trialField(hour, trial));

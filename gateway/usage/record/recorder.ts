@@ -21,7 +21,7 @@ export interface UsageRecorder {
    * Counts a decided request of a key. The argument `secret` has the first digits of the digest of the presented
    * secret.
    */
-  decided(keyId: string, decision: Decision, address: string, secret: string, tried?: Tried): void;
+  decided(keyId: string, decision: Decision, address: string, secret: string, trial?: DecidedTrial): void;
   /** Counts a request that has ended. */
   ended(exchange: EndedExchange): void;
   /**
@@ -44,7 +44,7 @@ export interface UsageRecorder {
 }
 
 /** A request that the trial of the key's plan has decided. */
-export interface Tried {
+export interface DecidedTrial {
   /** The limits of the trial that made `decision.trial`. */
   readonly limits: Limits;
   /** The cost of the request. If the decision has fewer units, the plan refuses the request with 403. */
@@ -181,7 +181,7 @@ export function createUsageRecorder({
   const timer = setInterval(flushDueSlices, sliceMs).unref();
 
   return {
-    decided(keyId, decision, address, secret, tried) {
+    decided(keyId, decision, address, secret, trial) {
       const source = sourceOf(keyId);
       const { counted } = source;
       source.decided += 1;
@@ -193,9 +193,9 @@ export function createUsageRecorder({
         secret,
       );
       if (decision.rateLimit.windows.at(-1)?.group !== undefined) counted.decidedInGroups(decision);
-      if (decision.trial === undefined || tried === undefined) return;
-      const isRefusedNow = decision.kind !== 'admitted' || decision.units < tried.cost;
-      counted.tried(trialName(tried.limits), outcomeIndex[decision.trial], isRefusedNow);
+      if (decision.trial === undefined || trial === undefined) return;
+      const isRefusedNow = decision.kind !== 'admitted' || decision.units < trial.cost;
+      counted.decidedByTrial(trialName(trial.limits), outcomeIndex[decision.trial], isRefusedNow);
     },
     ended(exchange) {
       counted.ended(exchange);

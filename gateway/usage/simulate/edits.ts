@@ -73,10 +73,19 @@ export function isEdited({ plans, keys, bans }: Edits, { id, plan }: Key): boole
 }
 
 /** Returns the limits and bans of a key after the edits. */
-export function termsThen({ limits, id, plan }: Key, edits: Edits, present: Present): Terms {
+export function termsThen({ limits, id, plan, ownGroups }: Key, edits: Edits, present: Present): Terms {
+  const ofPlan = edits.plans.get(plan);
   return {
-    limits: edited(edited(limits, edits.plans.get(plan)), edits.keys.get(id)),
+    limits: edited(edited(limits, ofPlan && withoutGroups(ofPlan, ownGroups)), edits.keys.get(id)),
     bans: edits.bans ?? present.bans,
+  };
+}
+
+/** Leaves out the groups that a key states itself, which an edit of its plan does not change. */
+function withoutGroups({ groups = {}, ...edit }: LimitEdit, names: readonly string[] = []): LimitEdit {
+  return {
+    ...edit,
+    groups: Object.fromEntries(Object.entries(groups).filter(([name]) => !names.includes(name))),
   };
 }
 

@@ -207,10 +207,10 @@ function mergeDifferences(one: Difference, other: Difference): Difference {
   };
 }
 
-function listed(lines: readonly KeyLine[], most: number): Pick<Verdict, 'keys' | 'moreKeys'> {
+function listed(lines: readonly KeyLine[], keysMax: number): Pick<Verdict, 'keys' | 'moreKeys'> {
   const changeOf = ({ refusedNow, refusedThen }: KeyLine) => Math.abs(refusedThen - refusedNow);
   const sorted = lines.toSorted((a, b) => changeOf(b) - changeOf(a) || b.refusedThen - a.refusedThen);
-  return { keys: sorted.slice(0, most), moreKeys: Math.max(0, lines.length - most) };
+  return { keys: sorted.slice(0, keysMax), moreKeys: Math.max(0, lines.length - keysMax) };
 }
 
 const noTotals: Totals = {

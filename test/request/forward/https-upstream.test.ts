@@ -170,7 +170,7 @@ it('a target that requests a client certificate gets the certificate of the upst
   const own = authority.issue({ names: ['gateway.test'] });
   const tls = { ...certificate, ca, requestCert: true, rejectUnauthorized: true };
   const backend = await startBackend({ tls });
-  const front = await startFor(backend.port, { upstream: { tls: { ca, own } } });
+  const front = await startFor(backend.port, { upstream: { tls: { ca, clientCertificate: own } } });
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
   expect(statusOf(await sendRaw(front.port, handshake))).toBe(200);
 
@@ -193,11 +193,13 @@ it('a changed client certificate is used for new connections, and requests in fl
       else socket.write(okResponse('{}'));
     },
   });
-  const front = await startFor(backend.port, { upstream: { tls: { ca, ...(old && { own: old }) } } });
+  const front = await startFor(backend.port, {
+    upstream: { tls: { ca, ...(old && { clientCertificate: old }) } },
+  });
   const slow = sendRaw(front.port, get('/slow'));
   await backend.received(1);
   const next = upstreamAt(`https://store.test:${backend.port}`, {
-    tls: { ca, ...(renewed && { own: renewed }) },
+    tls: { ca, ...(renewed && { clientCertificate: renewed }) },
   });
   front.forwarder.setUpstreams([next]);
   await sendRaw(front.port, get('/'));

@@ -60,7 +60,7 @@ describe('the log of bans', () => {
     for (const limiter of limiters) {
       expect(banLines(limiter)).toEqual([expect.objectContaining({ msg: 'a key is banned', banLevel: 1 })]);
     }
-    await here.adjust(key.id, { lift: bans });
+    await here.adjust(key.id, { lift: true, bans });
     expect(banLines(here)[1]).toMatchObject({ msg: 'a key is no longer banned', ended: 'lifted' });
     await until('the other process asks the store again', async () => {
       await there.decide(key, { ...bans, after: 1_000 });

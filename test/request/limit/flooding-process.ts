@@ -5,6 +5,7 @@
 import { pino } from 'pino';
 import { createLimiter } from '../../../gateway/request/limit/limiter.ts';
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
+import { groupNames, limitsOn } from '../../../gateway/shared/limits.ts';
 import type { RedisPlace } from '../../support/connect-redis.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
@@ -26,6 +27,8 @@ export interface FloodedKey {
   readonly perMinute: number;
   /** Each request has one of these costs, chosen at random. */
   readonly costs: readonly number[];
+  /** The groups of the key. Each request has one of their operations, or another operation, chosen at random. */
+  readonly groups?: Readonly<Record<string, { operations: readonly string[]; perMinute: number }>>;
 }
 
 /** The outcomes of the requests of one key. */
@@ -34,6 +37,8 @@ export interface Flooded {
   refused: number;
   /** The units of the admitted requests. */
   units: number;
+  /** The units of the admitted requests in each group. */
+  unitsIn: Record<string, number>;
   /** The number of refused requests for which the decision stated enough remaining units. */
   refusedWithRoom: number;
 }
@@ -52,16 +57,21 @@ const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000
 const clientsPerKey = 20;
 
 const flooded = await Promise.all(
-  keys.map(async ({ id, perMinute, costs }) => {
-    const key = { id, plan: 'free', limits: limitsOf({ perMinute, perDay: 1_000_000 }), disabled: false };
-    const counts: Flooded = { admitted: 0, refused: 0, units: 0, refusedWithRoom: 0 };
+  keys.map(async ({ id, perMinute, costs, groups = {} }) => {
+    const limits = limitsOf({ perMinute, perDay: 1_000_000, groups });
+    const key = { id, plan: 'free', limits, disabled: false };
+    const counts: Flooded = { admitted: 0, refused: 0, units: 0, unitsIn: {}, refusedWithRoom: 0 };
+    const operations = [undefined, ...Object.values(groups).flatMap((group) => group.operations)];
     const clients = Array.from({ length: clientsPerKey }, async () => {
       for (let index = 0; index < requests / clientsPerKey; index++) {
         const units = costs[Math.floor(Math.random() * costs.length)] ?? 1;
-        const decision = await limiter.decide(key, { bans }, { units });
+        const operation = operations[Math.floor(Math.random() * operations.length)];
+        const decision = await limiter.decide(key, { bans }, { units, operation });
         if (decision.kind === 'admitted') {
           counts.admitted += 1;
           counts.units += units;
+          for (const name of groupNames(limitsOn(limits, operation)))
+            counts.unitsIn[name] = (counts.unitsIn[name] ?? 0) + units;
         } else if (decision.kind === 'refused') {
           counts.refused += 1;
           const hasRoom = decision.rateLimit.windows.every(({ remaining }) => remaining >= units);

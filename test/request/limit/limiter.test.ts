@@ -284,7 +284,7 @@ describe.each(['redis', 'memory'])('on %s, lifting a ban', (store) => {
     const [banned] = await readKeys(limiter, key);
     expect(banned).toMatchObject({ banLevel: 1, rateLimit: { inForce: { name: 'minute', remaining: 0 } } });
     expect(banned?.rateLimit.ban?.untilMs).toBeGreaterThan(banned?.rateLimit.nowMs ?? Number.NaN);
-    await limiter.adjust(key.id, { lift: bans });
+    await limiter.adjust(key.id, { lift: true, bans });
     expect((await limiter.decide(key, bans)).kind).toBe('refused');
     const raised = { ...key, limits: limitsOf({ perMinute: 6, perDay: 1000 }) };
     expect((await limiter.decide(raised, bans)).kind).toBe('admitted');
@@ -300,7 +300,7 @@ describe.each(['redis', 'memory'])('on %s, lifting a ban', (store) => {
     const limiter = openLimiter(store === 'redis' ? { url: redisUrl() } : {});
     const key = keyOf(5, 1000);
     await decideInTurn(limiter, key, 110, bans);
-    await limiter.adjust(key.id, { reset: bans });
+    await limiter.adjust(key.id, { reset: true, bans });
     const [status] = await readKeys(limiter, key);
     expect(status).toMatchObject({ strikes: 0, banLevel: 0 });
     expect(status?.rateLimit.windows.map(({ remaining }) => remaining)).toEqual([5, 1000]);
@@ -329,7 +329,7 @@ it('a ban that one process decided alone, without Redis, does not return after a
   await untilAway(away);
   const alone = await decideInTurn(away, key, 150, bans);
   expect(alone.at(-1)).toMatchObject({ kind: 'banned', source: 'local' });
-  await near.adjust(key.id, { lift: bans });
+  await near.adjust(key.id, { lift: true, bans });
   relay.switchTo(server.port);
   await untilBack(away);
   await until('what was collected has arrived', async () => {

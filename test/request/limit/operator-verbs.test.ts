@@ -90,8 +90,9 @@ it('a change of a ban on one process applies to all processes, even to those wit
     await decideInTurn(second, withRefusals, 5 + 40, { ...bans, after: 10_000 });
     expect(await strikes(withRefusals)).toBeLessThan(40);
 
-    await third.adjust(key.id, { [verb]: bans });
-    await third.adjust(withRefusals.id, { [verb]: bans });
+    const change = verb === 'lift' ? ({ lift: true, bans } as const) : ({ reset: true, bans } as const);
+    await third.adjust(key.id, change);
+    await third.adjust(withRefusals.id, change);
     const raised = (of: Key) => ({ ...of, limits: limitsOf({ perMinute: 8, perDay: 1_000 }) });
     for (const limiter of [second, first, third]) {
       await until(`the ban is lifted on every process by ${verb}`, async () => {

@@ -4,7 +4,7 @@ import { emptyQuotaState, type QuotaState } from '../../../gateway/quota/hash.ts
 import { decisionAt } from '../../../gateway/request/limit/decision-at.ts';
 import { noneLater, rateLimitState, roomAtMs } from '../../../gateway/request/limit/rate-limit-state.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
-import { toldWindow } from '../../../gateway/shared/model.ts';
+import { shownWindow } from '../../../gateway/shared/model.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 import { oneRun } from '../../support/one-run.ts';
 import { noBans } from './limiter-fixture.ts';
@@ -97,7 +97,7 @@ it('during a ban the tightest window keeps its remaining requests, and the heade
     },
   });
   const told = { name: 'minute', limit: 3, remaining: 0, resetMs: bannedUntilMs };
-  expect(toldWindow(decision.rateLimit)).toMatchObject(told);
+  expect(shownWindow(decision.rateLimit)).toMatchObject(told);
 });
 
 describe('under a grant', () => {

@@ -68,7 +68,7 @@ describe.each(['redis', 'memory'] as const)('with the counts in %s', (store) => 
     const key = keyOf(1_000, 10);
     await decideInTurn(limiter, key, 8);
     for (const report of limiter.reported) await limiter.confirmTold(report);
-    await limiter.adjust(key.id, { reset: noBans });
+    await limiter.adjust(key.id, { reset: true, bans: noBans });
     await decideInTurn(limiter, key, 8);
     expect(percentsOf(limiter)).toEqual([80, 80]);
     const [before, after] = limiter.reported;

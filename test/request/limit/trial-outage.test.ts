@@ -138,7 +138,10 @@ function openFleet(count: number, clock: { readonly nowMs: number }, tuning: Par
         if (manner !== 'away') await limiter.report();
       },
       async change(verb: 'lift' | 'reset', bans: BanPolicy) {
-        const reply = await store.adjust(keyId, { [verb]: bans });
+        const reply = await store.adjust(
+          keyId,
+          verb === 'lift' ? { lift: true, bans } : { reset: true, bans },
+        );
         if (reply.kind === 'changed') limiter.forget(keyId, reply.state);
       },
     };

@@ -235,8 +235,8 @@ async function changeBoth(
 ): Promise<void> {
   const untilMs = Date.now() + 600_000;
   for (const [limiter, { id }] of fleets) {
-    if (verb === 'lift') await limiter.adjust(id, { lift: bans });
-    else if (verb === 'reset') await limiter.adjust(id, { reset: bans });
+    if (verb === 'lift') await limiter.adjust(id, { lift: true, bans });
+    else if (verb === 'reset') await limiter.adjust(id, { reset: true, bans });
     else await limiter.adjust(id, { grant: { limits, untilMs } });
   }
 }

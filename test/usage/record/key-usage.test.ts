@@ -97,7 +97,7 @@ it('a trial that is edited again and again gets a limited number of fields a day
   for (const day of [0, 1]) {
     for (const edit of [1, 2, 3, 4, 5]) {
       key.decided(0, 1, day * dayMs + edit * 1_000, '192.0.2.1', '01234567');
-      key.tried(`minute${edit}`, 0, false);
+      key.decidedByTrial(`minute${edit}`, 0, false);
     }
     key.close();
     expect(fieldsOf(day)).toEqual(['trial:00:minute1', 'trial:00:minute2', 'trial:00:minute3']);

@@ -4,7 +4,7 @@ import { compileKey } from '../../../keys/compile-key.ts';
 import { date, grantedLimits } from '../../../keys/key-schema.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { limitPath, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
-import { toldGrant } from '../../../quota/grants.ts';
+import { shownGrant } from '../../../quota/grants.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { expects, fields } from '../../../shared/schema/schema-parts.ts';
@@ -76,7 +76,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
         change(sources, request, () => ({
           kind: 'verb',
           action: 'unban',
-          run: (keyId) => limiter.adjust(keyId, { lift: sources.settings().bans }),
+          run: (keyId) => limiter.adjust(keyId, { lift: true, bans: sources.settings().bans }),
           before: ({ rateLimit: { ban } }) =>
             ban === undefined ? {} : { bannedUntilAt: isoOf(ban.untilMs) },
           tells: ({ rateLimit: { ban } }) => ({ wasBanned: ban !== undefined }),
@@ -167,7 +167,7 @@ async function change(
       ...banAndGrant({
         banUntilMs: bannedUntilMs > reply.nowMs ? bannedUntilMs : undefined,
         banLevel,
-        grant: toldGrant(grant, reply.nowMs),
+        grant: shownGrant(grant, reply.nowMs),
       }),
     } satisfies z.output<typeof whatHolds>);
   }

@@ -3,8 +3,9 @@ import type { KeyChange } from '../../../fleet/changes.ts';
 import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
 import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
 import { keyIdPattern } from '../../../keys/key-schema.ts';
+import type { Change } from '../../../quota/adjust.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
-import type { QuotaChanged, QuotaStore, StoreFailure } from '../../../request/limit/store/quota-store.ts';
+import type { QuotaChanged, StoreFailure } from '../../../request/limit/store/quota-store.ts';
 import type { AdminToken } from '../../../shared/model.ts';
 import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-sources.ts';
@@ -14,7 +15,9 @@ export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'
   /** The key directory; undefined when all keys are in the configuration. */
   readonly directory: KeyDirectory | undefined;
   /** Changes the ban or the grant of a key on all processes. */
-  readonly limiter: Pick<QuotaStore, 'adjust'>;
+  readonly limiter: {
+    adjust(keyId: string, change: Change): Promise<StoreReply>;
+  };
   /** Records the change in the record of changes, in the list of events and in the log. */
   readonly record: (change: KeyChange) => void;
 }

@@ -156,8 +156,8 @@ function optionsOf(latest, width, point) {
       x: { time: true, range: () => [latest.current.fromMs / 1_000, latest.current.toMs / 1_000] },
       y: {
         distr: isLog ? 3 : 1,
-        range: (_, __, most) =>
-          isLog ? logRange(most) : linearRange(most, latest.current.limit?.steps ?? []),
+        range: (_, __, highest) =>
+          isLog ? logRange(highest) : linearRange(highest, latest.current.limit?.steps ?? []),
       },
     },
     series: [
@@ -240,14 +240,14 @@ function lonely(/** @type {uPlot} */ u, /** @type {number} */ index) {
   );
 }
 
-/** @param {number | null} most @returns {[number, number]} */
-function logRange(most) {
-  return [logFrom, 10 ** Math.ceil(Math.log10(Math.max(most ?? 1, 1) * 1.01))];
+/** @param {number | null} largest @returns {[number, number]} */
+function logRange(largest) {
+  return [logFrom, 10 ** Math.ceil(Math.log10(Math.max(largest ?? 1, 1) * 1.01))];
 }
 
-/** @param {number | null} most @param {{ value: number | undefined }[]} limits @returns {[number, number]} */
-function linearRange(most, limits) {
-  const highest = Math.max(most ?? 0, 0);
+/** @param {number | null} largest @param {{ value: number | undefined }[]} limits @returns {[number, number]} */
+function linearRange(largest, limits) {
+  const highest = Math.max(largest ?? 0, 0);
   // A limit far above the values would flatten the chart, so it is omitted. The label of the chart still names the
   // limit.
   const near = limits.map(({ value = 0 }) => value).filter((value) => value <= Math.max(highest * 4, 1));

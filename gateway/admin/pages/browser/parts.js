@@ -419,11 +419,11 @@ export function timedRow({ id, at }, content, { hint, more, isSteady = false } =
  * @param {string} label
  */
 export function sparkline(values, label) {
-  const most = Math.max(...values.map((value) => value ?? 0), 1e-9);
+  const highest = Math.max(...values.map((value) => value ?? 0), 1e-9);
   const wide = 100 / Math.max(values.length, 1);
   const bars = values.map((value, index) => {
     if (value === undefined) return '';
-    const height = Math.max(value === 0 ? 0.6 : 1.5, (value / most) * 22).toFixed(2);
+    const height = Math.max(value === 0 ? 0.6 : 1.5, (value / highest) * 22).toFixed(2);
     return `M${(index * wide).toFixed(2)} 24v-${height}h${(wide * 0.8).toFixed(2)}v${height}z`;
   });
   return html`<svg class="sparkline" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label=${label}>

@@ -38,7 +38,7 @@ export function readClientTls(
   tls: TlsFiles,
   path: readonly PropertyKey[],
   { main, fileOf, reader, problems }: LoadContext,
-): Pick<UpstreamTls, 'ca' | 'own'> {
+): Pick<UpstreamTls, 'ca' | 'clientCertificate'> {
   const problem = (field: TlsField, message: string) =>
     problems.push({ ...main.placeOf([...path, field]), message });
   if (tls.cert !== undefined && tls.key === undefined) problem('cert', '`cert` needs `key` beside it');
@@ -53,7 +53,7 @@ export function readClientTls(
   };
   const [ca, cert, key] = [read('ca'), read('cert'), read('key')];
   problems.push(...faultsOf({ ca, cert, key }));
-  return { ca: ca?.text, own: cert && key && { cert: cert.text, key: key.text } };
+  return { ca: ca?.text, clientCertificate: cert && key && { cert: cert.text, key: key.text } };
 }
 
 function faultsOf(files: Readonly<Record<TlsField, PemFile | undefined>>): readonly Problem[] {

@@ -95,8 +95,9 @@ export function createTargets({
   sharedChecks: shared,
 }: TargetsOptions) {
   const { protocol, hostname, port } = targetOf(upstream.url);
-  const { ca, serverName = hostname, own } = upstream.tls ?? {};
-  const tls = protocol === 'https:' ? createTargetTls({ name: serverName, ca, ...own }) : undefined;
+  const { ca, serverName = hostname, clientCertificate } = upstream.tls ?? {};
+  const tls =
+    protocol === 'https:' ? createTargetTls({ name: serverName, ca, ...clientCertificate }) : undefined;
   const stop = new AbortController();
   const pools = new Set<ConnectionPool>();
   let targets: readonly WatchedTarget[] = [];

@@ -88,21 +88,21 @@ export function createUpstreams(configured: readonly Upstream[], deps: UpstreamD
   }
 
   function open(settings: Upstream, knownAddresses: readonly string[]): LiveUpstream {
-    const own = withTimeouts(bounds, settings.timeouts);
+    const ofUpstream = withTimeouts(bounds, settings.timeouts);
     const host = settings.host === 'target' ? new URL(settings.url).host : undefined;
     return {
       settings,
-      bounds: own,
+      bounds: ofUpstream,
       host,
       targets: createTargets({
         ...deps,
         upstream: settings,
         host,
         knownAddresses,
-        bounds: own,
+        bounds: ofUpstream,
         log: log.child({ upstream: settings.name }),
       }),
-      retryBudget: new RetryBudget(own),
+      retryBudget: new RetryBudget(ofUpstream),
     };
   }
 

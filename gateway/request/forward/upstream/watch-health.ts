@@ -124,7 +124,7 @@ function identityOf(url: URL, upstream: Upstream, host: string | undefined, mach
     new URL(upstream.url).hostname,
     tls?.serverName,
     tls?.ca,
-    tls?.own?.cert,
+    tls?.clientCertificate?.cert,
   ];
   const text = JSON.stringify([place, health, host, verified]);
   return hash('sha256', text, 'base64url').slice(0, 16);

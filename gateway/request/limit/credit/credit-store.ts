@@ -1,4 +1,4 @@
-import type { Adjustment } from '../../../quota/adjust.ts';
+import type { Change } from '../../../quota/adjust.ts';
 import type { QuotaState } from '../../../quota/hash.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
@@ -26,8 +26,8 @@ export function createMemoryCredits({
   nowMs,
   bounds,
 }: {
-  /** Changes the counts of a key by a change that follows from the counts. */
-  readonly adjustBy: (keyId: string, changeOf: (before: Readonly<QuotaState>) => Adjustment) => void;
+  /** Changes the counts of a key. */
+  readonly adjustBy: (keyId: string, changeOf: (counts: Readonly<QuotaState>) => Change) => void;
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs' | 'creditsShownMax'>;
 }): CreditStore {
@@ -39,9 +39,9 @@ export function createMemoryCredits({
       const { keyId, run } = call;
       const atMs = nowMs();
       let given: GivenBack = { kind: 'given', failedUnits: 0, units: { day: 0, month: 0 } };
-      adjustBy(keyId, (before) => {
+      adjustBy(keyId, (counts) => {
         const { credits = noCredits, expiresMs = 0 } = keptOf(keyId) ?? {};
-        const done = giveBack(before, credits, call, { windowsMs, nowMs: atMs, lastMax });
+        const done = giveBack(counts, credits, call, { windowsMs, nowMs: atMs, lastMax });
         ({ given } = done);
         if (done.credits !== credits) {
           keep(keyId, { credits: done.credits, expiresMs: Math.max(expiresMs, run.keptUntilMs) });

@@ -41,24 +41,16 @@ if stored.err then return stored end
 local credits = {}
 for i = 1, #stored, 2 do credits[stored[i]] = stored[i + 1] end
 
--- The windows of each bucket, with the units that are due. The key is the prefix of the bucket's fields.
-local windowsOf = {}
-local function windowsIn(prefix)
-  if not windowsOf[prefix] then
-    windowsOf[prefix] = {}
-    for i, name in ipairs({ prefix .. 'day', prefix .. 'month' }) do
-      local lengthMs, number = tonumber(ARGV[7 + i]), numberIn(counts, name)
-      windowsOf[prefix][i] = { name = name, lengthMs = lengthMs, number = number, due = 0, isOpen = number >= windowIndex(lengthMs, nowMs) }
-    end
-  end
-  return windowsOf[prefix]
-end
+local windows = { { name = 'day', lengthMs = tonumber(ARGV[8]) }, { name = 'month', lengthMs = tonumber(ARGV[9]) } }
+for _, window in ipairs(windows) do window.present = windowIndex(window.lengthMs, nowMs) end
 
+-- The units that are due in each window, by the field of the window.
+local due = {}
 local failed, written, isNew = 0, {}, {}
 for i = 11, #ARGV, 2 do
   local field = ARGV[i]
   local hour, bucket = tonumber(string.match(field, '^%d+')), string.match(field, '^%d+:([^/]+)/')
-  local windows = windowsIn(bucket and string.gsub(bucket, '%.', ':') .. ':' or '')
+  local prefix = bucket and string.gsub(bucket, '%.', ':') .. ':' or ''
   local handled, isChanged = {}, false
   for minute, units in string.gmatch(credits[field] or '', '(%d+) (%d+)') do handled[tonumber(minute)] = tonumber(units) end
   for minute, units in string.gmatch(ARGV[i + 1], '(%d+) (%d+)') do
@@ -69,8 +61,10 @@ for i = 11, #ARGV, 2 do
       if not bucket then failed = failed + more end
       local startMs = (hour * 60 + minute) * minuteMs
       for _, window in ipairs(windows) do
-        local isCounted = startMs + minuteMs > numberIn(counts, 'resetMs') and window.number == windowIndex(window.lengthMs, startMs)
-        if isCounted and window.isOpen then window.due = window.due + more end
+        local number = numberIn(counts, prefix .. window.name)
+        local isDue = number >= window.present and number == windowIndex(window.lengthMs, startMs)
+          and startMs + minuteMs > numberIn(counts, 'resetMs')
+        if isDue then due[prefix .. window.name] = (due[prefix .. window.name] or 0) + more end
       end
     end
   end
@@ -84,10 +78,10 @@ for i = 11, #ARGV, 2 do
   end
 end
 
-local function givenTo(window)
-  return givenBack(counts, window.name, window.number, window.due)
-end
-local day, month = givenTo(windowsIn('')[1]), givenTo(windowsIn('')[2])
+local units = {}
+for field, unitsDue in pairs(due) do units[#units + 1] = { field, numberIn(counts, field), unitsDue } end
+local day = chargedOf(counts, 'day', numberIn(counts, 'day'), due.day or 0)
+local month = chargedOf(counts, 'month', numberIn(counts, 'month'), due.month or 0)
 if isDryRun or #written == 0 then return { nowMs, failed, day, month } end
 
 if day + month > 0 then
@@ -111,9 +105,5 @@ for field in pairs(credits) do
   if hour and hour < oldestHour and not isNew[field] then redis.call('HDEL', KEYS[2], field) end
 end
 if redis.call('PTTL', KEYS[2]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', expiresMs)) end
-local unitsBack = {}
-for _, windows in pairs(windowsOf) do
-  for _, window in ipairs(windows) do unitsBack[#unitsBack + 1] = { window.name, window.number, window.due } end
-end
-adjust(KEYS[1], { giveBack = unitsBack })
+adjust(KEYS[1], { units = units })
 return { nowMs, failed, day, month }

@@ -1,8 +1,7 @@
-import { type Adjustment, givenBack } from '../../../quota/adjust.ts';
-import { numberIn, type QuotaState } from '../../../quota/hash.ts';
+import { type Change, chargedOf, countIn } from '../../../quota/adjust.ts';
+import type { QuotaState } from '../../../quota/hash.ts';
 import { type WindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
 import type { FailedHour } from '../../../usage/read/failed-units.ts';
-import type { Bucket } from '../../../usage/record-fields.ts';
 
 /** The failed units of a key, and the run that gives these units back. */
 export interface CreditCall {
@@ -64,82 +63,67 @@ export interface Credits {
 export const noCredits: Credits = { handled: new Map(), last: [] };
 
 /**
- * Gives a key back the units of its failed requests, once for each minute, bucket and upstream. Each bucket gets back only what it charged. A
- * minute adds to a window if the window is open and contains the minute, and if the counts were not reset after the minute. The used units
- * of a window never become negative.
+ * Computes what gives a key back the units of its failed requests, once for each minute, bucket and upstream. Each bucket gets back only what
+ * it charged. A minute adds to a window if the window is open and contains the minute, and if the counts were not reset after the minute.
  * `give-back.lua` is the same function inside Redis, and tests compare the two functions.
  *
  * @param lastMax the maximum number of credits in `last`
- * @returns the change to the counts of the key, its credits after the call, and the result of the call
  */
 export function giveBack(
-  before: Readonly<QuotaState>,
+  counts: Readonly<QuotaState>,
   credits: Credits,
   { failed, run }: CreditCall,
-  { nowMs, lastMax, ...clock }: Clock & { readonly lastMax: number },
-): { readonly change: Adjustment; readonly credits: Credits; readonly given: GivenBack } {
+  {
+    windowsMs,
+    nowMs,
+    lastMax,
+  }: { readonly windowsMs: WindowsMs; readonly nowMs: number; readonly lastMax: number },
+): { readonly change: Change; readonly credits: Credits; readonly given: GivenBack } {
   const handled = new Map(credits.handled);
+  /** The units that are due in each window, by the field of the window. */
   const due = new Map<string, number>();
   let failedUnits = 0;
-  for (const hour of failed) {
-    for (const [startMs, units] of addUnhandled(handled, hour, clock.windowsMs)) {
-      if (hour.bucket === 'plan') failedUnits += units;
-      for (const field of windowsOf(before, hour.bucket, startMs, { nowMs, ...clock }))
-        due.set(field, (due.get(field) ?? 0) + units);
+  let isAnyChanged = false;
+  for (const failedHour of failed) {
+    const { hour, bucket, minutes } = failedHour;
+    const field = creditField(failedHour);
+    const ofHour = new Map(handled.get(field));
+    let isChanged = false;
+    for (const { minute, units } of minutes) {
+      const more = units - (ofHour.get(minute) ?? 0);
+      if (more <= 0) continue;
+      ofHour.set(minute, units);
+      isChanged = true;
+      if (bucket === 'plan') failedUnits += more;
+      const startMs = (hour * 60 + minute) * windowsMs.minute;
+      if (startMs + windowsMs.minute <= counts.resetMs) continue;
+      for (const window of creditWindows) {
+        const windowField = windowFieldOf(bucket, window);
+        const number = countIn(counts, windowField);
+        const isOpen = number >= windowIndex(windowsMs[window], nowMs);
+        if (isOpen && number === windowIndex(windowsMs[window], startMs))
+          due.set(windowField, (due.get(windowField) ?? 0) + more);
+      }
     }
+    if (isChanged) handled.set(field, ofHour);
+    isAnyChanged ||= isChanged;
   }
-  const unitsBack = [...due].map(([field, units]) => [field, numberIn(before, field), units] as const);
-  const givenIn = (window: CreditWindow) => givenBack(before, [window, before[window], due.get(window) ?? 0]);
-  const units = { day: givenIn('day'), month: givenIn('month') };
+  const unitsIn = (field: string) => [field, countIn(counts, field), due.get(field) ?? 0] as const;
+  const units = { day: chargedOf(counts, unitsIn('day')), month: chargedOf(counts, unitsIn('month')) };
   const given: GivenBack = { kind: 'given', failedUnits, units };
-  const isChanged = ([field, ofHour]: HandledHour) => credits.handled.get(field) !== ofHour;
-  if (run.isDryRun || ![...handled].some(isChanged)) return { change: {}, credits, given };
-  const kept = [...handled].filter((one) => isChanged(one) || Number.parseInt(one[0], 10) >= run.oldestHour);
-  const last = units.day + units.month === 0 ? credits.last : withCredit(credits.last, run, given, nowMs);
-  const after: Credits = { handled: new Map(kept), last: last.slice(0, lastMax) };
-  return { change: { giveBack: unitsBack }, credits: after, given };
-}
-
-type HandledHour = readonly [field: string, ofHour: ReadonlyMap<number, number>];
-
-interface Clock {
-  readonly windowsMs: WindowsMs;
-  readonly nowMs: number;
-}
-
-/** Adds the failed units of an hour to the handled units. @returns the beginning of each minute with further units, and these units */
-function addUnhandled(
-  handled: Map<string, ReadonlyMap<number, number>>,
-  failedHour: FailedHour,
-  windowsMs: WindowsMs,
-): readonly (readonly [startMs: number, units: number])[] {
-  const field = creditField(failedHour);
-  const ofHour = new Map(handled.get(field));
-  const further: [number, number][] = [];
-  for (const { minute, units } of failedHour.minutes) {
-    const more = units - (ofHour.get(minute) ?? 0);
-    if (more <= 0) continue;
-    ofHour.set(minute, units);
-    further.push([(failedHour.hour * 60 + minute) * windowsMs.minute, more]);
+  if (run.isDryRun || !isAnyChanged) return { change: {}, credits, given };
+  for (const [field, ofHour] of credits.handled) {
+    const isOld = Number.parseInt(field, 10) < run.oldestHour;
+    if (isOld && handled.get(field) === ofHour) handled.delete(field);
   }
-  if (further.length > 0) handled.set(field, ofHour);
-  return further;
+  const last = units.day + units.month === 0 ? credits.last : withCredit(credits.last, run, given, nowMs);
+  const change = { units: [...due.keys()].map(unitsIn) };
+  return { change, credits: { handled, last: last.slice(0, lastMax) }, given };
 }
 
-/** Returns the fields of the open windows of a bucket that count a minute. */
-function windowsOf(
-  before: Readonly<QuotaState>,
-  bucket: Bucket,
-  startMs: number,
-  { windowsMs, nowMs }: Clock,
-): readonly string[] {
-  if (startMs + windowsMs.minute <= before.resetMs) return [];
-  const prefix = bucket === 'plan' ? '' : `${bucket.replace('.', ':')}:`;
-  return creditWindows.flatMap((window) => {
-    const [lengthMs, field] = [windowsMs[window], prefix + window];
-    const number = numberIn(before, field);
-    return number >= windowIndex(lengthMs, nowMs) && number === windowIndex(lengthMs, startMs) ? [field] : [];
-  });
+/** Returns the hash field of a bucket's window. `record-fields.ts` names the buckets. */
+function windowFieldOf(bucket: string, window: CreditWindow): string {
+  return bucket === 'plan' ? window : `${bucket.replace('.', ':')}:${window}`;
 }
 
 /** Adds a credit as the newest one. An earlier credit of the same run becomes part of the new credit. */

@@ -76,9 +76,9 @@ export function createRefuser({
     if (state.bannedUntilMs > nowMs) return undefined;
     const outcome = { nowMs, admitted: 0, refused: 0, banned: 0, crowded: 1, admittedOf: [0], state };
     if (trial === undefined) return outcome;
-    const tried = ledger.lastSeenTrial({ keyId, limits, trial }, nowMs);
-    const isBanned = tried.bannedUntilMs > nowMs;
-    const ofTrial = { ...outcome, banned: isBanned ? 1 : 0, crowded: isBanned ? 0 : 1, state: tried };
+    const trialState = ledger.lastSeenTrial({ keyId, limits, trial }, nowMs);
+    const isBanned = trialState.bannedUntilMs > nowMs;
+    const ofTrial = { ...outcome, banned: isBanned ? 1 : 0, crowded: isBanned ? 0 : 1, state: trialState };
     return { ...outcome, trial: ofTrial };
   }
 

@@ -1,6 +1,6 @@
-import { type Adjustment, adjust } from '../../../quota/adjust.ts';
+import { adjust, type Change } from '../../../quota/adjust.ts';
 import { decideKey, type QuotaCall } from '../../../quota/decide-key.ts';
-import { emptyQuotaState, expiresMs, prolong, type QuotaState } from '../../../quota/hash.ts';
+import { emptyQuotaState, expiresMs, type QuotaState } from '../../../quota/hash.ts';
 import { freeSlots, type Lease, renewLease } from '../../../quota/leases.ts';
 import { confirmTold } from '../../../quota/thresholds.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
@@ -39,32 +39,41 @@ export function createMemoryQuotaStore(deps: {
   function decide(call: QuotaCall): QuotaDecided {
     const { keyId, concurrency, bans } = call;
     const atMs = nowMs();
-    const before = entries.get(keyId)?.leases ?? [];
+    const before = entryOf(keyId).leases;
     const slots = concurrency && freeSlots(before, concurrency, atMs);
     const outcome = decideKey(stateOf(keyId, atMs), call, windowsMs, atMs, slots);
     const leases = concurrency ? renewLease(before, concurrency, outcome.admitted, atMs) : before;
-    const untilMs = Math.max(expiresMs(outcome.state, bans, windowsMs), ...leases.map((one) => one.untilMs));
-    keep(keyId, { state: outcome.state, leases }, untilMs, atMs);
+    const neededUntilMs = Math.max(
+      expiresMs(outcome.state, bans, windowsMs),
+      ...leases.map(({ untilMs }) => untilMs),
+    );
+    keep(keyId, { state: outcome.state, leases }, neededUntilMs, atMs);
     return { kind: 'decided', outcome };
   }
 
-  function adjustBy(keyId: string, changeOf: (before: Readonly<QuotaState>) => Adjustment): QuotaChanged {
+  function adjustBy(keyId: string, changeOf: (counts: Readonly<QuotaState>) => Change): QuotaChanged {
     const atMs = nowMs();
     const before = stateOf(keyId, atMs);
-    const { state, untilMs } = adjust(before, changeOf(before), atMs);
-    if (state !== before) keep(keyId, { state, leases: entries.get(keyId)?.leases ?? [] }, untilMs, atMs);
+    const { state, neededUntilMs } = adjust(before, changeOf(before), atMs);
+    if (state !== before) keep(keyId, { state }, neededUntilMs, atMs);
     return { kind: 'changed', nowMs: atMs, state };
   }
 
-  function stateOf(keyId: string, atMs: number): Readonly<QuotaState> {
-    const entry = entries.get(keyId);
-    return entry !== undefined && entry.expiresMs > atMs ? entry.state : emptyQuotaState;
+  function entryOf(keyId: string): Entry {
+    return entries.get(keyId) ?? noEntry;
   }
 
-  function keep(keyId: string, counts: Omit<Entry, 'expiresMs'>, untilMs: number, atMs: number): void {
-    const before = entries.get(keyId);
-    if (before === undefined && entries.size >= bounds.rememberedKeysMax) makeRoom(atMs);
-    entries.set(keyId, { ...counts, expiresMs: prolong(before?.expiresMs ?? 0, untilMs) });
+  function stateOf(keyId: string, atMs: number): Readonly<QuotaState> {
+    const { state, expiresMs } = entryOf(keyId);
+    return expiresMs > atMs ? state : emptyQuotaState;
+  }
+
+  /** Never shortens the expiry. The counts live one second longer than needed, as in Redis (`prolong` in `hash.lua`). */
+  function keep(keyId: string, changed: Partial<Entry>, neededUntilMs: number, atMs: number): void {
+    const before = entryOf(keyId);
+    if (before === noEntry && entries.size >= bounds.rememberedKeysMax) makeRoom(atMs);
+    const expiresMs = Math.max(before.expiresMs, neededUntilMs + 1_000);
+    entries.set(keyId, { ...before, ...changed, expiresMs });
   }
 
   /** Deletes expired keys. Deletes the oldest key when no key has expired. */
@@ -80,3 +89,5 @@ interface Entry {
   readonly leases: readonly Lease[];
   readonly expiresMs: number;
 }
+
+const noEntry: Entry = { state: emptyQuotaState, leases: [], expiresMs: 0 };

@@ -1,4 +1,4 @@
-import type { Adjustment } from '../../../quota/adjust.ts';
+import type { Change } from '../../../quota/adjust.ts';
 import type { QuotaCall, QuotaOutcome } from '../../../quota/decide-key.ts';
 import type { QuotaState } from '../../../quota/hash.ts';
 import type { ToldMark } from '../../../quota/thresholds.ts';
@@ -13,8 +13,11 @@ export interface QuotaStore {
    * that does not reply. The call fails when no server replies.
    */
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
-  /** Changes the counts of a key without a decision. */
-  adjust(keyId: string, change: Adjustment): Promise<QuotaChanged | StoreFailure>;
+  /**
+   * Changes the counts of a key. Decisions from before a lifted ban or a reset restore nothing, even if processes send them later
+   * (`liftedMs` in `quota/hash.ts`).
+   */
+  adjust(keyId: string, change: Change): Promise<QuotaChanged | StoreFailure>;
   /** Marks a threshold as reported, so that decisions no longer return it (`confirmTold` in `thresholds.ts`). */
   confirmTold(keyId: string, mark: ToldMark): Promise<ToldConfirmed | StoreFailure>;
 }

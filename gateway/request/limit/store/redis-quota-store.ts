@@ -1,15 +1,9 @@
 import { ReplyError, type Result } from 'ioredis';
 import { createDecideCaller } from '../../../quota/calls/call-decide.ts';
 import { scriptWithChapters } from '../../../quota/calls/library.ts';
-import {
-  type KeyRecord,
-  outcomeOf,
-  packAdjustment,
-  packAsk,
-  packTerms,
-  unpackReply,
-} from '../../../quota/calls/records.ts';
+import { type KeyRecord, outcomeOf, packAsk, packTerms, unpackReply } from '../../../quota/calls/records.ts';
 import type { QuotaCall } from '../../../quota/decide-key.ts';
+import { packGrant } from '../../../quota/grants.ts';
 import { parseHash, type QuotaState } from '../../../quota/hash.ts';
 import { fieldOf } from '../../../quota/windows.ts';
 import { clockOfNode, type RedisConnection } from '../../../redis/redis-connection.ts';
@@ -17,9 +11,9 @@ import { redisKeys } from '../../../redis/redis-keys.ts';
 import type { WindowsMs } from '../../../shared/calendar-windows.ts';
 import type { BanPolicy, Limits, StaleKey } from '../../../shared/model.ts';
 import { whateverArrives, withinDeadline } from '../../../shared/structures/within-deadline.ts';
-import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure, ToldConfirmed } from './quota-store.ts';
+import type { QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
 
-const adjustScript = scriptWithChapters('return adjust(KEYS[1], cmsgpack.unpack(ARGV[1]))');
+const adjustScript = scriptWithChapters('return adjust(KEYS[1], cjson.decode(ARGV[1]))');
 const confirmScript = scriptWithChapters(
   'return confirmTold(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))',
 );
@@ -84,14 +78,18 @@ export function createRedisQuotaStore(deps: {
       return error === undefined ? late : toFailure(error);
     },
 
-    adjust: (keyId, change) =>
-      patiently(keyId, async (name): Promise<QuotaChanged> => {
-        const [nowMs, ...flat] = await client.adjustBuffer(name, packAdjustment(change));
+    adjust: (keyId, { grant, ...change }) =>
+      callPatiently(keyId, async (name) => {
+        const packed = typeof grant === 'object' ? packGrant(grant) : grant;
+        const [nowMs, ...flat] = await client.adjustBuffer(
+          name,
+          JSON.stringify({ ...change, grant: packed }),
+        );
         return { kind: 'changed', nowMs, state: parseHash(toHash(flat)) };
       }),
 
     confirmTold: (keyId, { index, percent, resetMs, ...window }) =>
-      patiently(keyId, async (name): Promise<ToldConfirmed> => {
+      callPatiently(keyId, async (name) => {
         const reply = await client.confirmTold(name, fieldOf(window), index, percent, resetMs);
         return { kind: 'confirmed', isStored: reply === 1 };
       }),
@@ -127,11 +125,12 @@ export function createRedisQuotaStore(deps: {
     }
   }
 
-  /** Makes a call for one key, for which no request waits. */
-  async function patiently<Reply>(keyId: string, call: (name: string) => Promise<Reply>) {
+  /** Makes a call for which no request waits. */
+  async function callPatiently<Reply>(keyId: string, call: (name: string) => Promise<Reply>) {
     const name = nameOf(keyId);
     if (!redis.isReady(name)) return notConnected;
-    return withinDeadline<Reply | StoreFailure>(call(name).catch(toFailure), patientDeadlineMs, () => late);
+    const reply: Promise<Reply | StoreFailure> = call(name).catch(toFailure);
+    return withinDeadline(reply, patientDeadlineMs, () => late);
   }
 
   /** Returns the packed terms of a key. Terms are packed once. */
@@ -195,6 +194,6 @@ declare module 'ioredis' {
       key: string,
       ...windowIndexPercentAndReset: [string, number, number, number]
     ): Result<number, Context>;
-    adjustBuffer(key: string, change: Buffer): Result<[number, ...Buffer[]], Context>;
+    adjustBuffer(key: string, change: string): Result<[number, ...Buffer[]], Context>;
   }
 }

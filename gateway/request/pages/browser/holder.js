@@ -299,7 +299,7 @@ function bar({ name, limit, used, remaining, resetAt, operations }, nowMs) {
   return element(
     'div',
     { class: 'window' },
-    element('span', { title: operations?.join(', ') ?? '' }, `this ${windowText(name)}`),
+    element('span', { title: operations?.join(', ') ?? '' }, barName(name)),
     element('span', { class: 'bar', 'aria-hidden': 'true' }, fill),
     element('span', {}, `${count(used)} of ${count(limit)} used, ${count(remaining)} left`),
     element('span', { class: 'muted' }, `starts over ${when}`),
@@ -310,7 +310,9 @@ function bar({ name, limit, used, remaining, resetAt, operations }, nowMs) {
 function concurrencyOf({ concurrent }) {
   if (concurrent === undefined) return [];
   const requests = concurrent === 1 ? 'request' : 'requests';
-  return [element('p', {}, `At most ${count(concurrent)} ${requests} may be in progress at the same time.`)];
+  return [
+    element('p', {}, `At highest ${count(concurrent)} ${requests} may be in progress at the same time.`),
+  ];
 }
 
 /** @param {State} state */
@@ -391,10 +393,10 @@ function chart({ rows, windows, nowMs, unit, lengthMs, columns: number, from, to
     return { label: new Date(atMs).toISOString().slice(from, to), row: byPlace.get(atMs) };
   });
   const limit = mostWithin(windows, lengthMs);
-  const most = Math.max(1, ...columns.map(({ row }) => chargedOf(row) + refusedOf(row)));
+  const highest = Math.max(1, ...columns.map(({ row }) => chargedOf(row) + refusedOf(row)));
   // A limit far above the columns is not drawn, because the columns would be too small to see.
-  const drawnLimit = limit !== undefined && limit <= 4 * most ? limit : undefined;
-  const top = Math.max(most, drawnLimit ?? 0);
+  const drawnLimit = limit !== undefined && limit <= 4 * highest ? limit : undefined;
+  const top = Math.max(highest, drawnLimit ?? 0);
   const plot = element('div', { class: 'plot', 'aria-hidden': 'true' });
   for (const { label, row } of columns) {
     const admitted = element('span', { class: 'admitted' });
@@ -414,7 +416,7 @@ function chart({ rows, windows, nowMs, unit, lengthMs, columns: number, from, to
   const limitText =
     limit === undefined
       ? ''
-      : ` The limits admit at most ${count(limit)} ${isCosted ? 'units ' : ''}in one ${unit}.`;
+      : ` The limits admit at highest ${count(limit)} ${isCosted ? 'units ' : ''}in one ${unit}.`;
   return [
     element(
       'p',
@@ -424,7 +426,7 @@ function chart({ rows, windows, nowMs, unit, lengthMs, columns: number, from, to
       element('span', { class: 'swatch refused' }),
       `${count(sumOf(rows, refusedOf))} refused.${costs}${limitText}`,
     ),
-    element('p', { class: 'axis muted', 'aria-hidden': 'true' }, `up to ${count(most)} in one ${unit}`),
+    element('p', { class: 'axis muted', 'aria-hidden': 'true' }, `up to ${count(highest)} in one ${unit}`),
     plot,
     element(
       'p',
@@ -501,7 +503,10 @@ function reasonsOf(rows) {
   };
   for (const { refused, banned, undecided, unauthorized } of rows) {
     for (const [limit, requests] of Object.entries(refused)) {
-      add(limit === 'concurrent' ? 'limit of concurrent requests' : `limit of a ${limit}`, requests);
+      add(
+        limit === 'concurrent' ? 'limit of concurrent requests' : `limit of a ${windowText(limit)}`,
+        requests,
+      );
     }
     add('banned', banned);
     add('limits could not be checked', undecided);
@@ -542,6 +547,12 @@ function limitsText({ groups = {}, ...limits }) {
     );
   const ofGroups = Object.entries(groups).flatMap(([name, fields]) => texts(fields, `${name}-`));
   return [...texts(limits, ''), ...ofGroups].join(', ');
+}
+
+/** Returns "this minute", or "reports: this minute" for the name `reports-minute`. @param {string} name */
+function barName(name) {
+  const at = name.lastIndexOf('-');
+  return at === -1 ? `this ${name}` : `${name.slice(0, at)}: this ${name.slice(at + 1)}`;
 }
 
 /** Returns "minute", or "minute for the group reports" for the name `reports-minute`. @param {string} name */

@@ -68,8 +68,7 @@ async function inMemory(): Promise<Subject> {
   const states = new Map<string, Readonly<QuotaState>>();
   const stateOf = (keyId: string) => states.get(keyId) ?? emptyQuotaState;
   const adjustBy: Parameters<typeof createMemoryCredits>[0]['adjustBy'] = (keyId, changeOf) => {
-    const before = stateOf(keyId);
-    states.set(keyId, adjust(before, changeOf(before), Date.now()).state);
+    states.set(keyId, adjust(stateOf(keyId), changeOf(stateOf(keyId)), Date.now()).state);
   };
   return {
     credits: createMemoryCredits({ adjustBy, nowMs: Date.now, bounds }),
@@ -205,7 +204,7 @@ describe('the script in Redis and the pure function', () => {
               lastMax: bounds.creditsShownMax,
             });
             ({ state } = adjust(state, done.change, nowMs));
-            model = done.credits;
+            ({ credits: model } = done);
             expected.failedUnits += done.given.failedUnits;
             expected.units.day += done.given.units.day;
             expected.units.month += done.given.units.month;

@@ -85,3 +85,23 @@ it('keys beyond the size of one call are all decided, each with its own reply', 
   const replies = await store.decide(calls);
   expect(replies).toMatchObject(calls.map(({ runs }) => ({ outcome: { admitted: runs[0].requests } })));
 });
+
+it('a change of the counts changes nothing while Redis is out of memory', async () => {
+  const store = await subject.open(windowsMs);
+  const inspector = inspect(server.url);
+  const name = redisKeys.quota.name(subject.prefix, 'full');
+  const before = { day: '7', dayUsed: '9', strikes: '3', grant: '1795 day 5 leaked 1795', told: 'day 7 80' };
+  await inspector.hset(name, before);
+  await inspector.config('SET', 'maxmemory', '1');
+  const changes = [
+    { reset: true, bans },
+    { lift: true, bans, grant: 'none' },
+    { units: [['day', 7, 2]] },
+  ] as const;
+  for (const change of changes)
+    expect(await store.adjust('full', change)).toMatchObject({ kind: 'failed', mayHaveRun: false });
+  await inspector.config('SET', 'maxmemory', '0');
+  expect(await inspector.hgetall(name)).toEqual(before);
+  expect(await inspector.pttl(name)).toBe(-1);
+  inspector.disconnect();
+});

@@ -95,7 +95,7 @@ function onePlan(name, plans, query) {
   const all = plan === undefined || plan.isCustom ? [] : plan.windows;
   const windows = all.filter(({ group }) => group === undefined);
   const tried = triedIn(query, windows);
-  return html`<${Distribution} key=${`keys of ${name}`} name=${name} tried=${tried} />
+  return html`<${Distribution} key=${`keys of ${name}`} name=${name} tried=${tried} hasGroups=${windows.length < all.length} />
     ${plan !== undefined && windows.length > 0 && h(WhatIf, { key: name, present: plan, tried, query })}`;
 }
 
@@ -115,8 +115,8 @@ function triedIn(query, windows) {
   return tried;
 }
 
-/** @param {{ name: string, tried: Limits }} props */
-function Distribution({ name, tried }) {
+/** @param {{ name: string, tried: Limits, hasGroups: boolean }} props */
+function Distribution({ name, tried, hasGroups }) {
   const polled = usePolled(`/plans/${encodeURIComponent(name)}/distribution`, 30_000);
   const { body } = polled;
   const title = `${name}: the last 24 hours`;
@@ -128,7 +128,7 @@ function Distribution({ name, tried }) {
   const counts = hasCosts ? 'units' : 'requests';
   const part =
     refusedKeys === 0
-      ? 'no request was refused'
+      ? `no request was refused${hasGroups ? ' by a limit of all operations' : ''}`
       : `${count(refusedKeys)} of them had refusals (${percent(refusedKeys / examinedKeys)}), which are included below`;
   const examined =
     examinedKeys < activeKeys
