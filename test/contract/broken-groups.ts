@@ -1,3 +1,4 @@
+import type { ChargedUnits } from '../../gateway/quota/adjust.ts';
 import type { QuotaCall } from '../../gateway/quota/decide-key.ts';
 import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
@@ -15,6 +16,7 @@ const trial =
   'a trial may try a limit of a group, with other operations than in the plan, and refuses nothing';
 const alone = 'decisions that a process made alone count in their groups';
 const reset = 'a reset resets the groups too';
+const back = 'units are taken back in each named window while it is open, and never more than its used units';
 
 /** Limiters that each make a mistake with groups of operations. */
 export const brokenGroups: readonly { mistake: string; caughtBy: string; make: MakeStore }[] = [
@@ -90,6 +92,21 @@ export const brokenGroups: readonly { mistake: string; caughtBy: string; make: M
     })),
   },
   {
+    mistake: 'units of an ended window are taken back in the open window',
+    caughtBy: back,
+    make: withUnits(([field, , units], day) => [field, day, units]),
+  },
+  {
+    mistake: 'units of a group are taken back in the plan',
+    caughtBy: back,
+    make: withUnits(([field, number, units]) => [field.replace('reports:', ''), number, units]),
+  },
+  {
+    mistake: 'units of the trial are taken back in the plan',
+    caughtBy: back,
+    make: withUnits(([field, number, units]) => [field.replace('trial:', ''), number, units]),
+  },
+  {
     mistake: 'a reset keeps the counts of groups',
     caughtBy: reset,
     make: altered((store, { redis }) => ({
@@ -115,6 +132,18 @@ function altered(alter: (store: QuotaStore, deps: Deps) => QuotaStore): MakeStor
 
 function withCalls(change: (call: QuotaCall) => QuotaCall): MakeStore {
   return altered((store) => ({ ...store, decide: (calls) => store.decide(calls.map(change)) }));
+}
+
+/** The real limiter, which takes other units back. @param change gets the number of the present day */
+function withUnits(change: (units: ChargedUnits, day: number) => ChargedUnits): MakeStore {
+  return altered((store) => ({
+    ...store,
+    async adjust(keyId, given) {
+      const read = await store.read([keyId]);
+      const day = (read.kind === 'read' && read.states[0]?.day) || 0;
+      return store.adjust(keyId, { ...given, units: (given.units ?? []).map((one) => change(one, day)) });
+    },
+  }));
 }
 
 /** The real limiter, which changes counts after each decision, and replies with the changed counts. */

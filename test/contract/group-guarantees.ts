@@ -115,6 +115,25 @@ export const groupGuarantees: Readonly<Record<string, (subject: Subject) => Prom
     expect([other.trial?.admitted, ...usedInTrial(other)]).toEqual([2, ...[5, 3]]);
   },
 
+  async 'units are taken back in each named window while it is open, and never more than its used units'(
+    subject,
+  ) {
+    const store = await subject.open(await freshLengths(subject));
+    const limits = reportsOf({ perDay: 100 }, { perDay: 50 });
+    const call = { ...callOf(limits), trial: limits };
+    const { day } = (await decide(store, { ...call, runs: [asks('export', 9)] })).state;
+    const units = [
+      ...[['day', day, 1] as const, ['reports:day', day, 2] as const],
+      ...[['trial:day', day, 4] as const, ['trial:reports:day', day, 99] as const],
+    ];
+    await store.adjust(call.keyId, { units });
+    const after = await decide(store, call);
+    expect([...used(after), ...usedInTrial(after)]).toEqual([...[8, 7], ...[5, 0]]);
+    await store.adjust(call.keyId, { units: units.map(([field]) => [field, day - 1, 1]) });
+    const later = await decide(store, call);
+    expect([...used(later), ...usedInTrial(later)]).toEqual([...[8, 7], ...[5, 0]]);
+  },
+
   async 'a reset resets the groups too'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const limits = reportsOf({ perDay: 100 }, { perDay: 2 });

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { scriptWithChapters } from '../../gateway/quota/calls/library.ts';
+import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { createMemoryQuotaStore } from '../../gateway/request/limit/store/memory-quota-store.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
@@ -64,6 +66,46 @@ for (const form of allRedisForms)
       await subject.client.hset(key, 'grant', '1 minute 5 day 50');
       await decide(store, { ...call, runs: oneRun(1) });
       expect(await subject.client.hexists(key, 'grant')).toBe(0);
+    });
+
+    it('keeps the hash a second longer than a mark needs it, and never shortens its expiry', async () => {
+      const store = await subject.open(await freshLengths(subject));
+      const { client } = subject;
+      const keptMs = 60_000;
+      const marked = (call: string) => async (key: string) =>
+        Number(await client.eval(scriptWithChapters(`${call}\nreturn nowMs`), 1, key)) + keptMs;
+      /** Each mark returns the time until which it is needed, epoch ms. */
+      const marks: Record<string, (key: string, keyId: string, day: number) => Promise<number>> = {
+        // The hash lives until the day ends.
+        async 'a reported threshold'(_, keyId, index) {
+          await store.confirmTold(keyId, { window: 'day', index, percent: 80, resetMs: 0 });
+          return 0;
+        },
+        'a leak': marked(`noteLeak(KEYS[1], 1, ${keptMs})`),
+        'a new generation': marked(`giveGeneration(KEYS[1], ${keptMs})`),
+        'a first generation': marked(`readGeneration(KEYS[1], ${keptMs})`),
+        async 'a stored generation'(key) {
+          await client.hset(key, 'changedMs', 5);
+          return marked(`readGeneration(KEYS[1], ${keptMs})`)(key);
+        },
+      };
+      for (const [name, mark] of Object.entries(marks)) {
+        for (const leftMs of [10_000, 864_000_000]) {
+          const call = callOf(limitsOf({ perDay: 9 }));
+          const key = redisKeys.quota.name(subject.prefix, call.keyId);
+          const { state } = await decide(store, { ...call, runs: oneRun(3) });
+          await client.pexpire(key, leftMs);
+          const before = await client.pexpiretime(key);
+          const neededUntilMs = await mark(key, call.keyId, state.day);
+          const expiresMs = Math.max(before, neededUntilMs + 1000);
+          expect([name, await client.pexpiretime(key)]).toEqual([name, expiresMs]);
+        }
+        const { keyId } = callOf([]);
+        const unused = redisKeys.quota.name(subject.prefix, keyId);
+        const neededUntilMs = await mark(unused, keyId, 0);
+        const expiresMs = neededUntilMs === 0 ? -2 : neededUntilMs + 1000;
+        expect([name, await client.pexpiretime(unused)]).toEqual([name, expiresMs]);
+      }
     });
 
     it('keeps one readable hash per key, in one cluster slot, which expires a second after its last window', async () => {
