@@ -62,7 +62,7 @@ describe('Redis is', () => {
     [
       'a Cluster over TLS, with a user and a client certificate',
       '{ cluster: [rediss://a], username: me, passwordFile: password, cert: cert.pem, key: key.pem }',
-      { cluster: ['rediss://a'], username: 'me', password: 'open sesame', tls: { own } },
+      { cluster: ['rediss://a'], username: 'me', password: 'open sesame', tls: { clientCertificate: own } },
     ],
     [
       'the master of Sentinels that have passwords of their own',
