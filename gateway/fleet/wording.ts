@@ -1,4 +1,5 @@
-import { isSameLimit, policyName, windowText } from '../shared/limits.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { groupNames, isSameLimit, policyName, windowText } from '../shared/limits.ts';
 import { type Limit, type Limits, planWindows } from '../shared/model.ts';
 
 /** Formats numbers and times for sentences about keys and processes. Times are UTC. */
@@ -55,17 +56,16 @@ export function limitChangeText(
 
 /** The texts of all limits that differ, in the order of limits. A group with other operations is named, too. */
 export function limitChangeTexts(before: Limits, after: Limits): readonly string[] {
-  const all = [...before, ...after.filter((limit) => !before.some((one) => isSameLimit(one, limit)))];
-  const groups = [...new Set(all.map(({ group }) => group))].toSorted((one, other) =>
-    one === undefined ? -1 : other === undefined ? 1 : 0,
-  );
-  return groups.flatMap((group) => {
+  const groups = groupNames([...before, ...after]);
+  return [undefined, ...groups].flatMap((group) => {
     const texts = planWindows.flatMap((window) => {
       const [from, to] = [before, after].map((limits) => limits.find(isSame({ window, group }))?.max);
       return from === to ? [] : [limitChangeText({ window, group }, from, to)];
     });
-    const [from, to] = [before, after].map((limits) => limits.find((limit) => limit.group === group));
-    const areOther = from && to && String(from.operations) !== String(to.operations);
+    const [from, to] = [before, after].map((limits) =>
+      limits.find((limit) => limit.group === group)?.operations?.toSorted(),
+    );
+    const areOther = from && to && !isDeepStrictEqual(from, to);
     return areOther ? [...texts, `other operations in the group ${group}`] : texts;
   });
 }

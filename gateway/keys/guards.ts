@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isSameLimit } from '../shared/limits.ts';
+import { isSameLimit, sortedLimits } from '../shared/limits.ts';
 import type { Guard, Limit, Limits, Plan } from '../shared/model.ts';
 
 /** The limits of a plan that a guard watches. */
@@ -52,7 +52,7 @@ export function percentText(share: number): string {
 
 function identityOf(name: string, limits: Limits, { before, refusedShareMax, untilMs }: Guard): string {
   const pairsOf = (all: Limits) =>
-    all.map(({ window, max, group, operations }) =>
+    sortedLimits(all).map(({ window, max, group, operations }) =>
       group === undefined ? [window, max] : [window, max, group, operations],
     );
   const stated = JSON.stringify([name, pairsOf(limits), pairsOf(before), refusedShareMax, untilMs]);

@@ -123,7 +123,13 @@ export function createRequestSide({
           key.digestStart,
           key.trial && { limits: key.trial, cost: units },
         ),
-      ({ key, decision, snapshot }, units) => snapshot.guardCounters.get(key.plan)?.(key.id, decision, units),
+      ({ key, decision, offered, snapshot }, units) =>
+        snapshot.guardCounters.get(key.plan)?.({
+          keyId: key.id,
+          decision,
+          units,
+          operation: offered?.operation.id,
+        }),
     ],
     records: [
       (exchange) => access(accessLine(exchange)),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Limit, Limits } from './model.ts';
 
 /** The name of a limit for clients and operators, and of its policy in `RateLimit`: `minute`, or `reports-minute` for a group. */
@@ -27,6 +28,19 @@ export function isSameLimit(one: NamedLimit, other: NamedLimit): boolean {
 }
 
 type NamedLimit = Pick<Limit, 'window' | 'group'>;
+
+/** Whether two lists have the same limits. The order of groups, and of the operations of a group, has no meaning. */
+export function areSameLimits(one: Limits, other: Limits): boolean {
+  return isDeepStrictEqual(sortedLimits(one), sortedLimits(other));
+}
+
+/** Sorts groups and their operations by name, so that equal limits have the same order. */
+export function sortedLimits(limits: Limits): Limits {
+  if (!hasGroups(limits)) return limits;
+  return limits
+    .map((limit) => (limit.operations ? { ...limit, operations: limit.operations.toSorted() } : limit))
+    .toSorted(({ group: one = '' }, { group: other = '' }) => (one < other ? -1 : one > other ? 1 : 0));
+}
 
 /** Whether some limits count a group of operations. These limits are the last of the list. */
 export function hasGroups(limits: Limits): boolean {

@@ -1,8 +1,10 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { limitsInView } from '../../gateway/admin/settings/settings-view.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type Fleet, type FleetOptions, originOf, readiness, startFleetHere } from '../support/fleet.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
+import { limitsOf } from '../support/limits-of.ts';
 import { startCluster } from '../support/start-cluster.ts';
 import { startStoreHere } from '../support/store-process.ts';
 import { patientStore } from '../support/tuning.ts';
@@ -169,6 +171,28 @@ for (const form of ['one Redis', 'a Cluster'] as const) {
     expect((await ask(one, '/changes')).body.changes.length).toBe(3);
   });
 }
+
+it.each([
+  ['made smaller', { ...before, groups: { pets: { operations: ['listPets'], perDay: 1_000_000 } } }],
+  ['new', before],
+  ['wider', { ...before, groups: { pets: { operations: ['getPet'], perDay: 20 } } }],
+])('a limit of a group that the edit made %s reverts a plan with its groups', async (_, earlier) => {
+  const groups = { pets: { operations: ['listPets', 'getPet'], perDay: 20 } };
+  const edited = { ...before, groups, guard: { ...guard, before: earlier } };
+  const fleet = await startGuarded(2, { config: { plans: { free: edited, pro: before } } });
+  const [one] = fleet.gateways;
+  if (one === undefined) throw new Error('two were started');
+  expect(await planOf(one)).toMatchObject({ watched: { requests: 0, refused: 0 } });
+  await exceed(fleet);
+  await allReverted(fleet);
+  expect(await send(fleet, 60)).toEqual({ 200: 60 });
+  const { reverted, windows } = await planOf(one);
+  expect(reverted.edit).toEqual({ ...before, groups });
+  expect(limitsInView(windows)).toEqual(limitsOf(earlier));
+  await expect
+    .poll(async () => (await ask(one, '/events?kind=plan_reverted')).body.events)
+    .toMatchObject([{ plan: 'free', text: expect.stringContaining('the group pets') }]);
+});
 
 it('a flood by one key, and requests that fail at the upstream, revert nothing', async () => {
   const fleet = await startGuarded(2, { config: { upstream: { url: 'http://127.0.0.1:1' } } });

@@ -124,6 +124,28 @@ it('every request is counted once, by operation, status and decision, and promto
   expect(complaintsAbout(text)).toBe('');
 });
 
+it('a refusal by a group has its policy as label, and groups that only keys have share one label', async () => {
+  const group = (perMinute: number) => ({ operations: ['listPets'], perMinute });
+  const [ofPlan, replacing, own] = [
+    {},
+    { groups: { reports: group(2) } },
+    { groups: { 'only-here': group(1), reports: group(50) } },
+  ].map((members) => makeKey({ plan: 'free', ...members }));
+  if (!ofPlan || !replacing || !own) throw new Error('three were made');
+  const { send, read } = await start({
+    plans: { free: { perMinute: 60, groups: { reports: group(1) } } },
+    keys: [ofPlan.entry, replacing.entry, own.entry],
+  });
+  for (const { secret } of [ofPlan, replacing, own])
+    for (let request = 0; request < 3; request++) await send(secret);
+  const { figures } = await read();
+  const refused = [...figures].filter(([name]) => name.startsWith('tollgate_refused_total'));
+  expect(Object.fromEntries(refused)).toEqual({
+    'tollgate_refused_total{plan="free",window="reports-minute"}': 3,
+    'tollgate_refused_total{plan="free",window="group"}': 2,
+  });
+});
+
 it('a trial that has refused no request has zeros, and a plan without a trial has no figure', async () => {
   const { read } = await start({ plans: { ...plans, pro: { perMinute: 60 } } });
   const ofTrials = [...(await read()).figures].filter(([name]) => name.includes('trial'));

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { maxOf } from '../../keys/guards.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
 import { queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
@@ -105,7 +106,7 @@ export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>)
     if (peaks === undefined) return undefined;
     const limits = plansInForce(settings()).get(plan)?.limits;
     const spreadOf = (window: PlanWindow, unitsOf: (peak: KeyPeak) => number): Spread => {
-      const limit = limits?.find((one) => one.window === window)?.max;
+      const limit = limits && maxOf(limits, { window, group: undefined });
       return { limit, buckets: bucketsOf(peaks.map(unitsOf), limit) };
     };
     return {

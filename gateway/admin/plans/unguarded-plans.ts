@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import { limitChangeTexts, limitsText, percent } from '../../fleet/wording.ts';
 import { maxOf, smallerLimits } from '../../keys/guards.ts';
 import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
-import { policyName } from '../../shared/limits.ts';
+import { areSameLimits, policyName } from '../../shared/limits.ts';
 import type { Limits } from '../../shared/model.ts';
 import { addedChanges, dateText } from '../settings/diff-settings.ts';
 import { limitsInView, type planShown } from '../settings/settings-view.ts';
@@ -92,7 +92,13 @@ function firstSmaller(now: ShownPlan, plan: ShownPlan, nowMs: number): SmallerEd
 /** Whether a reverted plan keeps its limits and its guard. The plan then stays reverted. */
 function isStillReverted({ reverted, guard }: ShownPlan, plan: ShownPlan): boolean {
   if (reverted === undefined) return false;
-  return isDeepStrictEqual([toLimits(reverted.edit), guard], [limitsInView(plan.windows), plan.guard]);
+  if (guard === undefined || plan.guard === undefined) return false;
+  const [{ before, ...rest }, { before: beforeOfEdit, ...restOfEdit }] = [guard, plan.guard];
+  return (
+    areSameLimits(toLimits(reverted.edit), limitsInView(plan.windows)) &&
+    areSameLimits(toLimits(before), toLimits(beforeOfEdit)) &&
+    isDeepStrictEqual(rest, restOfEdit)
+  );
 }
 
 /** Returns the reason why the guard of the plan is not suitable for the edit; undefined if it is suitable. */
@@ -109,7 +115,7 @@ function faultOf(
   const { before, refusedAtMost, untilAt } = guard;
   if (Date.parse(untilAt) <= fromMs)
     return { why: 'ended', warning: `${becomes}, but its guard ends earlier, on ${dateText(untilAt)}` };
-  if (!isDeepStrictEqual(toLimits(before), present)) {
+  if (!areSameLimits(toLimits(before), present)) {
     const other = `its guard would return it to other limits than its present limits: ${limitsText(toLimits(before))}`;
     return { why: 'other_limits', warning: `${becomes}, but ${other}` };
   }

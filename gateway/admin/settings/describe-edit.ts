@@ -132,8 +132,8 @@ function keyText({ id, before, after }: KeyEdit): string {
   const changes = diffMembers(membersOf(before), membersOf(after));
   const texts = changes.map((change) => {
     const { member } = change;
-    const isShown = member === 'plan' || member.startsWith('limits.');
-    return isShown || /^groups\..+\.per/.test(member) ? changeText(change) : member;
+    const isShown = member === 'plan' || /^(limits|groups)\./.test(member);
+    return isShown ? changeText(change) : member;
   });
   return `key ${id} ${texts.join(', ')}`;
 }

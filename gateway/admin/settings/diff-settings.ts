@@ -103,7 +103,7 @@ function withLimits({ windows, ...rest }: Members, ofPlan: unknown): Members {
   return {
     ...rest,
     limits: Object.fromEntries(shown.map(({ name, limit }) => [name, limit])),
-    ...(operations.length > 0 && { operationsOf: Object.fromEntries(operations) }),
+    operationsOf: Object.fromEntries(operations),
   };
 }
 
@@ -131,7 +131,10 @@ export function diffMembers(before: Members, after: Members, path = ''): MemberC
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
     const [from, to] = [before[name], after[name]];
     if (isDeepStrictEqual(from, to)) return [];
-    if (isMapping(from) && isMapping(to)) return diffMembers(from, to, `${path}${name}.`);
+    // The limits of a new group, and of a removed group, are compared one by one.
+    const isOfGroups = /(^|\.)groups(\.[^.]+)?$/.test(`${path}${name}`);
+    const [inFrom, inTo] = isOfGroups ? [from ?? {}, to ?? {}] : [from, to];
+    if (isMapping(inFrom) && isMapping(inTo)) return diffMembers(inFrom, inTo, `${path}${name}.`);
     const member = `${path}${name}`;
     return [{ member, before: from, after: to }];
   });
@@ -141,16 +144,25 @@ function isMapping(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The member with the operations of a group: `operationsOf.reports`, `groups.reports.operations` or `trial.groups.reports.operations`. */
+const operationsPattern = /^(.*\.)??(?:operationsOf\.([^.]+)|groups\.([^.]+)\.operations)$/;
+
 /** Describes a change, for example "60 → 30 a minute" or "host: keep → target". */
 export function changeText({ member, before, after }: MemberChange): string {
   const limit = limitIn(member);
   if (limit !== undefined && areLimits(before, after)) {
     return `${member.startsWith('trial') ? 'trial ' : ''}${limitChangeText(limit, before, after)}`;
   }
-  const group = /^operationsOf\.(.+)$/.exec(member)?.[1];
-  if (group !== undefined)
-    return `operations of the group ${group}: ${valueText(before)} → ${valueText(after)}`;
-  if (member === 'changes') return `${member}: ${planChangesText(before)} → ${planChangesText(after)}`;
+  const [, path = '', ofPlan, ofOthers] = operationsPattern.exec(member) ?? [];
+  const group = ofPlan ?? ofOthers;
+  if (group !== undefined) {
+    const where = path === '' ? '' : `${path.slice(0, -1)} `;
+    return `${where}operations of the group ${group}: ${valueText(before)} → ${valueText(after)}`;
+  }
+  if (member === 'changes') {
+    const [from, to] = [planChangesText(before), planChangesText(after)];
+    return `${member}: ${from} → ${to}${from === to ? ' with other operations in groups' : ''}`;
+  }
   if (member === 'guard') return `${member}: ${guardText(before)} → ${guardText(after)}`;
   if (member === 'trial') return `trial: ${trialText(before)} → ${trialText(after)}`;
   return `${member}: ${valueText(before)} → ${valueText(after)}`;

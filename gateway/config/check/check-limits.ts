@@ -1,7 +1,7 @@
 import { smallerLimits } from '../../keys/guards.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.ts';
-import { isSameLimit, limitsOn, ofAllOperations } from '../../shared/limits.ts';
+import { groupNames, isSameLimit, limitsOn, ofAllOperations } from '../../shared/limits.ts';
 import type { Limit, Limits, Operation, Plan, PlanWindow } from '../../shared/model.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
 
@@ -42,21 +42,34 @@ export function checkLimits({ path, limits, isKey = false }: StatedLimits): read
 
 /** Finds groups of a plan that never refuse a request, because no key may call their operations, or because the operations cost nothing. */
 export function checkGroups(plan: Plan, operations: readonly Operation[]): readonly LimitWarning[] {
-  const { name, limits, operations: allowed } = plan;
   const costOf = new Map(operations.map(({ id, cost = 1 }) => [id, cost]));
-  const groups = new Map(
-    limits.flatMap((limit) => (limit.group === undefined ? [] : [[limit.group, limit]])),
+  return limitsOfPlan(plan).flatMap((stated) =>
+    groupNames(stated.limits).flatMap((group) => {
+      const path = [...stated.path, 'groups', group];
+      const ofGroup = stated.limits.find((limit) => limit.group === group)?.operations ?? [];
+      const callable = ofGroup.filter((id) => plan.operations?.includes(id) ?? true);
+      if (callable.some((id) => costOf.get(id) !== 0)) return [];
+      const why =
+        callable.length === 0
+          ? 'the keys of the plan may call none of its operations'
+          : 'its operations cost 0 units';
+      return [{ path, message: `${nameOf(path)} can never refuse a request, because ${why}` }];
+    }),
   );
-  return [...groups].flatMap(([group, { operations: ofGroup = [] }]) => {
-    const path = ['plans', name, 'groups', group];
-    const callable = ofGroup.filter((id) => allowed?.includes(id) ?? true);
-    if (callable.some((id) => costOf.get(id) !== 0)) return [];
-    const why =
-      callable.length === 0
-        ? `the keys of the plan may call none of its operations`
-        : 'its operations cost 0 units';
-    return [{ path, message: `${nameOf(path)} can never refuse a request, because ${why}` }];
-  });
+}
+
+/** The limits of a plan, of its scheduled changes and of its trial. */
+function limitsOfPlan({ name, limits, changes = [], trial }: Plan): readonly PlanLimits[] {
+  const path = ['plans', name];
+  return [
+    { path, limits },
+    ...changes.map((change, index) => ({ path: [...path, 'changes', index], limits: change.limits })),
+    ...(trial === undefined ? [] : [{ path: [...path, 'trial'], limits: trial, isTrial: true }]),
+  ];
+}
+
+interface PlanLimits extends StatedLimits {
+  readonly isTrial?: boolean;
 }
 
 /** The path of a limit below the path of its plan. */
@@ -78,21 +91,13 @@ function hidden({ window, max }: Limit): string {
  * Finds operations that cost more than a limit of a plan. A request that costs more than a limit gets 403, unless a grant raises the limit.
  */
 export function checkCosts(plan: Plan, operations: readonly Operation[]): readonly LimitWarning[] {
-  const { name, limits, changes = [], trial } = plan;
-  const ofPlan = { path: ['plans', name], limits, effect: 'get 403' };
-  const ofChanges = changes.map((change, index) => ({
-    ...ofPlan,
-    path: ['plans', name, 'changes', index],
-    limits: change.limits,
-  }));
-  const ofTrial = trial ? [{ path: ['plans', name, 'trial'], limits: trial, effect: 'would get 403' }] : [];
   return operations.flatMap(({ id, cost = 1 }) => {
     if (plan.operations?.includes(id) === false) return [];
-    return [ofPlan, ...ofChanges, ...ofTrial].flatMap((stated) => {
-      const lower = limitsOn(stated.limits, id).find(({ max }) => max < cost);
+    return limitsOfPlan(plan).flatMap(({ path: ofLimits, limits, isTrial }) => {
+      const lower = limitsOn(limits, id).find(({ max }) => max < cost);
       if (lower === undefined) return [];
-      const path = pathOf(stated.path, lower);
-      const message = `${nameOf(path)} (${lower.max}) is below the cost of \`${id}\` (${cost} units); its requests ${stated.effect}`;
+      const path = pathOf(ofLimits, lower);
+      const message = `${nameOf(path)} (${lower.max}) is below the cost of \`${id}\` (${cost} units); its requests ${isTrial ? 'would get' : 'get'} 403`;
       return [{ path, message }];
     });
   });

@@ -1,4 +1,5 @@
 import { type GuardedEdit, maxOf } from '../../keys/guards.ts';
+import { limitsOn } from '../../shared/limits.ts';
 import type { Decision, PlanWindow, Window } from '../../shared/model.ts';
 import { hashOf } from '../../shared/structures/place-table.ts';
 
@@ -30,9 +31,10 @@ export class RequestCounts {
     return this.#keys.size === 0;
   }
 
-  /** Counts a request of a key if the watched windows decided it. The request costs `units`. */
-  count(edit: GuardedEdit, { keyId, decision, units }: CountedRequest, keysMax: number): void {
-    const outcome = outcomeOf(edit, decision, units);
+  /** Counts a request of a key if the watched windows decided it. */
+  count(edit: GuardedEdit, request: CountedRequest, keysMax: number): void {
+    const { keyId } = request;
+    const outcome = outcomeOf(edit, request);
     if (outcome === undefined) return;
     const refused = outcome === 'refused' ? 1 : 0;
     const counts = this.#keys.get(keyId);
@@ -50,10 +52,13 @@ export class RequestCounts {
   }
 }
 
-interface CountedRequest {
+export interface CountedRequest {
   readonly keyId: string;
   readonly decision: Decision;
+  /** The cost of the request. */
   readonly units: number;
+  /** The id of the operation. */
+  readonly operation?: string | undefined;
 }
 
 /**
@@ -65,8 +70,7 @@ interface CountedRequest {
  */
 function outcomeOf(
   { watched, limits, guard }: GuardedEdit,
-  decision: Decision,
-  units: number,
+  { decision, units, operation }: CountedRequest,
 ): 'admitted' | 'refused' | undefined {
   const { kind } = decision;
   if (units === 0 || (kind !== 'admitted' && kind !== 'refused')) return undefined;
@@ -78,9 +82,10 @@ function outcomeOf(
   if (!windows.some(isWatched)) return undefined;
   const isTooDear = kind === 'admitted' && decision.units < units;
   if (kind === 'admitted' && !isTooDear) return 'admitted';
+  const before = limitsOn(guard.before, operation);
   const mayPass = (window: Window) => {
     if (!isTooDear) return isWatched(window) || window.remaining >= units;
-    return (isWatched(window) ? (maxOf(guard.before, limitOf(window)) ?? units) : window.limit) >= units;
+    return (isWatched(window) ? (maxOf(before, limitOf(window)) ?? units) : window.limit) >= units;
   };
   return windows.every(mayPass) ? 'refused' : undefined;
 }

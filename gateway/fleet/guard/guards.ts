@@ -4,11 +4,12 @@ import { type GuardedEdit, guardedEditOf } from '../../keys/guards.ts';
 import { guardedEditsAt } from '../../keys/plans.ts';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
 import { type Away, notConnected } from '../../redis/redis-reply.ts';
-import type { Decision, Keys, Plan, Plans, Revert, Reverts, Settings } from '../../shared/model.ts';
+import type { Keys, Plan, Plans, Revert, Reverts, Settings } from '../../shared/model.ts';
 import { joinNextRun } from '../../shared/structures/join-next-run.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createActiveKeys } from './active-keys.ts';
 import { firstState, type GuardFigures, type GuardState, isNewer, keysForRevert } from './decide-guard.ts';
+import type { CountedRequest } from './guard-counts.ts';
 import type { GuardReply, GuardStore } from './guard-store.ts';
 import { createMemoryGuardStore } from './memory-guard-store.ts';
 import { createRedisGuardStore } from './redis-guard-store.ts';
@@ -16,8 +17,8 @@ import { UnsentCounts } from './unsent-counts.ts';
 
 export type Guards = ReturnType<typeof createGuards>;
 
-/** Counts a decided request of a plan. The request costs `units`. */
-export type GuardCounter = (keyId: string, decision: Decision, units: number) => void;
+/** Counts a decided request of a plan. */
+export type GuardCounter = (request: CountedRequest) => void;
 
 /** A change of a guard's state that this process has received. */
 export interface GuardNews {
@@ -133,12 +134,13 @@ export function createGuards({
 
   function counterOf(plan: Plan): GuardCounter {
     const edit = plan.reverted === undefined ? guardedEditOf(plan, plan.limits) : undefined;
-    return (keyId, decision, units) => {
+    return (request) => {
+      const { keyId, decision } = request;
       const { kind, rateLimit } = decision;
       const isDecided = kind === 'admitted' ? decision.units > 0 : kind === 'refused';
       if (isDecided) active.note(plan.name, keyId, rateLimit.nowMs);
       // A report may have removed the watch, because the clocks of the snapshot and of the report differ around a scheduled change.
-      if (edit !== undefined) watchOf(edit).unsent.count(keyId, decision, units);
+      if (edit !== undefined) watchOf(edit).unsent.count(request);
     };
   }
 

@@ -1,8 +1,7 @@
 import type { GuardedEdit } from '../../keys/guards.ts';
-import type { Decision } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { CountedPeriod } from './decide-guard.ts';
-import { addCounts, type GuardCounts, RequestCounts } from './guard-counts.ts';
+import { addCounts, type CountedRequest, type GuardCounts, RequestCounts } from './guard-counts.ts';
 
 interface Period {
   /** The clock of `performance.now()`, because the store computes the time of the counts from their age. */
@@ -30,10 +29,10 @@ export class UnsentCounts {
     this.#fromMs = nowMs;
   }
 
-  /** Counts a decided request of a key of the plan. The request costs `units`. */
-  count(keyId: string, decision: Decision, units: number): void {
-    if (decision.rateLimit.nowMs >= this.#edit.guard.untilMs) return;
-    this.#now.count(this.#edit, { keyId, decision, units }, this.#bounds.guardKeysPerSlotMax);
+  /** Counts a decided request of a key of the plan. */
+  count(request: CountedRequest): void {
+    if (request.decision.rateLimit.nowMs >= this.#edit.guard.untilMs) return;
+    this.#now.count(this.#edit, request, this.#bounds.guardKeysPerSlotMax);
   }
 
   /** Returns the next report: the counts of the last report again if the store has not confirmed them, and otherwise all new counts. */

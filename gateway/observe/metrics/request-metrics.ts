@@ -1,5 +1,6 @@
+import { plansInForce } from '../../keys/key-table.ts';
 import { type Exchange, failureOf, ownMsOf, upstreamMsOf } from '../../request/exchange.ts';
-import { policyName } from '../../shared/limits.ts';
+import { groupNames, policyName } from '../../shared/limits.ts';
 import { Histogram } from '../../shared/structures/histogram.ts';
 
 /**
@@ -25,9 +26,12 @@ export interface RequestCounts {
   readonly requests: ReadonlyMap<string, ReadonlyMap<number, ReadonlyMap<DecisionLabel, number>>>;
   /** Requests that were refused before their key was known, by error code. */
   readonly rejected: ReadonlyMap<string, number>;
-  /** Requests of a key that a limit refused, by plan and limit: a window, or `concurrent`. */
+  /**
+   * Requests of a key that a limit refused, by plan and limit: a window, `reports-minute` for a group of the plan, `group` for a group that
+   * only the key has, or `concurrent`.
+   */
   readonly refused: ReadonlyMap<string, ReadonlyMap<string, number>>;
-  /** Requests of a key that the trial of its plan refused, by plan and by what refused them: a window, `banned` or `concurrent`. */
+  /** Requests of a key that the trial of its plan refused, by plan and by what refused them: a window, `group`, `banned` or `concurrent`. */
   readonly trialRefused: ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** Failed requests by the side at fault (`failureOf`). */
   readonly failures: ReadonlyMap<string, number>;
@@ -99,7 +103,8 @@ export function createRequestMetrics() {
       if (key === undefined && errorCode !== undefined) add(rejected, errorCode);
       if (key !== undefined && label === 'refused') {
         const { name = '', group } = decision?.rateLimit.inForce ?? {};
-        add(child(refused, key.plan), policyName(name, group));
+        const isOfKey = group !== undefined && !groupsOfPlan(exchange, key.plan).includes(group);
+        add(child(refused, key.plan), isOfKey ? 'group' : policyName(name, group));
       } else if (key !== undefined && label === 'crowded') {
         add(child(refused, key.plan), 'concurrent');
       }
@@ -120,6 +125,11 @@ function labelOf({ decision }: Exchange): DecisionLabel {
   if (decision === undefined) return 'none';
   // A refusal by a key's windows has `retryAtMs`, and a refusal by a bucket does not.
   return decision.kind === 'refused' && !('retryAtMs' in decision) ? 'bucket_refused' : decision.kind;
+}
+
+/** Returns the names of the groups of a plan. The number of groups that only keys have is not bounded. */
+function groupsOfPlan({ snapshot }: Exchange, plan: string): readonly string[] {
+  return groupNames(plansInForce(snapshot.settings).get(plan)?.limits ?? []);
 }
 
 function add<Label>(counts: Map<Label, number>, label: Label): void {

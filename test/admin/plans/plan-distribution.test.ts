@@ -78,6 +78,14 @@ async function recordIn(redis: boolean, settings: Settings, nowMs: () => number)
   return { usage, distributionWith };
 }
 
+it('the limit of a distribution is the limit of all operations, and not the limit of a group', async () => {
+  const groups = { reports: { operations: ['listPets'], perMinute: 5, perDay: 50 } };
+  const settings = await settingsOf({ upstream, plans: { free: { perDay: 1_000, groups } } });
+  const { distributionWith } = await recordIn(false, settings, Date.now);
+  const { minute, day } = (await distributionWith()('free', 24)) ?? {};
+  expect([minute?.limit, day?.limit]).toEqual([undefined, 1_000]);
+});
+
 it.each([
   ['in memory', false],
   ['in Redis', true],

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { unguardedPlans } from '../../../gateway/admin/plans/unguarded-plans.ts';
+import { planSchema } from '../../../gateway/keys/plan-schema.ts';
 
 const nowMs = Date.parse('2026-11-26T12:00:00Z');
 type Plan = Parameters<typeof unguardedPlans>[0][number];
@@ -95,6 +97,49 @@ describe('a plan that becomes smaller without a suitable guard', () => {
     // The guard of a scheduled change lasts ten days from the change on.
     const changes = [later({ perMinute: 30 })];
     expect(proposed(free({ minute: 60, day: 1_000 }, { changes }), 0.08)).toEqual([line(10, '2026-12-11')]);
+  });
+});
+
+describe('a plan with groups', () => {
+  const group = (name: string, limit: number, ...operations: string[]) =>
+    ({ name: `${name}-minute`, limit, group: name, operations }) as unknown as Plan['windows'][number];
+  const withGroups = (...groups: Plan['windows']) => ({ windows: [...windowsOf({ minute: 60 }), ...groups] });
+  const present = free({}, withGroups(group('a', 10, 'x', 'y'), group('b', 9, 'x')));
+  const after = (...groups: Plan['windows']) => free({}, withGroups(...groups));
+
+  it.each([
+    [
+      'has a smaller limit of a group, and a new group',
+      after(group('a', 5, 'x', 'y'), group('b', 9, 'x'), group('new', 4, 'z')),
+      'no_guard: the plan free becomes smaller (10 → 5 a minute for the group a, no limit → 4 a minute for the group new) without a guard',
+    ],
+    [
+      'has a further operation in a group',
+      after(group('a', 10, 'x', 'y', 'z'), group('b', 9, 'x')),
+      'no_guard: the plan free becomes smaller (other operations in the group a) without a guard',
+    ],
+  ])('that %s gets a warning', (_, edited, warning) => {
+    expect(textsOf(present, edited)).toEqual([warning]);
+  });
+
+  it('gets no warning if groups and operations have another order, in the plan or in its guard', () => {
+    expect(textsOf(present, after(group('b', 9, 'x'), group('a', 10, 'y', 'x')))).toEqual([]);
+    const before = {
+      perMinute: 60,
+      groups: { b: { operations: ['x'], perMinute: 9 }, a: { operations: ['y', 'x'], perMinute: 10 } },
+    };
+    const edited = after(group('a', 5, 'x', 'y'), group('b', 9, 'x'));
+    expect(textsOf(present, { ...edited, guard: { ...guard, before } })).toEqual([]);
+  });
+
+  it('gets a proposed guard with its groups, which is valid YAML for any id of an operation', () => {
+    const ids = ['x', 'null', 'True', 'get-pet.v1', '1', 'a: b', '~', '"', 'a, b', '*'];
+    const earlier = free({}, withGroups(group('null', 10, ...ids)));
+    const [found] = unguardedPlans([earlier], [after(group('null', 5, ...ids))], nowMs, () => 0);
+    const proposed = planSchema.parse(parse(`{ perMinute: 60, ${found?.guard} }`));
+    expect(proposed).toMatchObject({
+      guard: { before: { perMinute: 60, groups: { null: { operations: ids, perMinute: 10 } } } },
+    });
   });
 });
 

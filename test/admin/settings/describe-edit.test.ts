@@ -8,6 +8,10 @@ const key = (id: string, members: object = {}) => makeKey({ id, ...members }).en
 const upstream = { url: 'http://127.0.0.1:1' };
 const acme = key('acme', { plan: 'free' });
 const guard = { before: { perMinute: 60 }, refusedAtMost: '3 %', until: '2100-01-01' };
+const reports = (perMinute: number, ...operations: string[]) => ({
+  operations: operations.length === 0 ? ['listPets'] : operations,
+  perMinute,
+});
 const many = Array.from({ length: 300 }, (_, index) => key(`key-${index}`));
 
 describe('the description of a reload', () => {
@@ -82,6 +86,55 @@ describe('the description of a reload', () => {
       { redis: { url: 'redis://:hunter3@10.0.0.2' } },
       ['redis.url: redis://***@10.0.0.1 → redis://***@10.0.0.2'],
     ],
+    [
+      'the groups of a plan: their limits and operations',
+      { plans: { free: { perMinute: 60, groups: { a: reports(5), old: reports(5) } } } },
+      { plans: { free: { perMinute: 60, groups: { a: reports(6, 'getPet'), new: reports(7) } } } },
+      [
+        'free 5 → 6 a minute for the group a, 5 → no limit a minute for the group old, no limit → 7 a minute for the group new, operations of the group a: ["listPets"] → ["getPet"], operations of the group old: ["listPets"] → nothing, operations of the group new: nothing → ["listPets"]',
+      ],
+    ],
+    [
+      'the first group of a plan',
+      { plans: { free: { perMinute: 60 } } },
+      { plans: { free: { perMinute: 60, groups: { a: reports(5) } } } },
+      ['free no limit → 5 a minute for the group a, operations of the group a: nothing → ["listPets"]'],
+    ],
+    [
+      'the groups of a trial',
+      { plans: { free: { perMinute: 60, trial: { perMinute: 50 } } } },
+      { plans: { free: { perMinute: 60, trial: { perMinute: 50, groups: { a: reports(5) } } } } },
+      [
+        'free trial operations of the group a: nothing → ["listPets"], trial no limit → 5 a minute for the group a',
+      ],
+    ],
+    [
+      'only the operations of a group of a scheduled change',
+      {
+        plans: {
+          free: { perMinute: 60, changes: [{ from: '2100-01-01', perMinute: 9, groups: { a: reports(5) } }] },
+        },
+      },
+      {
+        plans: {
+          free: {
+            perMinute: 60,
+            changes: [{ from: '2100-01-01', perMinute: 9, groups: { a: reports(5, 'getPet') } }],
+          },
+        },
+      },
+      [
+        'free changes: from 2100-01-01: 9 a minute, 5 a minute for the group a → from 2100-01-01: 9 a minute, 5 a minute for the group a with other operations in groups',
+      ],
+    ],
+    [
+      'the groups of a key',
+      { keys: [{ ...acme, groups: { old: reports(5) } }] },
+      { keys: [{ ...acme, groups: { new: reports(6) } }] },
+      [
+        'key acme operations of the group old: ["listPets"] → nothing, 5 → no limit a minute for the group old, operations of the group new: nothing → ["listPets"], no limit → 6 a minute for the group new',
+      ],
+    ],
     ['a key added', { keys: [] }, { keys: [acme] }, ['key acme added']],
     ['a key disabled', { keys: [acme] }, { keys: [{ ...acme, disabled: true }] }, ['key acme disabled']],
     [
@@ -100,7 +153,8 @@ describe('the description of a reload', () => {
     const settings = await Promise.all([before, after].map((each) => settingsOf({ upstream, ...each })));
     const [from, to] = settings;
     if (from === undefined || to === undefined) throw new Error('two were loaded');
-    expect((await describeEdit(from, to, defaultBounds)).edits).toEqual(texts);
+    const bounds = { ...defaultBounds, editTextCharsMax: 1_000 };
+    expect((await describeEdit(from, to, bounds)).edits).toEqual(texts);
   });
 });
 

@@ -7,7 +7,9 @@ import {
   sumOf,
 } from '../../../gateway/fleet/guard/guard-counts.ts';
 import { UnsentCounts } from '../../../gateway/fleet/guard/unsent-counts.ts';
+import { guardedEditOf } from '../../../gateway/keys/guards.ts';
 import type { Decision } from '../../../gateway/shared/model.ts';
+import { limitsOf } from '../../support/limits-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { decisionOf, guardedEdit } from './guard-fixture.ts';
 
@@ -60,6 +62,32 @@ describe('what the watched windows decide', () => {
     expect(of.byName().size).toBe(0);
   });
 
+  it('a cost above a group counts as refused by the edit, if the group did not count the operation before', () => {
+    const reports = (...operations: string[]) => ({ reports: { operations, perMinute: 5 } });
+    const before = limitsOf({ perDay: 9, groups: reports('exportReport') });
+    const limits = limitsOf({ perDay: 9, groups: reports('exportReport', 'createReport') });
+    const plan = { name: 'free', isCustom: false, limits, operations: undefined };
+    const wider = guardedEditOf({ ...plan, guard: { before, refusedShareMax: 0.03, untilMs: 1 } }, limits);
+    if (wider === undefined) throw new Error('the group counts a further operation');
+    const window = {
+      name: 'minute',
+      group: 'reports',
+      limit: 5,
+      remaining: 5,
+      resetMs: 1,
+      windowSeconds: 60,
+    } as const;
+    const rateLimit = { nowMs: 0, windows: [window], inForce: window };
+    const decision: Decision = { kind: 'admitted', units: 0, rateLimit, source: 'shared' };
+    const countsOfOperation = (operation: string) => {
+      const of = new RequestCounts();
+      of.count(wider, { keyId: 'acme', decision, units: 7, operation }, 64);
+      return [...of.byName().values()];
+    };
+    expect(countsOfOperation('createReport')).toEqual([{ requests: 1, refused: 1 }]);
+    expect(countsOfOperation('exportReport')).toEqual([]);
+  });
+
   it('a window that had no limit before is watched', () => {
     const counts = new RequestCounts();
     const daily = guardedEdit({ before: [{ window: 'day', max: 1_000 }] });
@@ -97,7 +125,11 @@ it('a key and its group are one group', () => {
 
 describe('counts that the store has not confirmed', () => {
   const countOne = (unsent: UnsentCounts, nowMs?: number) =>
-    unsent.count('acme', decisionOf('refused', nowMs === undefined ? {} : { nowMs }), 1);
+    unsent.count({
+      keyId: 'acme',
+      decision: decisionOf('refused', nowMs === undefined ? {} : { nowMs }),
+      units: 1,
+    });
   const shown = ({ number, periods }: ReturnType<UnsentCounts['report']>) => [
     number,
     ...periods.map(({ agoMs, counts }) => `${requestsOf(counts)} from ${agoMs} ms ago`),

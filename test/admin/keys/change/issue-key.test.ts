@@ -224,6 +224,18 @@ it('a key without a directory, or an invalid key, is refused, and the message na
       'The member `operations[1]` names no operation of the API document; did you mean `getPet`?',
     ],
     [
+      { ...valid, groups: { reports: { operations: ['listPets', 'getPett'], perDay: 5 } } },
+      'The member `groups.reports.operations[1]` names no operation of the API document; did you mean `getPet`?',
+    ],
+    [
+      { ...valid, groups: { minute: { operations: ['listPets'], perDay: 5 } } },
+      'The member `groups.minute` must not be `minute`, which has another meaning; write another name.',
+    ],
+    [
+      { ...valid, groups: { [issueSecret()]: { operations: ['listPets'], perDay: 5 } } },
+      'The member `groups` must have names of 1 to 40 of the characters a-z 0-9 -.',
+    ],
+    [
       { ...valid, expiresAt: '2026-02-30' },
       'The member `expiresAt` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
     ],
@@ -304,8 +316,19 @@ describe('a change of a key', () => {
       before: { plan: 'free' },
       after: { plan: 'enterprise', limits: { perMinute: 7 }, name: 'Ada', operations: ['listPets'] },
     });
+    const groups = { reports: { operations: ['listPets'], perDay: 5 } };
+    const grouped = await one.ask('PATCH', '/keys/acme', { groups });
+    expect([grouped.status, grouped.body.groups]).toEqual([200, groups]);
+    const unknown = { reports: { operations: ['listPet'], perDay: 5 } };
+    const misspelt = await one.ask('PATCH', '/keys/acme', { groups: unknown });
+    expect([misspelt.status, misspelt.body.message]).toEqual([
+      400,
+      'The member `groups.reports.operations[0]` names no operation of the API document; did you mean `listPets`?',
+    ]);
+    const ungrouped = await one.ask('PATCH', '/keys/acme', { groups: null });
+    expect([ungrouped.status, ungrouped.body.groups, ungrouped.body.revision]).toEqual([200, undefined, 6]);
     const stays = await one.ask('PATCH', '/keys/acme', { limits: { perMinute: 7 } });
-    expect(stays.body.revision).toBe(4);
+    expect(stays.body.revision).toBe(6);
     const bad = await one.ask('PATCH', '/keys/acme', { plan: 'pro' });
     expect([bad.status, bad.body.message]).toEqual([
       400,
