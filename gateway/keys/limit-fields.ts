@@ -75,10 +75,11 @@ export function limitsAsYaml(limits: Limits): string {
   return flow(toLimitFields(limits));
 }
 
-/** Words and whole numbers need no quotes in YAML. Ids of operations may need them. */
+/** Words and whole numbers need no quotes in YAML, except words that YAML reads as another type. Ids of operations may need them. */
 function flow(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`;
-  if (typeof value === 'string') return /^[A-Za-z][\w.-]*$/.test(value) ? value : JSON.stringify(value);
+  if (typeof value === 'string')
+    return /^(?!(true|false|null)$)[A-Za-z][\w.-]*$/i.test(value) ? value : JSON.stringify(value);
   if (typeof value !== 'object' || value === null) return String(value);
   return `{ ${Object.entries(value)
     .map(([name, member]) => `${flow(name)}: ${flow(member)}`)

@@ -72,6 +72,7 @@ export function addWhatIfCommands(program: Command): void {
       'after',
       examples(
         'simulate --plan free --per-minute 30',
+        'simulate --plan free --group reports --per-minute 3',
         'simulate --key acme --per-day none --days 7',
         'simulate --config config/edited.yaml',
       ),
@@ -216,6 +217,8 @@ function progress() {
  */
 function statedLimits({ plan, key, group, ...options }: SimulateOptions): LimitEdits | undefined {
   const stated = limitsOf(options);
+  if (stated === undefined && group !== undefined)
+    throw new CommandError('Which limits has the group? Give a limit such as --per-minute 30.');
   if (stated === undefined && plan === undefined && key === undefined) return undefined;
   if (stated === undefined) throw new CommandError('Which limits? Give a limit such as --per-minute 30.');
   if ((plan === undefined) === (key === undefined)) {

@@ -9,6 +9,7 @@ import { figure } from '../../fleet/wording.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import type { Screen, Tone } from '../output/screen.ts';
 import { type LimitVerdict, verdictText } from './diff-verdicts.ts';
+import { notReplayedText } from './simulation-view.ts';
 
 /** The difference between two configurations, with their versions. */
 export interface ConfigurationDiff extends SettingsDiff {
@@ -86,14 +87,13 @@ function verdictLines(verdicts: readonly LimitVerdict[], columns: number): strin
     const { window, plan, from } = verdict;
     const together = window === undefined && plan !== undefined ? 'together: ' : '';
     const which = from === undefined ? together : `from ${dateText(from)}: `;
-    const { notReplayed = [] } = verdict;
-    // A group that is not on record changes nothing in the simulation.
-    const texts = notReplayed.length === 0 ? [`→ ${which}${verdictText(verdict)}`] : [];
+    const { notReplayed = [], isLeftOut } = verdict;
+    const texts = isLeftOut ? [] : [`→ ${which}${verdictText(verdict)}`];
     return [
       ...texts.flatMap((text) => wrapText(text, columns - 6)),
-      ...notReplayed.flatMap(({ why, trial }) => [
-        ...wrapText(`→ ${why}`, columns - 6),
-        ...(trial === undefined ? [] : [`  ${trial}`]),
+      ...notReplayed.flatMap((group) => [
+        ...wrapText(`→ ${notReplayedText(group)}`, columns - 6),
+        ...(group.trial === undefined ? [] : [`  ${group.trial}`]),
       ]),
     ].map((text) => `      ${text}`);
   });
