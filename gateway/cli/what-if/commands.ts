@@ -24,7 +24,7 @@ import { addLimitOptions, limitsOf, type StatedLimits } from '../keys/limit-opti
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { createAskSimulation, type Simulation } from './ask-simulation.ts';
-import { type LimitVerdict, verdictDays, verdictsOf } from './diff-verdicts.ts';
+import { hasUnknownShare, type LimitVerdict, verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
 import { type EditByField, editsBetween, type LimitEdits, laterEdits } from './edits-between.ts';
 import { createProgress } from './progress.ts';
@@ -165,7 +165,9 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
     needsRestart: restartNeeded(before.settings, after.settings),
     verdicts,
     unguarded: unguardedPlans(before.settings.plans, after.settings.plans, nowMs, (plan, from) =>
-      client === undefined ? undefined : guardShareIn(verdicts, plan, from),
+      client === undefined || hasUnknownShare(verdicts, plan)
+        ? undefined
+        : guardShareIn(verdicts, plan, from),
     ),
   };
 }

@@ -133,6 +133,13 @@ function groupsIn(
   };
 }
 
+/** Whether a group of a plan is edited that is recorded only by the hour, so that the share of refusals for a guard is not known. */
+export function hasUnknownShare(verdicts: readonly LimitVerdict[], plan: string): boolean {
+  return verdicts.some(
+    (verdict) => verdict.plan === plan && verdict.notReplayed?.some(({ isPartly }) => !isPartly),
+  );
+}
+
 /** Returns the share for the plan of a simulation that edits one plan. */
 function guardShareOf({ plans: [plan] }: Simulation): Pick<LimitVerdict, 'guardShare'> {
   return plan?.guardShare === undefined ? {} : { guardShare: plan.guardShare };

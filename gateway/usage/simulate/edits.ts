@@ -83,7 +83,7 @@ export function termsThen({ limits, id, plan, ownGroups }: Key, edits: Edits, pr
 }
 
 /** Leaves out the groups that a key states itself, which an edit of its plan does not change. */
-function withoutGroups({ groups = {}, ...edit }: LimitEdit, names: readonly string[] = []): LimitEdit {
+export function withoutGroups({ groups = {}, ...edit }: LimitEdit, names: readonly string[] = []): LimitEdit {
   return {
     ...edit,
     groups: Object.fromEntries(Object.entries(groups).filter(([name]) => !names.includes(name))),

@@ -178,3 +178,14 @@ it('the share for a guard of a group leaves out the requests of other operations
   const { plans } = await gateway.simulate({ plans: { free: { groups: { lists: { perMinute: 80 } } } } });
   expect(plans).toMatchObject([{ offered: 400, refusedThen: 20, guardShare: 0.2 }]);
 });
+
+it('a proposed trial quotes names that YAML reads as another type', async () => {
+  const gateway = await start({ perMinute: 100 });
+  const group = { operations: ['null', 'a b'], perMinute: 3 };
+  const { notReplayed, guards } = await gateway.simulate({ plans: { free: { groups: { true: group } } } });
+  expect(notReplayed[0].trial).toBe(
+    'trial: { perMinute: 100, groups: { "true": { operations: ["null", "a b"], perMinute: 3 } } }',
+  );
+  // The share of refusals for a guard is not on record.
+  expect(guards).toEqual({});
+});
