@@ -364,9 +364,9 @@ export function createSimulations(
   }
 
   /**
-   * Counts the requests of edited groups in the hours in which the record has them only by the hour: all hours if the group is new or has
-   * other operations, and otherwise the hours in which no request was decided in the group. The result is undefined when the store does not
-   * reply.
+   * Counts the requests of edited groups that the record has only by the hour. These are all requests if the group is new or has other
+   * operations. Otherwise, they are the requests of hours in which no request was decided in the group. The result is undefined when the
+   * store does not reply.
    */
   async function leftOutOf(
     { id, plan, ownGroups = [] }: Key,
