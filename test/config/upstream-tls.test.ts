@@ -33,7 +33,9 @@ test('an https upstream may have its own authorities, server name, and client ce
   const { loaded, folder } = load(all);
   expect(loaded).toMatchObject({
     settings: {
-      upstreams: [{ url: 'https://b', tls: { ca: authority.cert, serverName: 's.test', clientCertificate: own } }],
+      upstreams: [
+        { url: 'https://b', tls: { ca: authority.cert, serverName: 's.test', clientCertificate: own } },
+      ],
     },
   });
   for (const name of Object.keys(files)) expect(loaded.digests.has(folder.pathOf(name))).toBe(true);

@@ -9,10 +9,18 @@ import {
   limitsAsYaml,
   ofEachLimitField,
 } from '../../keys/limit-fields.ts';
-import { type Key, type PlanWindow, planWindows } from '../../shared/model.ts';
+import { groupNames } from '../../shared/limits.ts';
+import { type Key, type Limits, type PlanWindow, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
-import { type Edits, edited, type LimitEdit, type Present, problemOf } from '../../usage/simulate/edits.ts';
+import {
+  type Edits,
+  edited,
+  type LimitEdit,
+  type Present,
+  problemOf,
+  termsThen,
+} from '../../usage/simulate/edits.ts';
 import { explainDifference } from '../../usage/simulate/explain-difference.ts';
 import { unreplayableGroups } from '../../usage/simulate/replay-groups.ts';
 import type { Difference, PlanTotals } from '../../usage/simulate/verdict.ts';
@@ -22,7 +30,7 @@ import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { type CircumstanceSources, readCircumstances } from './circumstances.ts';
 import { proposeGuard } from './propose-guard.ts';
-import { createSimulations, type simulationShown } from './simulations.ts';
+import { createSimulations, type LeftOut, type simulationShown } from './simulations.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -120,7 +128,7 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
         return errorResponse('invalid_request', 'The member `from` must not be later than `to`.');
       const simulated = await simulate({ ...asked, period: { fromMs, toMs }, edits, keysListed: listed });
       if (simulated === undefined) return storeUnavailable();
-      const { period, verdict, ...rest } = simulated;
+      const { period, verdict, leftOut, ...rest } = simulated;
       const differences = await explained(verdict.reproduced.differences, period.fromMs);
       if (differences === undefined) return storeUnavailable();
       return jsonResponse({
@@ -129,7 +137,7 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
         source: 'record',
         ...verdict,
         guards: guardsFor(edits, present, verdict.plans),
-        ...notReplayedIn(edits, present, (id) => byId.get(id)),
+        ...notReplayedIn(edits, present, (id) => byId.get(id), leftOut),
         reproduced: { ...verdict.reproduced, differences },
         ...rest,
       } satisfies z.output<typeof simulationShown>);
@@ -158,7 +166,11 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
     if (edits.plans.size > bounds.simulationGuardsMax) return {};
     const guards = [...edits.plans].flatMap(([name, edit]) => {
       const limits = present.plans.get(name)?.limits ?? [];
-      if (smallerLimits(limits, edited(limits, edit)).length === 0) return [];
+      const then = edited(limits, edit);
+      const smaller = groupNames(smallerLimits(limits, then));
+      // The share of a group that is recorded only by the hour is not known.
+      if (unreplayableGroups(limits, then).some((group) => smaller.includes(group))) return [];
+      if (smallerLimits(limits, then).length === 0) return [];
       const share = simulated.find((plan) => plan.name === name)?.guardShare ?? 0;
       return [[name, proposeGuard(limits, share, keys.nowMs())]];
     });
@@ -166,26 +178,56 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
   }
 }
 
-/** Returns the edited groups whose operations are recorded only by the hour, and a trial in place of the simulation. */
+/**
+ * Returns the edited groups with requests that the simulation leaves out, because their operations are recorded only by the hour. A trial
+ * takes the place of the simulation.
+ */
 function notReplayedIn(
   edits: Edits,
   present: Present,
   keyOf: (id: string) => Key | undefined,
+  leftOut: readonly LeftOut[],
 ): Pick<z.output<typeof simulationShown>, 'notReplayed'> {
-  const why = (group: string) =>
-    `The usage record has the operations of the group ${group} only by the hour, because no group had just these operations until now. A trial counts them to the unit, and refuses nothing.`;
+  const groupsOf = (
+    of: 'plan' | 'key',
+    name: string,
+    { groups = {} }: LimitEdit,
+    limits: Limits,
+    then: Limits,
+  ) => {
+    const unreplayable = unreplayableGroups(limits, then);
+    const left = leftOut.filter((one) => one.of === of && one.name === name);
+    return Object.keys(groups).flatMap((group) => {
+      const ofGroup = left.filter((one) => one.group === group);
+      const requests = ofGroup.reduce((sum, one) => sum + one.requests, 0);
+      if (unreplayable.includes(group)) return [{ group, why: otherOperations(group), requests }];
+      return requests === 0 ? [] : [{ group, why: olderRequests(group), isPartly: true as const, requests }];
+    });
+  };
   const ofPlans = [...edits.plans].flatMap(([plan, edit]) => {
     const limits = present.plans.get(plan)?.limits ?? [];
     const then = edited(limits, edit);
     const trial = `trial: ${limitsAsYaml(then)}`;
-    return unreplayableGroups(limits, then).map((group) => ({ plan, group, why: why(group), trial }));
+    return groupsOf('plan', plan, edit, limits, then).map((one) => ({ plan, ...one, trial }));
   });
-  const ofKeys = [...edits.keys].flatMap(([key, edit]) => {
-    const limits = keyOf(key)?.limits ?? [];
-    return unreplayableGroups(limits, edited(limits, edit)).map((group) => ({ key, group, why: why(group) }));
+  const ofKeys = [...edits.keys].flatMap(([id, edit]) => {
+    const key = keyOf(id);
+    if (key === undefined) return [];
+    const then = termsThen(key, edits, present).limits;
+    return groupsOf('key', id, edit, key.limits, then).map((one) => ({ key: id, ...one }));
   });
   const all = [...ofPlans, ...ofKeys];
   return all.length === 0 ? {} : { notReplayed: all };
+}
+
+const trialCounts = 'A trial counts them to the unit, and refuses nothing.';
+
+function otherOperations(group: string): string {
+  return `The usage record has the operations of the group ${group} only by the hour, because no group had just these operations until now. ${trialCounts}`;
+}
+
+function olderRequests(group: string): string {
+  return `The usage record has the operations of the group ${group} only by the hour until the group exists. ${trialCounts}`;
 }
 
 function editsOf(

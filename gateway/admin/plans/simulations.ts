@@ -1,18 +1,29 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { activeMax } from '../../fleet/guard/guard-counts.ts';
+import { smallerLimits } from '../../keys/guards.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { calendarWindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
-import { ofAllOperations } from '../../shared/limits.ts';
-import type { Key, PlanWindow } from '../../shared/model.ts';
+import { groupNames, ofAllOperations } from '../../shared/limits.ts';
+import type { Key, Limits, PlanWindow } from '../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type KeyMinutes, minutesBefore, offeredAt } from '../../usage/read/key-minutes.ts';
+import { type KeyMinutes, minutesBefore, offeredAt, withRefused } from '../../usage/read/key-minutes.ts';
 import { BusiestRefusals, stepsPerPeriod } from '../../usage/simulate/busiest-refusals.ts';
-import { type Edits, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
+import { type Edits, edited, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
 import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../../usage/simulate/limit-periods.ts';
-import { replayableGroups, replayGroups, withGroups } from '../../usage/simulate/replay-groups.ts';
-import { type KeyVerdict, replayKey } from '../../usage/simulate/replay-key.ts';
+import {
+  offeredInGroups,
+  operationsOf,
+  type ReplayedGroups,
+  refusedBounds,
+  refusedByAnyGroup,
+  replayGroups,
+  unreplayableGroups,
+  withGroups,
+} from '../../usage/simulate/replay-groups.ts';
+import { replayKey } from '../../usage/simulate/replay-key.ts';
 import type { ReplaySinks } from '../../usage/simulate/replayed-key.ts';
 import { type Verdict, VerdictBuilder } from '../../usage/simulate/verdict.ts';
 import type { Calendar, UsedEarlier } from '../../usage/simulate/window-rooms.ts';
@@ -23,6 +34,7 @@ import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from '../operations/kept-period.ts';
 
 const minuteMs = 60_000;
+const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
@@ -58,6 +70,17 @@ export interface Simulated {
   /** The last key of this part, if there are more keys. */
   readonly next?: string | undefined;
   readonly minutes?: readonly SimulatedMinute[] | undefined;
+  readonly leftOut: readonly LeftOut[];
+  /** Whether bounds of a key differ because it has groups. */
+  readonly hasGroups?: true;
+}
+
+/** The requests of an edited group that are recorded only by the hour. */
+export interface LeftOut {
+  readonly of: 'plan' | 'key';
+  readonly name: string;
+  readonly group: string;
+  readonly requests: number;
 }
 
 const simulatedMinute = z.object({
@@ -156,6 +179,15 @@ export const simulationShown = z.object({
       key: z.string().optional(),
       group: z.string(),
       why: z.string(),
+      isPartly: z
+        .literal(true)
+        .optional()
+        .describe(
+          'The simulation covers the requests since the group exists. Absent if the simulation keeps the present refusals of the group.',
+        ),
+      requests: count.describe(
+        'The recorded requests of the operations of the group that the simulation leaves out. The group would have refused at most this number of them. The number covers whole hours.',
+      ),
       trial: z
         .string()
         .optional()
@@ -164,8 +196,12 @@ export const simulationShown = z.object({
   )
     .optional()
     .describe(
-      'Edited groups that the simulation leaves out, because their operations are recorded only by the hour.',
+      'Edited groups with requests that the simulation leaves out, because their operations are recorded only by the hour.',
     ),
+  hasGroups: z
+    .literal(true)
+    .optional()
+    .describe('Some bounds also cover the order in which requests of groups and other requests arrive.'),
   next: z.string().optional().describe('The value of `after` for the next part; absent in the last part.'),
   minutes: list(simulatedMinute)
     .optional()
@@ -227,7 +263,13 @@ export function createSimulations(
     );
     const isGuarded = (name: string) =>
       edits.plans.has(name) && edits.plans.size <= bounds.simulationGuardsMax;
+    const watchedIn = (name: string) => {
+      const limits = present.plans.get(name)?.limits ?? [];
+      return smallerLimits(limits, edited(limits, edits.plans.get(name)));
+    };
     const minutes: SimulatedMinute[] = [];
+    const leftOut: LeftOut[] = [];
+    let hasGroups = false;
     const deadlineMs = performance.now() + bounds.simulationTimeoutMs;
     let [examined, minutesExamined] = [0, 0];
     // The records of a part fit into the cache. A simulation of the same part with other limits therefore needs no
@@ -241,33 +283,41 @@ export function createSimulations(
       let replayed = 0;
       for (const [index, key] of part.entries()) {
         const { minutes: recorded, usedEarlier } = read[index] ?? { minutes: noMinutes };
-        const verdicts = periodsOf(key, period).map(({ fromMinute, endMinute, limits }) => {
-          const then = termsThen({ ...key, limits }, edits, present);
-          const edited = { ...then, limits: ofAllOperations(then.limits) };
-          return replayKey(
-            {
-              minutes: minutesBefore(recorded, endMinute),
-              fromMinute,
-              usedEarlier,
-              present: { limits, bans },
-              edited,
-            },
-            calendar,
-            {
-              onDifference: (...difference) => builder.differs(key.id, ...difference),
-              onMinute:
-                key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
-              onRefused: isGuarded(key.plan) ? busiest.onRefused : undefined,
-            },
+        const replay = (recorded: KeyMinutes, sinks: ReplaySinks) =>
+          sumOfVerdicts(
+            periodsOf(key, period).map(({ fromMinute, endMinute, limits }) => {
+              const then = termsThen({ ...key, limits }, edits, present);
+              const edited = { ...then, limits: ofAllOperations(then.limits) };
+              const minutes = minutesBefore(recorded, endMinute);
+              const replayed = { minutes, fromMinute, usedEarlier, present: { limits, bans }, edited };
+              return replayKey(replayed, calendar, sinks);
+            }),
           );
+        const groups = await readGroups(key, edits, present, period);
+        const left = groups && (await leftOutOf(key, edits, groups, period));
+        if (groups === undefined || left === undefined) return undefined;
+        leftOut.push(...left);
+        const guarded = isGuarded(key.plan)
+          ? refusalsForGuard(groups, recorded, watchedIn(key.plan))
+          : undefined;
+        const ofAll = replay(recorded, {
+          onDifference: (...difference) => builder.differs(key.id, ...difference),
+          onMinute:
+            key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
+          onRefused: guarded?.onRefused,
         });
-        const ofGroups = await replayGroupsOf(key, edits, present, {
-          period,
-          ...(isGuarded(key.plan) && { onRefused: busiest.onRefused }),
-        });
-        if (ofGroups === undefined) return undefined;
-        builder.add(key, withGroups(sumOfVerdicts(verdicts), ofGroups));
-        if (isGuarded(key.plan)) busiest.add(key.plan, recorded);
+        const isOther = edits.bans !== undefined || !isDeepStrictEqual(groups.present, groups.edited);
+        const bounds =
+          isOther && groupNames(groups.present).length > 0
+            ? refusedBounds(
+                replay(withRefused(recorded, refusedByAnyGroup(groups, calendar)), {}),
+                groups,
+                calendar,
+              )
+            : undefined;
+        if (bounds !== undefined && bounds.least < bounds.most) hasGroups = true;
+        builder.add(key, withGroups(ofAll, replayGroups(groups, calendar, guarded?.onGroupRefused), bounds));
+        guarded?.addTo(busiest, key.plan);
         replayed += recorded.minute.length;
         minutesExamined += recorded.minute.length;
         if (replayed < minutesPerTurn) continue;
@@ -287,28 +337,71 @@ export function createSimulations(
       examinedKeys: examined,
       next: examined < left.length ? lastKey?.id : undefined,
       minutes: minutesOf === undefined ? undefined : minutes,
+      leftOut,
+      ...(hasGroups && { hasGroups }),
     };
   }
 
-  /** Replays the groups of a key. The result is undefined when the store does not reply. */
-  async function replayGroupsOf(
+  /** Reads the requests of the groups of a key. The result is undefined when the store does not reply. */
+  async function readGroups(
     key: Key,
     edits: Edits,
     present: Present,
-    { period: { fromMs, toMs }, onRefused }: { readonly period: Period } & Pick<ReplaySinks, 'onRefused'>,
-  ): Promise<readonly KeyVerdict[] | undefined> {
+    { fromMs, toMs }: Period,
+  ): Promise<ReplayedGroups | undefined> {
     const edited = termsThen(key, edits, present).limits;
-    const names = replayableGroups(key.limits, edited);
-    if (names.length === 0) return [];
+    const names = groupNames(key.limits);
+    const fromMinute = Math.floor(fromMs / minuteMs);
+    if (names.length === 0)
+      return { minutes: [], fromMinute, usedEarlier: new Map(), present: key.limits, edited };
     const starts = [...key.limits, ...edited].map(({ window }) => startOf(window, fromMs));
     const startMs = Math.min(Math.floor(fromMs / dayMs) * dayMs, ...starts);
     const keptMs = keptPart({ fromMs: startMs, toMs }).fromMs;
     const minutes = await usage?.reader.minutes(key.id, { fromMs: keptMs, toMs }, names);
     const usedEarlier = startMs < keptMs ? await usedByGroups(key, names, fromMs, keptMs) : new Map();
     if (minutes === undefined || usedEarlier === undefined) return undefined;
-    const fromMinute = Math.floor(fromMs / minuteMs);
-    const replayed = { minutes, fromMinute, usedEarlier, present: key.limits, edited };
-    return replayGroups(replayed, calendar, { onRefused });
+    return { minutes, fromMinute, usedEarlier, present: key.limits, edited };
+  }
+
+  /**
+   * Counts the requests of edited groups that the record has only by the hour. These are all requests if the group is new or has other
+   * operations. Otherwise, they are the requests of hours in which no request was decided in the group. The result is undefined when the
+   * store does not reply.
+   */
+  async function leftOutOf(
+    { id, plan, ownGroups = [] }: Key,
+    edits: Edits,
+    { minutes, present, edited }: ReplayedGroups,
+    period: Period,
+  ): Promise<readonly LeftOut[] | undefined> {
+    const ofPlan = Object.keys(edits.plans.get(plan)?.groups ?? {}).filter(
+      (name) => !ownGroups.includes(name),
+    );
+    const ofKey = Object.keys(edits.keys.get(id)?.groups ?? {});
+    const owners = [
+      ...ofPlan.map((group) => ({ of: 'plan' as const, name: plan, group })),
+      ...ofKey.map((group) => ({ of: 'key' as const, name: id, group })),
+    ].filter(({ group }) => operationsOf(edited, group) !== undefined);
+    if (owners.length === 0) return [];
+    const unreplayable = unreplayableGroups(present, edited);
+    const operations = owners.flatMap(({ group }) => operationsOf(edited, group) ?? []);
+    const hours = await usage?.reader.operationsOf(id, period, [...new Set(operations)]);
+    return (
+      hours &&
+      owners.map((owner) => {
+        const { group } = owner;
+        const decided = unreplayable.includes(group)
+          ? []
+          : minutes.filter(({ tally }) => (tally.groups?.get(group)?.offered ?? 0) > 0);
+        const hoursDecided = new Set(decided.map(({ atMs }) => Math.floor(atMs / hourMs)));
+        const ofGroup = hours.filter(
+          ({ operationId, atMs }) =>
+            operationsOf(edited, group)?.includes(operationId) &&
+            !hoursDecided.has(Math.floor(atMs / hourMs)),
+        );
+        return { ...owner, requests: ofGroup.reduce((sum, { requests }) => sum + requests, 0) };
+      })
+    );
   }
 
   /** Returns the units of each group on days whose minutes are no longer recorded. */
@@ -393,6 +486,37 @@ export function createSimulations(
       if (day * dayMs >= fromMs && day * dayMs < toMs) used += unitsOf(tally);
     return used;
   }
+}
+
+/**
+ * Collects the refusals of one key for the share of a guard. A guard that watches only limits of groups counts only requests of these groups.
+ * Such a share leaves out all other requests and refusals.
+ *
+ * @param watched the limits that become smaller
+ */
+function refusalsForGuard(groups: ReplayedGroups, recorded: KeyMinutes, watched: Limits) {
+  const names = groupNames(watched);
+  const isOfGroups = names.length > 0 && ofAllOperations(watched).length === 0;
+  const record = isOfGroups
+    ? offeredInGroups(groups, names, calendar)
+    : withRefused(recorded, refusedByAnyGroup(groups, calendar));
+  const refusals = new Map<number, number>();
+  const count = (minute: number, refused: number) =>
+    void refusals.set(minute, (refusals.get(minute) ?? 0) + refused);
+  return {
+    onRefused: isOfGroups ? undefined : count,
+    onGroupRefused: (name: string, minute: number, refused: number) => {
+      if (!isOfGroups || names.includes(name)) count(minute, refused);
+    },
+    addTo(busiest: BusiestRefusals, plan: string): void {
+      for (const [place, minute] of record.minute.entries()) {
+        // Two limits may refuse the same request.
+        const refused = Math.min(refusals.get(minute) ?? 0, offeredAt(record, place));
+        if (refused > 0) busiest.onRefused(minute, refused);
+      }
+      busiest.add(plan, record);
+    },
+  };
 }
 
 /** Returns the beginning of the window that contains a time, epoch ms. */

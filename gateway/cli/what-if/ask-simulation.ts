@@ -11,7 +11,7 @@ import type { Progress } from './progress.ts';
 export type Simulation = Verdict &
   Pick<
     z.output<typeof simulationShown>,
-    'from' | 'to' | 'source' | 'activeKeys' | 'examinedKeys' | 'notReplayed'
+    'from' | 'to' | 'source' | 'activeKeys' | 'examinedKeys' | 'notReplayed' | 'hasGroups'
   >;
 
 export type AskedSimulation = LimitEdits & PeriodOptions;
@@ -50,10 +50,27 @@ async function askParts(
   for (let after = second; after !== undefined; ) {
     // All parts need the same period, so later parts use the period of the first part.
     const { next, ...found } = await ask({ ...asked, from: all.from, to: all.to, after });
-    all = { ...all, ...merge(all, found, everything), examinedKeys: all.examinedKeys + found.examinedKeys };
+    all = {
+      ...all,
+      ...merge(all, found, everything),
+      examinedKeys: all.examinedKeys + found.examinedKeys,
+      ...notReplayedIn(all, found),
+      ...((all.hasGroups || found.hasGroups) && { hasGroups: true as const }),
+    };
     progress.show(all.examinedKeys, all.activeKeys);
     after = next;
   }
   progress.end();
   return all;
+}
+
+/** Merges the groups of two parts. A group with requests in both parts has the requests of both. */
+function notReplayedIn(one: Pick<Simulation, 'notReplayed'>, other: Pick<Simulation, 'notReplayed'>) {
+  const all = [...(one.notReplayed ?? []), ...(other.notReplayed ?? [])];
+  const groups = Map.groupBy(all, ({ plan, key, group }) => JSON.stringify([plan, key, group]));
+  const notReplayed = [...groups.values()].flatMap((parts) => {
+    const requests = parts.reduce((sum, part) => sum + part.requests, 0);
+    return parts.slice(0, 1).map((first) => ({ ...first, requests }));
+  });
+  return notReplayed.length === 0 ? {} : { notReplayed };
 }

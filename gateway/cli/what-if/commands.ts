@@ -24,7 +24,7 @@ import { addLimitOptions, limitsOf, type StatedLimits } from '../keys/limit-opti
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { createAskSimulation, type Simulation } from './ask-simulation.ts';
-import { type LimitVerdict, verdictDays, verdictsOf } from './diff-verdicts.ts';
+import { hasUnknownShare, type LimitVerdict, verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
 import { type EditByField, editsBetween, type LimitEdits, laterEdits } from './edits-between.ts';
 import { createProgress } from './progress.ts';
@@ -72,6 +72,7 @@ export function addWhatIfCommands(program: Command): void {
       'after',
       examples(
         'simulate --plan free --per-minute 30',
+        'simulate --plan free --group reports --per-minute 3',
         'simulate --key acme --per-day none --days 7',
         'simulate --config config/edited.yaml',
       ),
@@ -164,7 +165,9 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
     needsRestart: restartNeeded(before.settings, after.settings),
     verdicts,
     unguarded: unguardedPlans(before.settings.plans, after.settings.plans, nowMs, (plan, from) =>
-      client === undefined ? undefined : guardShareIn(verdicts, plan, from),
+      client === undefined || hasUnknownShare(verdicts, plan)
+        ? undefined
+        : guardShareIn(verdicts, plan, from),
     ),
   };
 }
@@ -216,6 +219,8 @@ function progress() {
  */
 function statedLimits({ plan, key, group, ...options }: SimulateOptions): LimitEdits | undefined {
   const stated = limitsOf(options);
+  if (stated === undefined && group !== undefined)
+    throw new CommandError('Which limits has the group? Give a limit such as --per-minute 30.');
   if (stated === undefined && plan === undefined && key === undefined) return undefined;
   if (stated === undefined) throw new CommandError('Which limits? Give a limit such as --per-minute 30.');
   if ((plan === undefined) === (key === undefined)) {

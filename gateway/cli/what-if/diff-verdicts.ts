@@ -33,6 +33,10 @@ export interface LimitVerdict {
   readonly guardShare?: number;
   /** The edited groups that were not simulated, each with a sentence and a proposed trial. */
   readonly notReplayed?: Simulation['notReplayed'];
+  /** Whether the simulation left out the whole edit, so that the other figures have no meaning. */
+  readonly isLeftOut?: true;
+  /** Whether some results are uncertain because of groups. */
+  readonly hasGroups?: true;
 }
 
 export const verdictDays = 7;
@@ -58,7 +62,7 @@ export async function verdictsOf(
       affectedKeys: keysOn(plan),
       ...changesOf(found.keys),
       ...guardShareOf(found),
-      ...notReplayedIn(found),
+      ...groupsIn(found, edit),
     });
   }
   for (const [plan, edit] of Object.entries(plans)) {
@@ -68,7 +72,7 @@ export async function verdictsOf(
       const ofWhole = single.length === 1 ? guardShareOf(found) : {};
       verdicts.push({
         ...{ plan, window, affectedKeys: keysOn(plan) },
-        ...{ ...changesOf(found.keys), ...ofWhole, ...notReplayedIn(found) },
+        ...{ ...changesOf(found.keys), ...ofWhole, ...groupsIn(found, one) },
       });
     }
     if (single.length < 2) continue;
@@ -78,13 +82,19 @@ export async function verdictsOf(
       affectedKeys: keysOn(plan),
       ...changesOf(together.keys),
       ...guardShareOf(together),
+      ...(together.hasGroups && { hasGroups: true }),
     });
   }
   if (Object.keys(keys).length === 0) return verdicts;
   // One simulation of all keys is enough, because the result of a key does not depend on other keys.
   const found = await ask({ plans, keys });
-  for (const key of Object.keys(keys)) {
-    verdicts.push({ key, affectedKeys: 1, ...changesOf(found.keys.filter(({ id }) => id === key)) });
+  for (const [key, edit] of Object.entries(keys)) {
+    const ofKey = found.notReplayed?.filter((group) => group.key === key) ?? [];
+    const { notReplayed, ...all } = found;
+    verdicts.push({
+      ...{ key, affectedKeys: 1, ...changesOf(found.keys.filter(({ id }) => id === key)) },
+      ...groupsIn({ ...all, ...(ofKey.length > 0 && { notReplayed: ofKey }) }, edit),
+    });
   }
   return verdicts;
 }
@@ -107,8 +117,27 @@ function singleEdits(whole: EditByField): readonly (readonly [window: string, ed
     : edits;
 }
 
-function notReplayedIn({ notReplayed }: Simulation): Pick<LimitVerdict, 'notReplayed'> {
-  return notReplayed === undefined ? {} : { notReplayed };
+/** Returns what the simulation of an edit says about groups. */
+function groupsIn(
+  { notReplayed, hasGroups }: Simulation,
+  { groups = {}, ...edit }: EditByField,
+): Pick<LimitVerdict, 'notReplayed' | 'isLeftOut' | 'hasGroups'> {
+  const leftOut = notReplayed?.filter(({ isPartly }) => !isPartly).map(({ group }) => group) ?? [];
+  const hasOtherEdits =
+    Object.values(edit).some((max) => max !== undefined) ||
+    Object.keys(groups).some((name) => !leftOut.includes(name));
+  return {
+    ...(notReplayed && { notReplayed }),
+    ...(!hasOtherEdits && { isLeftOut: true }),
+    ...(hasGroups && { hasGroups }),
+  };
+}
+
+/** Whether a group of a plan is edited that is recorded only by the hour, so that the share of refusals for a guard is not known. */
+export function hasUnknownShare(verdicts: readonly LimitVerdict[], plan: string): boolean {
+  return verdicts.some(
+    (verdict) => verdict.plan === plan && verdict.notReplayed?.some(({ isPartly }) => !isPartly),
+  );
 }
 
 /** Returns the share for the plan of a simulation that edits one plan. */
@@ -146,6 +175,7 @@ export function verdictText(verdict: LimitVerdict): string {
     keysRefusedLess,
     requestsRefusedLess,
     keysUncertain,
+    hasGroups,
     key,
   } = verdict;
   const who = (keys: number) => (key === undefined ? `${figure(keys)} of them` : 'it');
@@ -157,7 +187,9 @@ export function verdictText(verdict: LimitVerdict): string {
       ? [`${who(keysRefusedLess)} ${counted(requestsRefusedLess, 'fewer request')}`]
       : []),
     ...(keysUncertain > 0
-      ? [`${who(keysUncertain)} more or less often, depending on bans, limits per second or mixed costs`]
+      ? [
+          `${who(keysUncertain)} more or less often, depending on bans, limits per second${hasGroups ? ', mixed costs or groups' : ' or mixed costs'}`,
+        ]
       : []),
   ];
   const what = parts.length === 0 ? 'as many requests would have been refused' : parts.join(', ');

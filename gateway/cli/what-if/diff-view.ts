@@ -8,7 +8,8 @@ import {
 import { figure } from '../../fleet/wording.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import type { Screen, Tone } from '../output/screen.ts';
-import { type LimitVerdict, verdictText } from './diff-verdicts.ts';
+import { hasUnknownShare, type LimitVerdict, verdictText } from './diff-verdicts.ts';
+import { notReplayedText } from './simulation-view.ts';
 
 /** The difference between two configurations, with their versions. */
 export interface ConfigurationDiff extends SettingsDiff {
@@ -65,7 +66,7 @@ export function diffLines(
         ),
         ...diff.unguarded
           .filter(({ plan }) => noun === 'plan' && plan === one.id)
-          .flatMap((unguarded) => guardLines(unguarded, screen)),
+          .flatMap((unguarded) => guardLines(unguarded, diff.verdicts, screen)),
       ];
     }),
   ];
@@ -75,7 +76,7 @@ export function diffLines(
     ...nouns.flatMap(([list, noun]) => listLines(diff[list], noun)),
     ...diff.unguarded
       .filter(({ plan }) => !diff.plans.changed.slice(0, namesShown).some(({ id }) => id === plan))
-      .flatMap((unguarded) => guardLines(unguarded, screen)),
+      .flatMap((unguarded) => guardLines(unguarded, diff.verdicts, screen)),
     ...diff.settings.map((change) => line('warning', `~ ${changeText(change)}`)),
     ...(diff.needsRestart.length === 0 ? [] : wrapText(restart, columns).map((text) => paint('bad', text))),
   ];
@@ -86,25 +87,28 @@ function verdictLines(verdicts: readonly LimitVerdict[], columns: number): strin
     const { window, plan, from } = verdict;
     const together = window === undefined && plan !== undefined ? 'together: ' : '';
     const which = from === undefined ? together : `from ${dateText(from)}: `;
-    const { notReplayed = [] } = verdict;
-    // A group that is not on record changes nothing in the simulation.
-    const texts = notReplayed.length === 0 ? [`→ ${which}${verdictText(verdict)}`] : [];
+    const { notReplayed = [], isLeftOut } = verdict;
+    const texts = isLeftOut ? [] : [`→ ${which}${verdictText(verdict)}`];
     return [
       ...texts.flatMap((text) => wrapText(text, columns - 6)),
-      ...notReplayed.flatMap(({ why, trial }) => [
-        ...wrapText(`→ ${why}`, columns - 6),
-        ...(trial === undefined ? [] : [`  ${trial}`]),
+      ...notReplayed.flatMap((group) => [
+        ...wrapText(`→ ${notReplayedText(group)}`, columns - 6),
+        ...(group.trial === undefined ? [] : [`  ${group.trial}`]),
       ]),
     ].map((text) => `      ${text}`);
   });
 }
 
 /** Makes the lines that warn of a missing guard. The proposed guard is one line, which the operator can copy. */
-function guardLines({ warning, guard }: UnguardedPlan, { columns, paint }: Screen): string[] {
-  const advice =
-    guard === undefined
-      ? '. A comparison with a running gateway proposes a guard.'
-      : '. Proposed, from the recorded requests:';
+function guardLines(
+  { plan, warning, guard }: UnguardedPlan,
+  verdicts: readonly LimitVerdict[],
+  { columns, paint }: Screen,
+): string[] {
+  const without = hasUnknownShare(verdicts, plan)
+    ? '. The share for a guard of the group is not on record: try it first.'
+    : '. A comparison with a running gateway proposes a guard.';
+  const advice = guard === undefined ? without : '. Proposed, from the recorded requests:';
   const lines = wrapText(`! ${warning}${advice}`, columns - 6).map((text) => paint('bad', `      ${text}`));
   return guard === undefined ? lines : [...lines, `        ${guard}`];
 }

@@ -1,8 +1,8 @@
 import { addedChanges } from '../../admin/settings/diff-settings.ts';
 import { limitsInView } from '../../admin/settings/settings-view.ts';
 import { type LimitField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
-import { planWindows } from '../../shared/model.ts';
-import { editBetween, edited, type LimitEdit } from '../../usage/simulate/edits.ts';
+import { type Limits, planWindows } from '../../shared/model.ts';
+import { editBetween, edited, type LimitEdit, withoutGroups } from '../../usage/simulate/edits.ts';
 import type { Shown } from './settings-shown.ts';
 
 /** Limits by field, in the form of `POST /simulate`. The value null removes a limit or a group. */
@@ -27,6 +27,7 @@ export interface LimitEdits {
  * compare.
  */
 export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): LimitEdits {
+  const plansBefore = new Map(before.plans.map((plan) => [plan.name, plan]));
   const plansAfter = new Map(after.plans.map((plan) => [plan.name, plan]));
   const plans = new Map<string, LimitEdit>();
   for (const { name, isCustom, windows } of before.plans) {
@@ -41,9 +42,12 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
   const keys = new Map<string, LimitEdit>();
   for (const { id, plan, windows } of before.keys) {
     const key = keysAfter.get(id);
+    const limits = limitsInView(windows);
+    const ofPlan = plans.get(plan);
+    const own = otherGroups(limits, limitsInView(plansBefore.get(plan)?.windows ?? []));
     const edit =
       key && !key.disabled
-        ? editBetween(edited(limitsInView(windows), plans.get(plan)), limitsInView(key.windows))
+        ? editBetween(edited(limits, ofPlan && withoutGroups(ofPlan, own)), limitsInView(key.windows))
         : undefined;
     if (edit !== undefined) keys.set(id, edit);
   }
@@ -53,6 +57,11 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
     ...(keys.size > 0 && { keys: byFields(keys) }),
     ...(isOtherLadder && { bans: after.bans }),
   };
+}
+
+/** Returns the groups of a key with other limits than the groups of its plan. An edit of the plan does not change these groups. */
+function otherGroups(ofKey: Limits, ofPlan: Limits): readonly string[] {
+  return Object.keys(editBetween(ofPlan, ofKey)?.groups ?? {});
 }
 
 /** A scheduled change of a plan, as an edit of the plan's present limits. */

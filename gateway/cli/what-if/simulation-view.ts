@@ -12,9 +12,9 @@ const reasonsShown = 10;
  */
 export function simulationLines(found: Simulation, limit: number, screen: Screen): string[] {
   const { totals, keys, plans, activeKeys, notReplayed = [] } = found;
-  const left = notReplayed.flatMap(({ why, trial }) => [
-    ...wrapText(why, screen.columns),
-    ...(trial === undefined ? [] : [`  ${trial}`]),
+  const left = notReplayed.flatMap((group) => [
+    ...wrapText(notReplayedText(group), screen.columns),
+    ...(group.trial === undefined ? [] : [`  ${group.trial}`]),
   ]);
   const period = `${instant(found.from).slice(0, 16)} to ${instant(found.to).slice(0, 16)} UTC`;
   if (totals.keys === 0) {
@@ -29,7 +29,7 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   ];
   const { refusedThenMin: least, refusedThenMax: most } = totals;
   if (least < most) {
-    const bounds = `Bans, limits per second and mixed costs depend on the order of requests within a minute, which is not on record: of all ${figure(totals.offered)} requests at least ${figure(least)} and at most ${figure(most)} would have been refused. The figures are the middle of both.`;
+    const bounds = `Bans, limits per second${found.hasGroups ? ', mixed costs and groups' : ' and mixed costs'} depend on the order of requests within a minute, which is not on record: of all ${figure(totals.offered)} requests at least ${figure(least)} and at most ${figure(most)} would have been refused. The figures are the middle of both.`;
     lines.push(...wrapText(bounds, screen.columns));
   }
   lines.push(...left);
@@ -39,6 +39,18 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   lines.push('', ...table(columns, shown, screen));
   if (more > 0) lines.push(`and ${counted(more, 'key')} more: --limit N shows more keys`);
   return lines;
+}
+
+/** Makes the sentences about a group with requests that the simulation leaves out. The proposed trial is a line of its own. */
+export function notReplayedText({
+  why,
+  requests,
+}: Pick<NonNullable<Simulation['notReplayed']>[number], 'why' | 'requests'>): string {
+  const known =
+    requests === 0
+      ? 'Its operations had no request in this period.'
+      : `The simulation leaves out ${counted(requests, 'request')} of its operations, so the group would have refused at most this number of them.`;
+  return `${why} ${known}`;
 }
 
 const columns: readonly Column<Simulation['keys'][number]>[] = [

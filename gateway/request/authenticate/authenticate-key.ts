@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type AddressRanges, compileRanges, hasAddress } from '../../shared/addresses/address-ranges.ts';
+import { withoutOptionalWhitespace } from '../../shared/http/optional-whitespace.ts';
 import type { FoundKey, Key, Period, ReadSecret, Settings } from '../../shared/model.ts';
-import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 import { digestStart, isInventedSecret } from '../../shared/secrets.ts';
 
 /** The result of authentication. `Known` is the type of the key with the members that the snapshot adds. */

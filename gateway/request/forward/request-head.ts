@@ -1,4 +1,4 @@
-import { protocolField, withoutOwnProtocols } from '../../shared/web-socket-protocols.ts';
+import { protocolField, withoutOwnProtocols } from '../../shared/http/web-socket-protocols.ts';
 import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
 
 /** The fields of a request to a target, and the framing of its body. */

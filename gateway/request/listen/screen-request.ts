@@ -1,6 +1,6 @@
 import { type IncomingMessage, METHODS } from 'node:http';
+import { offeredProtocols, secretsOffered } from '../../shared/http/web-socket-protocols.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { offeredProtocols, secretsOffered } from '../../shared/web-socket-protocols.ts';
 import { screenFields, token } from './screen-fields.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 import { type ScreenedUri, screenUri } from './screen-uri.ts';

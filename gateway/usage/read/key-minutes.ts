@@ -165,6 +165,27 @@ export class KeyMinutesBuilder {
   }
 }
 
+/**
+ * Adds refused requests to the record of a key.
+ *
+ * @param refused by minute
+ */
+export function withRefused(minutes: KeyMinutes, refused: ReadonlyMap<number, number>): KeyMinutes {
+  if (refused.size === 0) return minutes;
+  const builder = new KeyMinutesBuilder();
+  const places = new Map([...minutes.minute].map((minute, place) => [minute, place]));
+  for (const minute of [...new Set([...places.keys(), ...refused.keys()])].sort((a, b) => a - b)) {
+    const place = places.get(minute);
+    for (const column of place === undefined ? [] : columns) {
+      const { extra, free } = minutes.costs?.[column] ?? {};
+      const [at, requests] = [place ?? 0, minutes[column][place ?? 0] ?? 0];
+      builder.add(minute, columnOf.indexOf(column), requests, extra?.[at] ?? 0, free?.[at] ?? 0);
+    }
+    builder.add(minute, columnOf.indexOf('refused'), refused.get(minute) ?? 0);
+  }
+  return builder.finish();
+}
+
 /** Returns the number of offered requests in the minute at a position. */
 export function offeredAt(minutes: KeyMinutes, place: number): number {
   let offered = 0;

@@ -7,7 +7,7 @@ import {
   type PlanWindow,
   planWindows,
 } from '../../shared/model.ts';
-import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
+import { closestName, didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import type { Terms } from './replayed-key.ts';
 
 /**
@@ -49,9 +49,8 @@ export function problemOf(
       const advice = didYouMean(name, names) || `; plans are: ${listNames(names)}.`;
       return `There is no plan ${JSON.stringify(name)}${advice}`;
     }
-    const group = groupWithoutOperations(plan.limits, edit);
-    if (group !== undefined)
-      return `The plan ${JSON.stringify(name)} has no group ${JSON.stringify(group)}. A new group needs \`operations\`.`;
+    const problem = groupProblem(plan.limits, edit, `The plan ${JSON.stringify(name)}`);
+    if (problem !== undefined) return problem;
     if (plan.isCustom) return `On the plan ${JSON.stringify(name)} each key has its own limits: edit keys.`;
     if (ofAllOperations(edited(plan.limits, edit)).length === 0)
       return `The plan ${JSON.stringify(name)} would have no limit left.`;
@@ -59,9 +58,11 @@ export function problemOf(
   for (const [id, edit] of keys) {
     const key = keyOf(id);
     if (key === undefined) return `There is no key ${JSON.stringify(id)}.`;
-    const group = groupWithoutOperations(key.limits, edit);
-    if (group !== undefined) return `The key ${JSON.stringify(id)} has no group ${JSON.stringify(group)}.`;
-    if (ofAllOperations(edited(key.limits, edit)).length === 0)
+    // The edit of a key follows the edit of its plan.
+    const { limits } = termsThen(key, { plans, keys: new Map() }, present);
+    const problem = groupProblem(limits, edit, `The key ${JSON.stringify(id)}`);
+    if (problem !== undefined) return problem;
+    if (ofAllOperations(edited(limits, edit)).length === 0)
       return `The key ${JSON.stringify(id)} would have no limit left.`;
   }
   return undefined;
@@ -82,7 +83,7 @@ export function termsThen({ limits, id, plan, ownGroups }: Key, edits: Edits, pr
 }
 
 /** Leaves out the groups that a key states itself, which an edit of its plan does not change. */
-function withoutGroups({ groups = {}, ...edit }: LimitEdit, names: readonly string[] = []): LimitEdit {
+export function withoutGroups({ groups = {}, ...edit }: LimitEdit, names: readonly string[] = []): LimitEdit {
   return {
     ...edit,
     groups: Object.fromEntries(Object.entries(groups).filter(([name]) => !names.includes(name))),
@@ -114,12 +115,15 @@ function editedWindows(limits: Limits, edit: WindowEdits): Limits {
   });
 }
 
-/** Returns the first group of an edit that the limits do not have, and for which the edit states no operations. */
-function groupWithoutOperations(limits: Limits, { groups = {} }: LimitEdit): string | undefined {
+/** Returns a sentence about a group of an edit that the limits do not have, and for which the edit states no operations. */
+function groupProblem(limits: Limits, { groups = {} }: LimitEdit, owner: string): string | undefined {
   const known = groupNames(limits);
-  return Object.entries(groups).find(
+  const missing = Object.entries(groups).find(
     ([name, change]) => change !== null && change.operations === undefined && !known.includes(name),
   )?.[0];
+  if (missing === undefined) return undefined;
+  const advice = closestName(missing, known) === undefined ? '.' : didYouMean(missing, known);
+  return `${owner} has no group ${JSON.stringify(missing)}${advice} A new group needs \`operations\`.`;
 }
 
 /** Returns the edit from the earlier to the later limits; undefined if both are equal. */

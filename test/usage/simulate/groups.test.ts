@@ -4,15 +4,24 @@ import { decideKey } from '../../../gateway/quota/decide-key.ts';
 import { emptyQuotaState, type QuotaState } from '../../../gateway/quota/hash.ts';
 import { type DecidedRun, decidedRuns, decisionAt } from '../../../gateway/request/limit/decision-at.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
+import { ofAllOperations } from '../../../gateway/shared/limits.ts';
 import type { Limits } from '../../../gateway/shared/model.ts';
+import { withRefused } from '../../../gateway/usage/read/key-minutes.ts';
 import { editBetween, edited, type LimitEdit } from '../../../gateway/usage/simulate/edits.ts';
-import { replayGroups, unreplayableGroups } from '../../../gateway/usage/simulate/replay-groups.ts';
+import {
+  refusedBounds,
+  refusedByAnyGroup,
+  replayGroups,
+  unreplayableGroups,
+} from '../../../gateway/usage/simulate/replay-groups.ts';
+import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
 import { createUsage } from '../../../gateway/usage/usage.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 
 const minuteMs = 60_000;
 const startMs = Date.UTC(2026, 10, 20, 12);
+const fromMinute = Math.floor(startMs / minuteMs);
 const calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
 const limits = fc
@@ -48,6 +57,7 @@ async function recorded(of: Limits, sequence: typeof requests extends fc.Arbitra
   const usage = createUsage({ keepDays: 8, minuteMs, nowMs: () => nowMs, bounds: tunedBounds({}) });
   let state: Readonly<QuotaState> = emptyQuotaState;
   const refusedBy: Record<string, number> = {};
+  let refused = 0;
   for (const { afterMs, operation } of sequence) {
     nowMs += afterMs;
     const call = { keyId: 'acme', limits: of, bans: noBans, runs: [{ requests: 1, units: 1, operation }] };
@@ -57,17 +67,18 @@ async function recorded(of: Limits, sequence: typeof requests extends fc.Arbitra
     const decision = decisionAt(0, run as DecidedRun);
     usage.recorder.decided('acme', decision, '192.0.2.1', '01234567');
     const group = decision.kind === 'refused' ? decision.rateLimit.inForce.group : undefined;
+    if (decision.kind === 'refused') refused += 1;
     if (group !== undefined) refusedBy[group] = (refusedBy[group] ?? 0) + 1;
   }
   const period = { fromMs: startMs, toMs: nowMs };
   const minutes = (await usage.reader.minutes('acme', period, ['reports', 'big'])) ?? [];
+  const [ofAll] = (await usage.reader.minutesOf(['acme'], period)) ?? [];
   await usage.close();
-  return { minutes, refusedBy };
+  return { minutes, refusedBy, refused, ofAll };
 }
 
 function replay(minutes: Awaited<ReturnType<typeof recorded>>['minutes'], present: Limits, then: Limits) {
-  const fromMinute = Math.floor(startMs / minuteMs);
-  return replayGroups({ minutes, fromMinute, usedEarlier: new Map(), present, edited: then }, calendar, {});
+  return replayGroups({ minutes, fromMinute, usedEarlier: new Map(), present, edited: then }, calendar);
 }
 
 it('a replay of the present limits of groups finds the recorded refusals, and tighter limits never refuse less', async () => {
@@ -105,4 +116,27 @@ it('an edit of groups leads from the earlier limits to the later, and says which
   expect(edited(before, edit)).toEqual(after);
   expect(unreplayableGroups(before, after)).toEqual(['a', 'c']);
   expect(editBetween(before, before)).toBeUndefined();
+});
+
+it('the bounds contain the refusals of the real limits after an edit', async () => {
+  await fc.assert(
+    fc.asyncProperty(limits, limits, requests, async (present, edited, sequence) => {
+      const { minutes, ofAll } = await recorded(present, sequence);
+      const { refused } = await recorded(edited, sequence);
+      if (ofAll === undefined) throw new Error('the record was not read');
+      const groups = { minutes, fromMinute, usedEarlier: new Map(), present, edited };
+      const replayed = {
+        minutes: withRefused(ofAll, refusedByAnyGroup(groups, calendar)),
+        fromMinute,
+        present: { limits: ofAllOperations(present), bans: noBans },
+        edited: { limits: ofAllOperations(edited), bans: noBans },
+      };
+      const alone = replayKey(replayed, calendar);
+      const { least, most } = refusedBounds(alone, groups, calendar);
+      expect(refused).toBeGreaterThanOrEqual(least);
+      expect(refused).toBeLessThanOrEqual(most);
+      expect(most).toBeLessThanOrEqual(sequence.length);
+    }),
+    { numRuns: 300 },
+  );
 });

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { withoutOptionalWhitespace } from '../../../shared/http/optional-whitespace.ts';
 import type { AdminToken } from '../../../shared/model.ts';
-import { withoutOptionalWhitespace } from '../../../shared/optional-whitespace.ts';
 
 /** The result of checking the token in an `Authorization` field. */
 export type Authenticated =

@@ -3,8 +3,12 @@ import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ErrorCode } from '../../../shared/errors.ts';
+import {
+  offeredProtocols,
+  protocolField,
+  tollgateProtocol,
+} from '../../../shared/http/web-socket-protocols.ts';
 import { startDeadline } from '../../../shared/structures/within-deadline.ts';
-import { offeredProtocols, protocolField, tollgateProtocol } from '../../../shared/web-socket-protocols.ts';
 import { fieldLine } from '../../transport/head-grammar.ts';
 import { HeadReader } from '../../transport/head-reader.ts';
 import {

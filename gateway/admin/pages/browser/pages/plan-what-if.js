@@ -62,7 +62,7 @@ export function WhatIf({ present, tried, query }) {
       ${windows.map(({ name, limit }) => html`<${LimitField} key=${name} window=${name} limit=${limit} value=${tried[name] ?? limit} />`)}
       <${CopyButton} key=${yaml} text=${yaml} label="Copy as YAML" hint=${yaml} />
     </div>
-    ${ofGroups.length > 0 && html`<p class="muted">The limits of groups stay as they are here. Try others with a trial.</p>`}
+    ${ofGroups.length > 0 && html`<p class="muted">The limits of groups stay as they are here. The command <code>simulate --plan ${plan} --group ${ofGroups[0]?.group} --per-minute 3</code> replays other limits of a group.</p>`}
     <div class=${isAsking && found ? 'waiting' : ''} aria-busy=${isAsking}>
       ${error !== undefined && html`<p class="empty" role="alert">${error}</p>`}
       ${found === undefined && error === undefined && html`<p class="empty" role="status">Replaying …</p>`}
