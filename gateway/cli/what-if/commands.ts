@@ -72,7 +72,6 @@ export function addWhatIfCommands(program: Command): void {
       'after',
       examples(
         'simulate --plan free --per-minute 30',
-        'simulate --plan free --group reports --per-minute 3',
         'simulate --key acme --per-day none --days 7',
         'simulate --config config/edited.yaml',
       ),
