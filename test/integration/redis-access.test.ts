@@ -184,7 +184,7 @@ for (const form of forms) {
       expect(gateway.output()).not.toContain(password.slice(0, 8));
     });
 
-    const secured = { username: 'gateway', password, tls: { ca: tls.client.ca, own } };
+    const secured = { username: 'gateway', password, tls: { ca: tls.client.ca, clientCertificate: own } };
     const named = ({ url, cluster, sentinel }: RedisPlace): RedisPlace => {
       const byName = (place: string) => place.replace('127.0.0.1', 'localhost');
       if (url !== undefined) return { url: byName(url) };
@@ -197,7 +197,7 @@ for (const form of forms) {
       [
         'another authority than that of the servers',
         /self-signed certificate in certificate chain/,
-        (place) => ({ ...place, ...secured, tls: { ca: createAuthority().cert, own } }),
+        (place) => ({ ...place, ...secured, tls: { ca: createAuthority().cert, clientCertificate: own } }),
       ],
       [
         'a name that is not in the certificate of the servers',
@@ -239,7 +239,7 @@ it('servers of a Cluster that announce host names are reached and verified by th
   const cluster = await startCluster({ hasReplicas: false, hostname: 'localhost', tls: byName });
   onTestFinished(cluster.stop);
   const { ca, cert, key } = byName.client;
-  const place = { cluster: cluster.urls.slice(0, 1), tls: { ca, own: { ...own, cert, key } } };
+  const place = { cluster: cluster.urls.slice(0, 1), tls: { ca, clientCertificate: { ...own, cert, key } } };
   const redis = await connectRedis({ prefix: 'test', place });
   onTestFinished(() => redis.close());
   expect(redis.nodes().map(({ name }) => name?.split(':')[0])).toEqual(Array(3).fill('localhost'));
