@@ -1,5 +1,11 @@
-import { isDeepStrictEqual } from 'node:util';
-import { groupNames, isSameLimit, policyName, windowText } from '../shared/limits.ts';
+import {
+  groupNames,
+  haveSameOperations,
+  maxOf,
+  operationsOf,
+  policyName,
+  windowText,
+} from '../shared/limits.ts';
 import { type Limit, type Limits, planWindows } from '../shared/model.ts';
 
 /** Formats numbers and times for sentences about keys and processes. Times are UTC. */
@@ -59,19 +65,14 @@ export function limitChangeTexts(before: Limits, after: Limits): readonly string
   const groups = groupNames([...before, ...after]);
   return [undefined, ...groups].flatMap((group) => {
     const texts = planWindows.flatMap((window) => {
-      const [from, to] = [before, after].map((limits) => limits.find(isSame({ window, group }))?.max);
+      const [from, to] = [before, after].map((limits) => maxOf(limits, { window, group }));
       return from === to ? [] : [limitChangeText({ window, group }, from, to)];
     });
-    const [from, to] = [before, after].map((limits) =>
-      limits.find((limit) => limit.group === group)?.operations?.toSorted(),
-    );
-    const areOther = from && to && !isDeepStrictEqual(from, to);
+    if (group === undefined) return texts;
+    const [from, to] = [operationsOf(before, group), operationsOf(after, group)];
+    const areOther = from && to && !haveSameOperations(from, to);
     return areOther ? [...texts, `other operations in the group ${group}`] : texts;
   });
-}
-
-function isSame(limit: Pick<Limit, 'window' | 'group'>) {
-  return (other: Limit) => isSameLimit(limit, other);
 }
 
 /** The id of a key with its plan: "acme (free)". */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isSameLimit, sortedLimits } from '../shared/limits.ts';
-import type { Guard, Limit, Limits, Plan } from '../shared/model.ts';
+import type { Guard, Limits, Plan } from '../shared/model.ts';
 
 /** The limits of a plan that a guard watches. */
 export interface GuardedEdit {
@@ -38,11 +38,6 @@ export function smallerLimits(before: Limits, now: Limits): Limits {
     const isWider = limit.operations?.some((id) => !earlier?.operations?.includes(id)) ?? false;
     return earlier === undefined || limit.max < earlier.max || isWider;
   });
-}
-
-/** The maximum of a limit; undefined if the list does not have the limit. */
-export function maxOf(limits: Limits, limit: Pick<Limit, 'window' | 'group'>): number | undefined {
-  return limits.find((one) => isSameLimit(one, limit))?.max;
 }
 
 /** Returns a share of requests as the configuration states it: "3 %", "0.5 %". */

@@ -36,12 +36,14 @@ export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape
 
 export const concurrent = wholeNumber(1, 1_000_000);
 
-const operationList = list(text('the operationId of an operation'), 'a list of operationIds');
+/** A list of at least one operationId. Duplicates are removed. @param hint follows the message about an empty list */
+function listOfIds(hint = '') {
+  return list(text('the operationId of an operation'), 'a list of operationIds')
+    .min(1, expects(`a list of at least one operationId${hint}`))
+    .transform((ids): readonly string[] => [...new Set(ids)]);
+}
 
-/** A list of operationIds. Duplicates are removed. */
-export const operationIds = operationList
-  .min(1, expects('a list of at least one operationId; without `operations` all may be called'))
-  .transform((ids): readonly string[] => [...new Set(ids)]);
+export const operationIds = listOfIds('; without `operations` all may be called');
 
 /** Names that would be mistaken for another policy or bucket. */
 const takenGroupNames: readonly string[] = [
@@ -59,10 +61,7 @@ const groupName = text('a name of 1 to 40 of the characters a-z 0-9 -', groupNam
 const aGroup = `a mapping with operations and ${anyLimitField}`;
 
 const group = fields(aGroup, {
-  operations: operationList
-    .min(1, expects('a list of at least one operationId'))
-    .transform((ids): readonly string[] => [...new Set(ids)])
-    .describe('The operations of the group. An operation may be in several groups.'),
+  operations: listOfIds().describe('The operations of the group. An operation may be in several groups.'),
   ...limitFieldsShape,
 })
   .refine(({ operations: _, ...stated }) => Object.keys(stated).length > 0, expects(aGroup))

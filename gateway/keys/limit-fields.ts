@@ -1,3 +1,4 @@
+import { groupNames, limitsOfGroup, ofAllOperations, operationsOf } from '../shared/limits.ts';
 import { type Key, type Limit, type Limits, type PlanWindow, planWindows } from '../shared/model.ts';
 
 /** The name of the field that states the limit of a window in a plan or key. */
@@ -52,17 +53,12 @@ function plainLimits(fields: NumbersByField): Limits {
 export function toLimitFields(limits: Limits): LimitsByField {
   const fieldsOf = (some: Limits) =>
     Object.fromEntries(some.map(({ window, max }) => [limitFieldOf[window], max]));
-  const groups = Map.groupBy(
-    limits.filter(({ group }) => group !== undefined),
-    ({ group }) => group ?? '',
-  );
-  const plain = fieldsOf(limits.filter(({ group }) => group === undefined));
-  if (groups.size === 0) return plain;
-  const byName = [...groups].map(([name, ofGroup]) => {
-    const operations = ofGroup[0]?.operations;
-    return [name, { ...(operations && { operations }), ...fieldsOf(ofGroup) }];
+  const plain = fieldsOf(ofAllOperations(limits));
+  const groups = groupNames(limits).map((name) => {
+    const operations = operationsOf(limits, name);
+    return [name, { ...(operations && { operations }), ...fieldsOf(limitsOfGroup(limits, name)) }];
   });
-  return { ...plain, groups: Object.fromEntries(byName) };
+  return groups.length === 0 ? plain : { ...plain, groups: Object.fromEntries(groups) };
 }
 
 /** Returns the path of a limit in a plan: `perMinute`, or `groups.reports.perMinute`. */

@@ -28,6 +28,7 @@ export function isSameLimit(one: NamedLimit, other: NamedLimit): boolean {
 }
 
 type NamedLimit = Pick<Limit, 'window' | 'group'>;
+type OfGroup = Pick<Limit, 'group'>;
 
 /** Whether two lists have the same limits. The order of groups, and of the operations of a group, has no meaning. */
 export function areSameLimits(one: Limits, other: Limits): boolean {
@@ -42,8 +43,13 @@ export function sortedLimits(limits: Limits): Limits {
     .toSorted(({ group: one = '' }, { group: other = '' }) => (one < other ? -1 : one > other ? 1 : 0));
 }
 
-/** Whether some limits count a group of operations. These limits are the last of the list. */
-export function hasGroups(limits: Limits): boolean {
+/** The maximum of a limit; undefined if the list does not have the limit. */
+export function maxOf(limits: Limits, limit: NamedLimit): number | undefined {
+  return limits.find((one) => isSameLimit(one, limit))?.max;
+}
+
+/** Whether some limits or windows count a group of operations. These are the last of the list. */
+export function hasGroups(limits: readonly OfGroup[]): boolean {
   return limits.at(-1)?.group !== undefined;
 }
 
@@ -53,8 +59,23 @@ export function ofAllOperations(limits: Limits): Limits {
 }
 
 /** Returns the names of all groups. */
-export function groupNames(limits: Limits): readonly string[] {
+export function groupNames(limits: readonly OfGroup[]): readonly string[] {
   return [...new Set(limits.flatMap(({ group }) => group ?? []))];
+}
+
+/** Returns the limits of a group. */
+export function limitsOfGroup(limits: Limits, name: string): Limits {
+  return limits.filter(({ group }) => group === name);
+}
+
+/** Returns the operations of a group; undefined without such a group, and in a grant. */
+export function operationsOf(limits: Limits, name: string): readonly string[] | undefined {
+  return limits.find(({ group }) => group === name)?.operations;
+}
+
+/** Whether two groups have the same operations. Their order has no meaning. */
+export function haveSameOperations(one: readonly string[], other: readonly string[]): boolean {
+  return isDeepStrictEqual(one.toSorted(), other.toSorted());
 }
 
 /** Whether a group of the limits has the operation. */

@@ -36,11 +36,6 @@ export function countInGroup(
   if (kind === 'refused' && inForce.group === name) minute.add(refusedFigure(inForce.name as PlanWindow));
 }
 
-/** Returns the names of the groups that have the operation of a decided request. */
-export function groupsOf({ rateLimit: { windows } }: Decision): ReadonlySet<string> {
-  return new Set(windows.flatMap(({ group }) => group ?? []));
-}
-
 /** Reads the field of a group, by the minute of the hour or the day of the month. */
 export function groupTalliesIn(counts: Counts): ReadonlyMap<number, GroupTally> {
   const tallies = new Map<number, GroupTally>();

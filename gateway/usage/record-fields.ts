@@ -1,6 +1,6 @@
 import type { Counts } from './store/counts.ts';
 import { type Tally, talliesIn } from './tally.ts';
-import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
+import { hourOfDay, hourText, minuteOfHour, minutesField } from './usage-calendar.ts';
 
 /**
  * The fields of a record and the numbers in each field. In each field, number 0 is the latest timestamp (`counts.ts`), in ms since the
@@ -37,11 +37,11 @@ export const addressesField = 'addresses';
 export const operationField = (operationId: string) => `operation:${operationId}`;
 export const brownoutField = (operationId: string) => `brownout:${operationId}`;
 export const secretField = (digestStart: string) => `secret:${digestStart}`;
-export const unauthorizedField = (hour: number) => `unauthorized:${String(hourOfDay(hour)).padStart(2, '0')}`;
+export const unauthorizedField = (hour: number) => `unauthorized:${hourText(hour)}`;
 export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
 export const networkField = (network: string) => `network:${network}`;
 export const failedField = (hour: number, upstream: string, bucket: Bucket = 'plan') =>
-  `failed${bucket === 'plan' ? '' : `/${bucket}`}:${String(hourOfDay(hour)).padStart(2, '0')}:${upstream}`;
+  `failed${bucket === 'plan' ? '' : `/${bucket}`}:${hourText(hour)}:${upstream}`;
 
 /** Returns the bucket, the hour of the day and the upstream of a field with failed units; undefined for other fields. */
 export function failedIn(field: string) {
@@ -49,14 +49,12 @@ export function failedIn(field: string) {
   return upstream === undefined ? undefined : { bucket, hour: Number(hour), upstream };
 }
 
-export const unitsField = (hour: number) => `units:${String(hourOfDay(hour)).padStart(2, '0')}`;
-export const outcomesField = (hour: number) => `outcomes:${String(hourOfDay(hour)).padStart(2, '0')}`;
-export const trialField = (hour: number, trial: string) =>
-  `trial:${String(hourOfDay(hour)).padStart(2, '0')}:${trial}`;
+export const unitsField = (hour: number) => `units:${hourText(hour)}`;
+export const outcomesField = (hour: number) => `outcomes:${hourText(hour)}`;
+export const trialField = (hour: number, trial: string) => `trial:${hourText(hour)}:${trial}`;
 /** @param period the hour of the day in two digits, or a month such as `2026-11` */
 export const groupField = (name: string, period: string) => `group/${name}:${period}`;
-export const groupHourField = (name: string, hour: number) =>
-  groupField(name, String(hourOfDay(hour)).padStart(2, '0'));
+export const groupHourField = (name: string, hour: number) => groupField(name, hourText(hour));
 export const daysField = (month: string) => `days:${month}`;
 export const dayUnitsField = (month: string) => `units:${month}`;
 export const dayOutcomesField = (month: string) => `outcomes:${month}`;
@@ -73,7 +71,7 @@ export function talliesOfHour(fields: ReadonlyMap<string, Counts>, hour: number)
     counts: fields.get(minutesField(hour)),
     later: fields.get(outcomesField(hour)),
     units: fields.get(unitsField(hour)),
-    groups: groupsIn(fields, String(hourOfDay(hour)).padStart(2, '0')),
+    groups: groupsIn(fields, hourText(hour)),
   });
 }
 

@@ -5,8 +5,8 @@ import type { Counts } from './store/counts.ts';
 /**
  * The outcome of a request with a valid key. If a window refused the request and the response names this window, the
  * outcome is the name of the window, or `group` for a window of a group of operations. `undecided` means that Redis was
- * away. `concurrent` means that the concurrency limit refused the request. The store identifies an outcome by its position in this list, so add new outcomes at the
- * end.
+ * away. `concurrent` means that the concurrency limit refused the request. The store identifies an outcome by its
+ * position in this list, so add new outcomes at the end.
  */
 export const outcomes = [
   'admitted',

@@ -1,7 +1,7 @@
 import { bucketOf } from '../shared/structures/histogram.ts';
 import type { Counts } from './store/counts.ts';
 import type { UnsentCounts } from './unsent-counts.ts';
-import { hourOfDay, minuteOfHour, type UsageCalendar } from './usage-calendar.ts';
+import { hourText, minuteOfHour, type UsageCalendar } from './usage-calendar.ts';
 
 /**
  * The ways in which a request can end: served; refused by a limit or a ban; rejected before a key was known; failed at
@@ -29,8 +29,7 @@ const bucketsPerMinute = 20;
 const endedNumber = (minute: number, ending: number) => 1 + minute * endingsPerMinute + ending;
 const bucketNumber = (minute: number, bucket: number) => 1 + minute * bucketsPerMinute + bucket;
 
-export const trafficField = (what: 'ended' | 'own' | 'upstream', hour: number) =>
-  `${what}:${String(hourOfDay(hour)).padStart(2, '0')}`;
+export const trafficField = (what: 'ended' | 'own' | 'upstream', hour: number) => `${what}:${hourText(hour)}`;
 
 /** Counts the requests of this process in each minute since the last batch. */
 export class Traffic {

@@ -33,7 +33,12 @@ export function minuteOfHour(minute: number): number {
 
 /** Returns the name of the field with the minutes of this hour. */
 export function minutesField(hour: number): string {
-  return `minutes:${String(hourOfDay(hour)).padStart(2, '0')}`;
+  return `minutes:${hourText(hour)}`;
+}
+
+/** Returns the hour of the day in two digits, as the names of fields have it. */
+export function hourText(hour: number): string {
+  return String(hourOfDay(hour)).padStart(2, '0');
 }
 
 /** Whether a span of `lengthMs` that begins at `atMs` overlaps a period. */

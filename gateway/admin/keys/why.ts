@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
-import { maxOf } from '../../keys/guards.ts';
-import { groupIn, policyName, windowIn, windowText } from '../../shared/limits.ts';
+import { groupIn, maxOf, policyName, windowIn, windowText } from '../../shared/limits.ts';
 import type { Key, KeyStatus, Window } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperationHour } from '../../usage/read/operations-reader.ts';

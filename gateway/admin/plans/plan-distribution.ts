@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { maxOf } from '../../keys/guards.ts';
 import { plansInForce } from '../../keys/key-table.ts';
+import { maxOf } from '../../shared/limits.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
 import { queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';

@@ -167,10 +167,11 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
     const guards = [...edits.plans].flatMap(([name, edit]) => {
       const limits = present.plans.get(name)?.limits ?? [];
       const then = edited(limits, edit);
-      const smaller = groupNames(smallerLimits(limits, then));
+      const smaller = smallerLimits(limits, then);
+      if (smaller.length === 0) return [];
       // The share of a group that is recorded only by the hour is not known.
-      if (unreplayableGroups(limits, then).some((group) => smaller.includes(group))) return [];
-      if (smallerLimits(limits, then).length === 0) return [];
+      const groups = groupNames(smaller);
+      if (unreplayableGroups(limits, then).some((group) => groups.includes(group))) return [];
       const share = simulated.find((plan) => plan.name === name)?.guardShare ?? 0;
       return [[name, proposeGuard(limits, share, keys.nowMs())]];
     });

@@ -5,7 +5,7 @@ import { activeMax } from '../../fleet/guard/guard-counts.ts';
 import { smallerLimits } from '../../keys/guards.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { calendarWindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
-import { groupNames, ofAllOperations } from '../../shared/limits.ts';
+import { groupNames, limitsOfGroup, ofAllOperations, operationsOf } from '../../shared/limits.ts';
 import type { Key, Limits, PlanWindow } from '../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -15,7 +15,6 @@ import { type Edits, edited, isEdited, type Present, termsThen } from '../../usa
 import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../../usage/simulate/limit-periods.ts';
 import {
   offeredInGroups,
-  operationsOf,
   type ReplayedGroups,
   refusedBounds,
   refusedByAnyGroup,
@@ -416,7 +415,7 @@ export function createSimulations(
       totals &&
       new Map(
         names.map((name) => {
-          const windows = limits.filter(({ group }) => group === name).map(({ window }) => window);
+          const windows = limitsOfGroup(limits, name).map(({ window }) => window);
           const used = windows.map((window) => {
             const startMs = startOf(window, fromMs);
             const days = [...totals].filter(([day]) => day * dayMs >= startMs && day * dayMs < keptMs);

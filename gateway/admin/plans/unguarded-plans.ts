@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
 import { limitChangeTexts, limitsText, percent } from '../../fleet/wording.ts';
-import { maxOf, smallerLimits } from '../../keys/guards.ts';
+import { smallerLimits } from '../../keys/guards.ts';
 import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
-import { areSameLimits, policyName } from '../../shared/limits.ts';
+import { areSameLimits, maxOf, policyName } from '../../shared/limits.ts';
 import type { Limits } from '../../shared/model.ts';
 import { addedChanges, dateText } from '../settings/diff-settings.ts';
 import { limitsInView, type planShown } from '../settings/settings-view.ts';

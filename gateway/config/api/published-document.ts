@@ -1,5 +1,6 @@
 import { limitsText } from '../../fleet/wording.ts';
 import { changesAfter, limitsAt } from '../../keys/plans.ts';
+import { groupNames, limitsOfGroup, maxOf, operationsOf } from '../../shared/limits.ts';
 import { type Limits, type Plan, type Plans, planWindows } from '../../shared/model.ts';
 import { rest } from '../../shared/path-template.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
@@ -198,7 +199,9 @@ function charsOf(value: unknown, charsMax: number): number {
 function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): string {
   const all = [...plans.values()];
   const limited = all.flatMap((plan) => periodsOf(plan, nowMs));
-  const windows = planWindows.filter((window) => limited.some((one) => maxOf(one, window) !== undefined));
+  const windows = planWindows.filter((window) =>
+    limited.some(({ limits }) => maxOf(limits, { window, group: undefined }) !== undefined),
+  );
   const isScoped = all.some(({ operations }) => operations !== undefined);
   const isConcurrent = all.some(({ concurrent }) => concurrent !== undefined);
   const rows = [
@@ -212,7 +215,9 @@ function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): s
     ...all.flatMap((plan) =>
       periodsOf(plan, nowMs).map(({ title, limits }) => [
         title,
-        ...windows.map((window) => maxOf({ limits }, window)?.toLocaleString('en') ?? noMax(plan)),
+        ...windows.map(
+          (window) => maxOf(limits, { window, group: undefined })?.toLocaleString('en') ?? noMax(plan),
+        ),
         ...(isConcurrent ? [plan.concurrent?.toLocaleString('en') ?? 'unlimited'] : []),
         ...(isScoped ? [scopeOf(plan)] : []),
       ]),
@@ -233,15 +238,15 @@ function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): s
 /** Makes a list of the groups of operations that have limits of their own, or an empty text. */
 function groupsText(plans: readonly Plan[], nowMs: number): string {
   const lines = plans.flatMap((plan) =>
-    periodsOf(plan, nowMs).flatMap(({ title, limits }) => {
-      const groups = Map.groupBy(limits, ({ group }) => group);
-      groups.delete(undefined);
-      return [...groups].map(([group, ofGroup]) => {
-        const names = ofGroup[0]?.operations?.map((id) => `\`${id}\``).join(', ');
-        const maxima = limitsText(ofGroup.map(({ window, max }) => ({ window, max })));
+    periodsOf(plan, nowMs).flatMap(({ title, limits }) =>
+      groupNames(limits).map((group) => {
+        const names = operationsOf(limits, group)
+          ?.map((id) => `\`${id}\``)
+          .join(', ');
+        const maxima = limitsText(limitsOfGroup(limits, group).map(({ window, max }) => ({ window, max })));
         return `- ${title}, group \`${group}\` (${names}): ${maxima}`;
-      });
-    }),
+      }),
+    ),
   );
   if (lines.length === 0) return '';
   return `\n\nRequests of some operations also count in limits of their group:\n\n${lines.join('\n')}`;
@@ -277,10 +282,6 @@ function instantText(epochMs: number): string {
   return time === '00:00:00.000Z'
     ? date
     : `${date} ${time.slice(0, time.slice(6) === '00.000Z' ? 5 : 8)} UTC`;
-}
-
-function maxOf({ limits }: Pick<Plan, 'limits'>, window: string): number | undefined {
-  return limits.find((limit) => limit.window === window && limit.group === undefined)?.max;
 }
 
 function noMax({ isCustom }: Plan): string {

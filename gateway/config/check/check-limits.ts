@@ -1,7 +1,7 @@
 import { smallerLimits } from '../../keys/guards.ts';
-import { limitFieldOf } from '../../keys/limit-fields.ts';
+import { limitFieldOf, limitPath } from '../../keys/limit-fields.ts';
 import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.ts';
-import { groupNames, isSameLimit, limitsOn, ofAllOperations } from '../../shared/limits.ts';
+import { groupNames, isSameLimit, limitsOn, ofAllOperations, operationsOf } from '../../shared/limits.ts';
 import type { Limit, Limits, Operation, Plan, PlanWindow } from '../../shared/model.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
 
@@ -46,7 +46,7 @@ export function checkGroups(plan: Plan, operations: readonly Operation[]): reado
   return limitsOfPlan(plan).flatMap((stated) =>
     groupNames(stated.limits).flatMap((group) => {
       const path = [...stated.path, 'groups', group];
-      const ofGroup = stated.limits.find((limit) => limit.group === group)?.operations ?? [];
+      const ofGroup = operationsOf(stated.limits, group) ?? [];
       const callable = ofGroup.filter((id) => plan.operations?.includes(id) ?? true);
       if (callable.some((id) => costOf.get(id) !== 0)) return [];
       const why =
@@ -126,7 +126,7 @@ export function checkTrial({ name, trial }: Plan, limits: Limits): readonly Limi
   return limits
     .filter((limit) => !trial.some((ofTrial) => isSameLimit(ofTrial, limit)))
     .map((limit) => {
-      const field = pathOf([], limit).join('.');
+      const field = limitPath(limit);
       const message = `${nameOf(path)} has no \`${field}\`, so it tries the plan without this limit; if the limit stays, write \`${field}: ${limit.max}\``;
       return { path, message };
     });

@@ -1,5 +1,5 @@
-import { type GuardedEdit, maxOf } from '../../keys/guards.ts';
-import { limitsOn } from '../../shared/limits.ts';
+import type { GuardedEdit } from '../../keys/guards.ts';
+import { limitsOn, maxOf } from '../../shared/limits.ts';
 import type { Decision, PlanWindow, Window } from '../../shared/model.ts';
 import { hashOf } from '../../shared/structures/place-table.ts';
 

@@ -8,8 +8,9 @@ import type { Ending } from './end-exchange.ts';
 import { refuseUnauthenticated, refuseUnread } from './refuse-unauthenticated.ts';
 
 /**
- * Decides a request. A request that costs more than a limit of its key is first decided with the cost 0, so that a ban is detected. If the returned decision contains fewer units than the request costs, the caller must refuse the request. The trial of
- * the plan decides each request once with its cost, because the limits of the trial may be higher.
+ * Decides a request. A request that costs more than a limit of its key is first decided with the cost 0, so that a ban is detected. If the
+ * returned decision contains fewer units than the request costs, the caller must refuse the request. The trial of the plan decides each
+ * request once with its cost, because the limits of the trial may be higher.
  */
 export function decideUnits(
   key: Key,

@@ -1,6 +1,7 @@
+import { groupNames } from '../../shared/limits.ts';
 import type { Decision } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { countInGroup, groupsOf } from '../groups.ts';
+import { countInGroup } from '../groups.ts';
 import { MinuteFigures } from '../minute-figures.ts';
 import {
   addressesField,
@@ -172,7 +173,7 @@ export class KeyUsage {
   /** Counts the request of the preceding call of `decided` in the groups that have its operation. */
   decidedInGroups(decision: Decision): void {
     this.groups ??= new Map();
-    for (const name of groupsOf(decision)) {
+    for (const name of groupNames(decision.rateLimit.windows)) {
       let figures = this.groups.get(name);
       if (figures === undefined) {
         if (this.groups.size >= this.bounds.usageGroupsPerKeyMax) continue;

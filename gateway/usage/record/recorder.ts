@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { networkOf } from '../../shared/addresses/address-ranges.ts';
+import { hasGroups } from '../../shared/limits.ts';
 import type { Decision, Limits } from '../../shared/model.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -192,7 +193,7 @@ export function createUsageRecorder({
         address,
         secret,
       );
-      if (decision.rateLimit.windows.at(-1)?.group !== undefined) counted.decidedInGroups(decision);
+      if (hasGroups(decision.rateLimit.windows)) counted.decidedInGroups(decision);
       if (decision.trial === undefined || trial === undefined) return;
       const isRefusedNow = decision.kind !== 'admitted' || decision.units < trial.cost;
       counted.decidedByTrial(trialName(trial.limits), outcomeIndex[decision.trial], isRefusedNow);

@@ -1,4 +1,4 @@
-import { groupNames, ofAllOperations } from '../../shared/limits.ts';
+import { groupNames, limitsOfGroup, ofAllOperations } from '../../shared/limits.ts';
 import {
   type BanPolicy,
   type Key,
@@ -98,7 +98,7 @@ export function edited(limits: Limits, edit: LimitEdit | undefined): Limits {
   return [
     ...editedWindows(ofAllOperations(limits), edit),
     ...names.flatMap((name): Limits => {
-      const ofGroup = limits.filter(({ group }) => group === name);
+      const ofGroup = limitsOfGroup(limits, name);
       const change = groups[name];
       if (change === null) return [];
       const operations = change?.operations ?? ofGroup[0]?.operations;
@@ -132,7 +132,7 @@ export function editBetween(before: Limits, after: Limits): LimitEdit | undefine
   const groups = [...new Set([...namesBefore, ...namesAfter])].flatMap(
     (name): [string, GroupEdit | null][] => {
       if (!namesAfter.includes(name)) return [[name, null]];
-      const [from, to] = [before, after].map((limits) => limits.filter(({ group }) => group === name));
+      const [from, to] = [before, after].map((limits) => limitsOfGroup(limits, name));
       const operations = to?.[0]?.operations;
       const areOther = String(from?.[0]?.operations) !== String(operations);
       const edit = { ...windowsBetween(from ?? [], to ?? []), ...(areOther && { operations }) };

@@ -1,4 +1,4 @@
-import { groupNames } from '../../shared/limits.ts';
+import { groupNames, haveSameOperations, limitsOfGroup, operationsOf } from '../../shared/limits.ts';
 import type { BanPolicy, Limits, PlanWindow } from '../../shared/model.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from '../read/key-minutes.ts';
 import type { UsageMinute } from '../read/usage-reader.ts';
@@ -10,17 +10,8 @@ import type { Calendar, UsedEarlier } from './window-rooms.ts';
 /** The groups of the edited limits whose requests are not on record by the minute, because the group is new or has other operations. */
 export function unreplayableGroups(present: Limits, edited: Limits): readonly string[] {
   return groupNames(edited).filter(
-    (name) => !hasSameOperations(operationsOf(present, name), operationsOf(edited, name)),
+    (name) => !haveSameOperations(operationsOf(present, name) ?? [], operationsOf(edited, name) ?? []),
   );
-}
-
-/** Returns the operations of a group; undefined without such a group. */
-export function operationsOf(limits: Limits, name: string): readonly string[] | undefined {
-  return limits.find(({ group }) => group === name)?.operations;
-}
-
-function hasSameOperations(one: readonly string[] = [], other: readonly string[] = []): boolean {
-  return [...one].sort().join() === [...other].sort().join();
 }
 
 /** The recorded minutes of a key with groups, and the limits for the replay. */
@@ -58,8 +49,7 @@ function replayGroup(
   calendar: Calendar,
   sinks: ReplaySinks = {},
 ): KeyVerdict {
-  const ofGroup = (limits: Limits) =>
-    limits.filter(({ group }) => group === name).map(({ window, max }) => ({ window, max }));
+  const ofGroup = (limits: Limits) => limitsOfGroup(limits, name).map(({ window, max }) => ({ window, max }));
   const isReplayable = !unreplayableGroups(present, edited).includes(name);
   const replayed = {
     minutes,

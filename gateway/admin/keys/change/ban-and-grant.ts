@@ -1,12 +1,11 @@
 import * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { compileKey } from '../../../keys/compile-key.ts';
-import { maxOf } from '../../../keys/guards.ts';
 import { date, grantedLimits } from '../../../keys/key-schema.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { limitPath, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
 import { shownGrant } from '../../../quota/grants.ts';
-import { groupNames } from '../../../shared/limits.ts';
+import { groupNames, maxOf } from '../../../shared/limits.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { expects, fields } from '../../../shared/schema/schema-parts.ts';

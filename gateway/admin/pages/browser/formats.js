@@ -144,13 +144,18 @@ export function per(policy) {
 
 /** Returns "minute", or "minute for the group reports" for the policy `reports-minute`. @param {string} policy */
 export function windowText(policy) {
-  const window = windowIn(policy);
-  return policy === window ? window : `${window} for the group ${policy.slice(0, -window.length - 1)}`;
+  const group = groupIn(policy);
+  return group === undefined ? policy : `${windowIn(policy)} for the group ${group}`;
 }
 
 /** Returns the window of a policy, for example "minute" for `reports-minute`. @param {string} policy */
 export function windowIn(policy) {
   return policy.slice(policy.lastIndexOf('-') + 1);
+}
+
+/** Returns the group of a policy, for example "reports" for `reports-minute`. @param {string} policy */
+export function groupIn(policy) {
+  return policy.includes('-') ? policy.slice(0, policy.lastIndexOf('-')) : undefined;
 }
 
 /** Shortens a version of the configuration to its first digits. @param {string | undefined} version */

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { askForAll, change, nowMs, toApiError } from './api.js';
 import { Dialog } from './dialog.js';
-import { count, counted, fullInstant, limitsInWords, per, windowIn, windowText } from './formats.js';
+import { count, counted, fullInstant, groupIn, limitsInWords, per, windowIn, windowText } from './formats.js';
 import { CopyButton, html, Instant } from './parts.js';
 
 /** @import { ComponentChildren } from 'preact' */
@@ -290,12 +290,9 @@ function grantIn(form) {
     if (name === 'from' || name === 'span' || value === '') continue;
     const window = windowIn(name);
     const field = `per${window.charAt(0).toUpperCase()}${window.slice(1)}`;
-    if (name === window) {
-      limits[field] = Number(value);
-      continue;
-    }
-    const group = name.slice(0, -window.length - 1);
-    limits.groups = { ...limits.groups, [group]: { ...limits.groups?.[group], [field]: Number(value) } };
+    const group = groupIn(name);
+    if (group === undefined) limits[field] = Number(value);
+    else limits.groups = { ...limits.groups, [group]: { ...limits.groups?.[group], [field]: Number(value) } };
   }
   const chosenMs = Date.parse(String(form.get('from')));
   // As in the API, a start time in the past means that the grant begins immediately.

@@ -568,8 +568,8 @@ function barName(name) {
 
 /** Returns "minute", or "minute for the group reports" for the name `reports-minute`. @param {string} name */
 function windowText(name) {
-  const at = name.lastIndexOf('-');
-  return at === -1 ? name : `${name.slice(at + 1)} for the group ${name.slice(0, at)}`;
+  const group = groupIn(name);
+  return group === undefined ? name : `${name.slice(group.length + 1)} for the group ${group}`;
 }
 
 /** @param {string[]} head @param {string[][]} rows */
