@@ -26,6 +26,12 @@ export function windowStartMs(lengthMs: number, index: number): number {
   return lengthMs === calendarMonth ? Date.UTC(1970, index) : index * lengthMs;
 }
 
+/** Returns the beginning of the calendar window that contains a time, both in epoch ms. */
+export function calendarStartMs(window: PlanWindow, atMs: number): number {
+  const lengthMs = calendarWindowsMs[window];
+  return windowStartMs(lengthMs, windowIndex(lengthMs, atMs));
+}
+
 /**
  * The counts of each window. `minute` is the number of the current minute (`windowIndex`). `minuteUsed` is the number of units that were
  * charged in this minute. Windows of a group have its name before the colon, for example `reports:minute` and `reports:minuteUsed`.

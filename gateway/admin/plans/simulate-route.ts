@@ -29,8 +29,9 @@ import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { type CircumstanceSources, readCircumstances } from './circumstances.ts';
+import type { LeftOut } from './group-records.ts';
 import { proposeGuard } from './propose-guard.ts';
-import { createSimulations, type LeftOut, type simulationShown } from './simulations.ts';
+import { createSimulations, type simulationShown } from './simulations.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;

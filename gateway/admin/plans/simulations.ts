@@ -4,8 +4,8 @@ import * as z from 'zod';
 import { activeMax } from '../../fleet/guard/guard-counts.ts';
 import { smallerLimits } from '../../keys/guards.ts';
 import { plansInForce } from '../../keys/key-table.ts';
-import { calendarWindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
-import { groupNames, limitsOfGroup, ofAllOperations, operationsOf } from '../../shared/limits.ts';
+import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../shared/calendar-windows.ts';
+import { groupNames, ofAllOperations } from '../../shared/limits.ts';
 import type { Key, Limits, PlanWindow } from '../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -14,12 +14,9 @@ import { BusiestRefusals, stepsPerPeriod } from '../../usage/simulate/busiest-re
 import { type Edits, edited, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
 import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../../usage/simulate/limit-periods.ts';
 import {
-  offeredInGroups,
-  type ReplayedGroups,
   refusedBounds,
   refusedByAnyGroup,
   replayGroups,
-  unreplayableGroups,
   withGroups,
 } from '../../usage/simulate/replay-groups.ts';
 import { replayKey } from '../../usage/simulate/replay-key.ts';
@@ -31,9 +28,9 @@ import { count, instant, list, quantity, words } from '../api/response-parts.ts'
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from '../operations/kept-period.ts';
+import { createGroupRecords, type LeftOut, refusalsForGuard } from './group-records.ts';
 
 const minuteMs = 60_000;
-const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
@@ -72,14 +69,6 @@ export interface Simulated {
   readonly leftOut: readonly LeftOut[];
   /** Whether bounds of a key differ because it has groups. */
   readonly hasGroups?: true;
-}
-
-/** The requests of an edited group that are recorded only by the hour. */
-export interface LeftOut {
-  readonly of: 'plan' | 'key';
-  readonly name: string;
-  readonly group: string;
-  readonly requests: number;
 }
 
 const simulatedMinute = z.object({
@@ -217,6 +206,7 @@ export function createSimulations(
 ): (simulation: Simulation) => Promise<Simulated | undefined> {
   const { settings, usage, nowMs, bounds } = sources;
   const keptPart = (period: Period) => keptPeriod(period, usage?.state() ?? { keptDays: 0 }, nowMs());
+  const groupRecords = createGroupRecords(usage, keptPart);
   const kept = createKeptMinutes(bounds);
   const stepMs = (bounds.guardSlotMs * bounds.guardSlots) / stepsPerPeriod;
   const guardRules = {
@@ -260,12 +250,14 @@ export function createSimulations(
       Math.floor(period.toMs / minuteMs),
       guardRules,
     );
-    const isGuarded = (name: string) =>
-      edits.plans.has(name) && edits.plans.size <= bounds.simulationGuardsMax;
-    const watchedIn = (name: string) => {
-      const limits = present.plans.get(name)?.limits ?? [];
-      return smallerLimits(limits, edited(limits, edits.plans.get(name)));
-    };
+    const guardedEdits = edits.plans.size <= bounds.simulationGuardsMax ? [...edits.plans] : [];
+    // The limits that a guard of each edited plan would watch.
+    const watched = new Map<string, Limits>(
+      guardedEdits.map(([name, edit]) => {
+        const limits = present.plans.get(name)?.limits ?? [];
+        return [name, smallerLimits(limits, edited(limits, edit))];
+      }),
+    );
     const minutes: SimulatedMinute[] = [];
     const leftOut: LeftOut[] = [];
     let hasGroups = false;
@@ -292,13 +284,12 @@ export function createSimulations(
               return replayKey(replayed, calendar, sinks);
             }),
           );
-        const groups = await readGroups(key, edits, present, period);
-        const left = groups && (await leftOutOf(key, edits, groups, period));
+        const groups = await groupRecords.read(key, edits, present, period);
+        const left = groups && (await groupRecords.leftOutOf(key, edits, groups, period));
         if (groups === undefined || left === undefined) return undefined;
         leftOut.push(...left);
-        const guarded = isGuarded(key.plan)
-          ? refusalsForGuard(groups, recorded, watchedIn(key.plan))
-          : undefined;
+        const ofGuard = watched.get(key.plan);
+        const guarded = ofGuard && refusalsForGuard(groups, recorded, ofGuard, calendar);
         const ofAll = replay(recorded, {
           onDifference: (...difference) => builder.differs(key.id, ...difference),
           onMinute:
@@ -330,7 +321,7 @@ export function createSimulations(
     return {
       period,
       verdict: builder.finish({ keysListed, differencesListed }, (name) =>
-        isGuarded(name) ? busiest.shareOf(name) : undefined,
+        watched.has(name) ? busiest.shareOf(name) : undefined,
       ),
       activeKeys: wanted.length,
       examinedKeys: examined,
@@ -339,93 +330,6 @@ export function createSimulations(
       leftOut,
       ...(hasGroups && { hasGroups }),
     };
-  }
-
-  /** Reads the requests of the groups of a key. The result is undefined when the store does not reply. */
-  async function readGroups(
-    key: Key,
-    edits: Edits,
-    present: Present,
-    { fromMs, toMs }: Period,
-  ): Promise<ReplayedGroups | undefined> {
-    const edited = termsThen(key, edits, present).limits;
-    const names = groupNames(key.limits);
-    const fromMinute = Math.floor(fromMs / minuteMs);
-    if (names.length === 0)
-      return { minutes: [], fromMinute, usedEarlier: new Map(), present: key.limits, edited };
-    const starts = [...key.limits, ...edited].map(({ window }) => startOf(window, fromMs));
-    const startMs = Math.min(Math.floor(fromMs / dayMs) * dayMs, ...starts);
-    const keptMs = keptPart({ fromMs: startMs, toMs }).fromMs;
-    const minutes = await usage?.reader.minutes(key.id, { fromMs: keptMs, toMs }, names);
-    const usedEarlier = startMs < keptMs ? await usedByGroups(key, names, fromMs, keptMs) : new Map();
-    if (minutes === undefined || usedEarlier === undefined) return undefined;
-    return { minutes, fromMinute, usedEarlier, present: key.limits, edited };
-  }
-
-  /**
-   * Counts the requests of edited groups that the record has only by the hour. These are all requests if the group is new or has other
-   * operations. Otherwise, they are the requests of hours in which no request was decided in the group. The result is undefined when the
-   * store does not reply.
-   */
-  async function leftOutOf(
-    { id, plan, ownGroups = [] }: Key,
-    edits: Edits,
-    { minutes, present, edited }: ReplayedGroups,
-    period: Period,
-  ): Promise<readonly LeftOut[] | undefined> {
-    const ofPlan = Object.keys(edits.plans.get(plan)?.groups ?? {}).filter(
-      (name) => !ownGroups.includes(name),
-    );
-    const ofKey = Object.keys(edits.keys.get(id)?.groups ?? {});
-    const owners = [
-      ...ofPlan.map((group) => ({ of: 'plan' as const, name: plan, group })),
-      ...ofKey.map((group) => ({ of: 'key' as const, name: id, group })),
-    ].filter(({ group }) => operationsOf(edited, group) !== undefined);
-    if (owners.length === 0) return [];
-    const unreplayable = unreplayableGroups(present, edited);
-    const operations = owners.flatMap(({ group }) => operationsOf(edited, group) ?? []);
-    const hours = await usage?.reader.operationsOf(id, period, [...new Set(operations)]);
-    return (
-      hours &&
-      owners.map((owner) => {
-        const { group } = owner;
-        const decided = unreplayable.includes(group)
-          ? []
-          : minutes.filter(({ tally }) => (tally.groups?.get(group)?.offered ?? 0) > 0);
-        const hoursDecided = new Set(decided.map(({ atMs }) => Math.floor(atMs / hourMs)));
-        const ofGroup = hours.filter(
-          ({ operationId, atMs }) =>
-            operationsOf(edited, group)?.includes(operationId) &&
-            !hoursDecided.has(Math.floor(atMs / hourMs)),
-        );
-        return { ...owner, requests: ofGroup.reduce((sum, { requests }) => sum + requests, 0) };
-      })
-    );
-  }
-
-  /** Returns the units of each group on days whose minutes are no longer recorded. */
-  async function usedByGroups(
-    { id, limits }: Key,
-    names: readonly string[],
-    fromMs: number,
-    keptMs: number,
-  ): Promise<ReadonlyMap<string, UsedEarlier> | undefined> {
-    const [totals] = (await usage?.totals([id])) ?? [];
-    return (
-      totals &&
-      new Map(
-        names.map((name) => {
-          const windows = limitsOfGroup(limits, name).map(({ window }) => window);
-          const used = windows.map((window) => {
-            const startMs = startOf(window, fromMs);
-            const days = [...totals].filter(([day]) => day * dayMs >= startMs && day * dayMs < keptMs);
-            const units = days.reduce((sum, [, tally]) => sum + (tally.groups?.get(name)?.units ?? 0), 0);
-            return [window, { index: windowIndex(calendarWindowsMs[window], fromMs), used: units }] as const;
-          });
-          return [name, new Map(used)];
-        }),
-      )
-    );
   }
 
   function periodsOf(key: Key, period: Period): readonly LimitPeriod[] {
@@ -448,7 +352,7 @@ export function createSimulations(
         ...then,
         ...termsThen({ ...key, limits: then }, edits, present).limits,
       ]);
-      const neededMs = Math.min(dayStartMs, ...limits.map(({ window }) => startOf(window, fromMs)));
+      const neededMs = Math.min(dayStartMs, ...limits.map(({ window }) => calendarStartMs(window, fromMs)));
       return Math.min(dayStartMs, keptPart({ fromMs: neededMs, toMs }).fromMs);
     });
     const found = new Map<string, Recorded>();
@@ -465,8 +369,8 @@ export function createSimulations(
         const usedEarlier = new Map<PlanWindow, { index: number; used: number }>();
         const windows = new Set(limitsOfPeriods(key).flatMap((limits) => limits.map(({ window }) => window)));
         for (const window of windows) {
-          if (startOf(window, fromMs) >= startMs) continue;
-          const used = await usedBefore(key.id, { fromMs: startOf(window, fromMs), toMs: startMs });
+          if (calendarStartMs(window, fromMs) >= startMs) continue;
+          const used = await usedBefore(key.id, { fromMs: calendarStartMs(window, fromMs), toMs: startMs });
           if (used === undefined) return undefined;
           usedEarlier.set(window, { index: windowIndex(calendarWindowsMs[window], fromMs), used });
         }
@@ -485,43 +389,6 @@ export function createSimulations(
       if (day * dayMs >= fromMs && day * dayMs < toMs) used += unitsOf(tally);
     return used;
   }
-}
-
-/**
- * Collects the refusals of one key for the share of a guard. A guard that watches only limits of groups counts only requests of these groups.
- * Such a share leaves out all other requests and refusals.
- *
- * @param watched the limits that become smaller
- */
-function refusalsForGuard(groups: ReplayedGroups, recorded: KeyMinutes, watched: Limits) {
-  const names = groupNames(watched);
-  const isOfGroups = names.length > 0 && ofAllOperations(watched).length === 0;
-  const record = isOfGroups
-    ? offeredInGroups(groups, names, calendar)
-    : withRefused(recorded, refusedByAnyGroup(groups, calendar));
-  const refusals = new Map<number, number>();
-  const count = (minute: number, refused: number) =>
-    void refusals.set(minute, (refusals.get(minute) ?? 0) + refused);
-  return {
-    onRefused: isOfGroups ? undefined : count,
-    onGroupRefused: (name: string, minute: number, refused: number) => {
-      if (!isOfGroups || names.includes(name)) count(minute, refused);
-    },
-    addTo(busiest: BusiestRefusals, plan: string): void {
-      for (const [place, minute] of record.minute.entries()) {
-        // Two limits may refuse the same request.
-        const refused = Math.min(refusals.get(minute) ?? 0, offeredAt(record, place));
-        if (refused > 0) busiest.onRefused(minute, refused);
-      }
-      busiest.add(plan, record);
-    },
-  };
-}
-
-/** Returns the beginning of the window that contains a time, epoch ms. */
-function startOf(window: PlanWindow, atMs: number): number {
-  const lengthMs = calendarWindowsMs[window];
-  return windowStartMs(lengthMs, windowIndex(lengthMs, atMs));
 }
 
 const differencesListed = 100;

@@ -1,0 +1,159 @@
+import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../shared/calendar-windows.ts';
+import { groupNames, limitsOfGroup, ofAllOperations, operationsOf } from '../../shared/limits.ts';
+import type { Key, Limits } from '../../shared/model.ts';
+import type { Period } from '../../shared/schema/dates-and-durations.ts';
+import { type KeyMinutes, offeredAt, withRefused } from '../../usage/read/key-minutes.ts';
+import type { BusiestRefusals } from '../../usage/simulate/busiest-refusals.ts';
+import { type Edits, type Present, termsThen } from '../../usage/simulate/edits.ts';
+import {
+  offeredInGroups,
+  type ReplayedGroups,
+  refusedByAnyGroup,
+  unreplayableGroups,
+} from '../../usage/simulate/replay-groups.ts';
+import type { Calendar, UsedEarlier } from '../../usage/simulate/window-rooms.ts';
+import type { KeySources } from '../keys/key-sources.ts';
+
+const minuteMs = 60_000;
+const hourMs = 3_600_000;
+const dayMs = 86_400_000;
+
+/** The requests of an edited group that are recorded only by the hour. */
+export interface LeftOut {
+  readonly of: 'plan' | 'key';
+  readonly name: string;
+  readonly group: string;
+  readonly requests: number;
+}
+
+/**
+ * Reads the recorded requests of the groups of operations of a key, for a simulation.
+ *
+ * @param keptPart returns the part of a period whose minutes are recorded
+ */
+export function createGroupRecords(usage: KeySources['usage'], keptPart: (period: Period) => Period) {
+  return { read, leftOutOf };
+
+  /** Reads the requests of the groups of a key. The result is undefined when the store does not reply. */
+  async function read(
+    key: Key,
+    edits: Edits,
+    present: Present,
+    { fromMs, toMs }: Period,
+  ): Promise<ReplayedGroups | undefined> {
+    const edited = termsThen(key, edits, present).limits;
+    const names = groupNames(key.limits);
+    const fromMinute = Math.floor(fromMs / minuteMs);
+    if (names.length === 0)
+      return { minutes: [], fromMinute, usedEarlier: new Map(), present: key.limits, edited };
+    const starts = [...key.limits, ...edited].map(({ window }) => calendarStartMs(window, fromMs));
+    const startMs = Math.min(Math.floor(fromMs / dayMs) * dayMs, ...starts);
+    const keptMs = keptPart({ fromMs: startMs, toMs }).fromMs;
+    const minutes = await usage?.reader.minutes(key.id, { fromMs: keptMs, toMs }, names);
+    const usedEarlier = startMs < keptMs ? await usedByGroups(key, names, fromMs, keptMs) : new Map();
+    if (minutes === undefined || usedEarlier === undefined) return undefined;
+    return { minutes, fromMinute, usedEarlier, present: key.limits, edited };
+  }
+
+  /**
+   * Counts the requests of edited groups that the record has only by the hour. These are all requests if the group is new or has other
+   * operations. Otherwise, they are the requests of hours in which no request was decided in the group. The result is undefined when the
+   * store does not reply.
+   */
+  async function leftOutOf(
+    { id, plan, ownGroups = [] }: Key,
+    edits: Edits,
+    { minutes, present, edited }: ReplayedGroups,
+    period: Period,
+  ): Promise<readonly LeftOut[] | undefined> {
+    const ofPlan = Object.keys(edits.plans.get(plan)?.groups ?? {}).filter(
+      (name) => !ownGroups.includes(name),
+    );
+    const ofKey = Object.keys(edits.keys.get(id)?.groups ?? {});
+    const owners = [
+      ...ofPlan.map((group) => ({ of: 'plan' as const, name: plan, group })),
+      ...ofKey.map((group) => ({ of: 'key' as const, name: id, group })),
+    ].filter(({ group }) => operationsOf(edited, group) !== undefined);
+    if (owners.length === 0) return [];
+    const unreplayable = unreplayableGroups(present, edited);
+    const operations = owners.flatMap(({ group }) => operationsOf(edited, group) ?? []);
+    const hours = await usage?.reader.operationsOf(id, period, [...new Set(operations)]);
+    return (
+      hours &&
+      owners.map((owner) => {
+        const { group } = owner;
+        const decided = unreplayable.includes(group)
+          ? []
+          : minutes.filter(({ tally }) => (tally.groups?.get(group)?.offered ?? 0) > 0);
+        const hoursDecided = new Set(decided.map(({ atMs }) => Math.floor(atMs / hourMs)));
+        const ofGroup = hours.filter(
+          ({ operationId, atMs }) =>
+            operationsOf(edited, group)?.includes(operationId) &&
+            !hoursDecided.has(Math.floor(atMs / hourMs)),
+        );
+        return { ...owner, requests: ofGroup.reduce((sum, { requests }) => sum + requests, 0) };
+      })
+    );
+  }
+
+  /** Returns the units of each group on days whose minutes are no longer recorded. */
+  async function usedByGroups(
+    { id, limits }: Key,
+    names: readonly string[],
+    fromMs: number,
+    keptMs: number,
+  ): Promise<ReadonlyMap<string, UsedEarlier> | undefined> {
+    const [totals] = (await usage?.totals([id])) ?? [];
+    return (
+      totals &&
+      new Map(
+        names.map((name) => {
+          const windows = limitsOfGroup(limits, name).map(({ window }) => window);
+          const used = windows.map((window) => {
+            const startMs = calendarStartMs(window, fromMs);
+            const days = [...totals].filter(([day]) => day * dayMs >= startMs && day * dayMs < keptMs);
+            const units = days.reduce((sum, [, tally]) => sum + (tally.groups?.get(name)?.units ?? 0), 0);
+            return [window, { index: windowIndex(calendarWindowsMs[window], fromMs), used: units }] as const;
+          });
+          return [name, new Map(used)];
+        }),
+      )
+    );
+  }
+}
+
+/**
+ * Collects the refusals of one key for the share of a guard. A guard that watches only limits of groups counts only requests of these groups.
+ * Such a share leaves out all other requests and refusals.
+ *
+ * @param watched the limits that become smaller
+ */
+export function refusalsForGuard(
+  groups: ReplayedGroups,
+  recorded: KeyMinutes,
+  watched: Limits,
+  calendar: Calendar,
+) {
+  const names = groupNames(watched);
+  const isOfGroups = names.length > 0 && ofAllOperations(watched).length === 0;
+  const record = isOfGroups
+    ? offeredInGroups(groups, names, calendar)
+    : withRefused(recorded, refusedByAnyGroup(groups, calendar));
+  const refusals = new Map<number, number>();
+  const count = (minute: number, refused: number) =>
+    void refusals.set(minute, (refusals.get(minute) ?? 0) + refused);
+  return {
+    onRefused: isOfGroups ? undefined : count,
+    onGroupRefused: (name: string, minute: number, refused: number) => {
+      if (!isOfGroups || names.includes(name)) count(minute, refused);
+    },
+    addTo(busiest: BusiestRefusals, plan: string): void {
+      for (const [place, minute] of record.minute.entries()) {
+        // Two limits may refuse the same request.
+        const refused = Math.min(refusals.get(minute) ?? 0, offeredAt(record, place));
+        if (refused > 0) busiest.onRefused(minute, refused);
+      }
+      busiest.add(plan, record);
+    },
+  };
+}
