@@ -1,21 +1,18 @@
-import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
+import { parameterShown, periodQuery } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { grantBody, whatHolds } from '../keys/change/ban-and-grant.ts';
-import { issuedKey, keyDefinition } from '../keys/change/definition.ts';
-import { changeKeyBody, deletedKey } from '../keys/change/edit-routes.ts';
-import { directoryIds, directoryIdsBody, directoryPage } from '../keys/change/export-route.ts';
-import { importBody, imported } from '../keys/change/import-route.ts';
-import { issueKeyBody } from '../keys/change/issue-key.ts';
+import { whatHolds, whatHoldsAnswer } from '../keys/change/ban-and-grant.ts';
+import { definitionAnswer, issuedAnswer, issuedKey, keyDefinition } from '../keys/change/definition.ts';
+import { deletedKey } from '../keys/change/edit-routes.ts';
+import { directoryIds, directoryPage } from '../keys/change/export-route.ts';
+import { imported } from '../keys/change/import-route.ts';
 import { keptOfIdShown } from '../keys/change/kept-of-id.ts';
-import { reportedChangeBody } from '../keys/change/reported-change.ts';
-import { issueSecretBody } from '../keys/change/secret-routes.ts';
-import { owner, whoamiBody } from '../keys/change/whoami.ts';
+import { owner } from '../keys/change/whoami.ts';
 import { grantShown, keyItem, keyState } from '../keys/key-item.ts';
-import { judgedSecrets, leakedSecrets, leaksBody } from '../keys/leaks/leak-routes.ts';
+import { judgedSecrets, leakedSecrets } from '../keys/leaks/leak-routes.ts';
 import { limitsSteps } from '../keys/limits-over-time.ts';
 import { keyPage } from '../keys/list-keys.ts';
-import { makegoodBody, makegoodShown } from '../keys/makegood/makegood-view.ts';
+import { makegoodShown } from '../keys/makegood/makegood-view.ts';
 import { monthPage } from '../keys/month-usage.ts';
 import { keyDetail } from '../keys/show-key.ts';
 import { keyUsage, usageRow } from '../keys/usage-rows.ts';
@@ -26,104 +23,199 @@ import { traffic } from '../operations/traffic-view.ts';
 import { planDistribution } from '../plans/plan-distribution.ts';
 import { plansPage } from '../plans/plans-view.ts';
 import { retriedPlan } from '../plans/retry-route.ts';
-import { simulateBody } from '../plans/simulate-route.ts';
 import { simulationShown } from '../plans/simulations.ts';
 import { planTrial } from '../plans/trial-route.ts';
 import { settingsShown } from '../settings/settings-view.ts';
-import { changesPage, eventsPage } from './changes-view.ts';
 import { deliveredEvent, deliveriesPage, deliveryShown } from './deliveries/deliveries-view.ts';
-import { sendAgainBody, sentAgain } from './deliveries/delivery-routes.ts';
+import { sentAgain } from './deliveries/delivery-routes.ts';
+import { changesPage, eventsPage } from './fleet/changes-view.ts';
+import { fleetState } from './fleet/state-view.ts';
+import { upstreamsPage } from './fleet/upstreams-view.ts';
 import { digestStart, limitName, processId, version } from './response-parts.ts';
-import { fleetState } from './state-view.ts';
-import { upstreamsPage } from './upstreams-view.ts';
+import { type Answer, eventIdParameter, ifMatchHeader, keyIdParameter, type Wire } from './wire.ts';
+import { wires } from './wires.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-export interface ApiDocument {
-  readonly paths: Record<string, Record<string, DescribedOperation>>;
-  readonly components: { readonly schemas: Record<string, JsonSchema>; responses: Responses };
-}
-
-interface DescribedOperation {
-  readonly operationId: string;
-  requestBody?: object;
-  responses: Responses;
-}
-
-type Responses = Record<string, object>;
+export type ApiDocument = ReturnType<typeof apiDocument>;
 
 /**
- * The OpenAPI document of the admin API. `openapi.yaml` contains the prose and the parameters, and names the response
- * of each operation. The request bodies and the responses come from the schemas that the code itself uses. Making the
- * document takes 0.1 s.
+ * The OpenAPI document of the admin API. It consists of the wires of the routes, so it has the parameters, bodies and responses of the code.
+ * Making the document takes 0.1 s.
  */
-export async function apiDocument(bounds: Bounds): Promise<ApiDocument> {
-  // The module `yaml` is imported only here, because most processes never get a request for the document.
-  const [{ parse }, text] = await Promise.all([
-    import('yaml'),
-    readFile(new URL('./openapi.yaml', import.meta.url), 'utf8'),
-  ]);
-  const document = parse(text) as ApiDocument;
-  const bodies = bodySchemas(bounds);
-  for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods))) {
-    const body = bodies[operation.operationId];
-    if (body !== undefined) {
-      const required = !body.safeParse({}).success;
-      operation.requestBody = { required, content: { 'application/json': { schema: jsonSchema(body) } } };
-    }
-    operation.responses = {
-      ...mapValues(operation.responses, wholeResponse),
-      '4XX': anyError,
-      default: anyError,
-    };
-  }
-  document.components.responses = mapValues(document.components.responses, wholeResponse);
-  Object.assign(document.components.schemas, componentSchemas());
-  return document;
-}
-
-const anyError = { $ref: '#/components/responses/Error' };
-
-/**
- * Expands a response of `openapi.yaml`, in which `schema` is only the name of a component. Every response has an
- * `X-Request-Id`.
- */
-function wholeResponse(response: object): object {
-  if ('$ref' in response) return response;
-  const { schema, headers, ...rest } = response as { schema?: string; headers?: object };
+export function apiDocument(bounds: Bounds) {
   return {
-    ...rest,
-    headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' }, ...headers },
+    openapi: '3.1.0',
+    info,
+    servers: [{ url: '/api/v1', description: 'The admin listener, by default on http://127.0.0.1:9090.' }],
+    security: [{ token: [] }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    paths: pathsOf(wires(bounds)),
+    components: {
+      securitySchemes: {
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'A token of `admin.tokens`. A token that may only `read` gets 403 for a request that makes a change.',
+        },
+      },
+      parameters: Object.fromEntries(
+        [...sharedParameters].map(([schema, { component, ...place }]) => [
+          component,
+          parameter(schema, place),
+        ]),
+      ),
+      headers,
+      responses: {
+        ...Object.fromEntries([...sharedAnswers].map(([answer, name]) => [name, response(answer)])),
+        Error: {
+          description: errorDescription,
+          headers: { ...requestId, ...refsOf(['Retry-After', 'WWW-Authenticate', 'Allow']) },
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        },
+      },
+      schemas: { Error: jsonSchema(errorShown), ...componentSchemas() },
+    },
+  };
+}
+
+const info = {
+  title: 'Tollgate admin API',
+  version: '1.0.0',
+  description:
+    'The API for operators and support, on the admin listener of a gateway. Any process can answer for all processes that use the same Redis. Members that end in `At` are times, as RFC 3339 texts in UTC. Members that end in `Ms` are durations or epoch times in milliseconds. A secret is contained only in the response to the request that issues it. Other responses show the first 8 hex digits of its SHA-256 digest.',
+  contact: { name: 'The operators of this gateway' },
+  license: { name: 'MIT', identifier: 'MIT' },
+};
+
+const tags: Readonly<Record<Wire['tag'], string>> = {
+  Fleet: 'The gateway processes, their configuration and their upstreams.',
+  Keys: 'Keys with their limits, requests and outcomes.',
+  Configuration: 'The present configuration and its changes.',
+  Webhooks: 'The events for the receivers of `notify`, and their deliveries.',
+};
+
+const headers = {
+  'X-Request-Id': {
+    description: "The id of this request in the gateway's log.",
+    schema: { type: 'string', format: 'uuid' },
+  },
+  'Retry-After': {
+    description: 'On 429 and 503: the number of seconds after which to try again.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'WWW-Authenticate': {
+    description: 'The challenge, on 401 and on 403 if the token may not make this request.',
+    schema: { type: 'string' },
+  },
+  ETag: {
+    description:
+      "The version of the key's definition, for If-Match. Every definition has a different version, even if a deleted key had the same id.",
+    schema: { type: 'string', pattern: '^"\\d+-\\d+"$' },
+  },
+  Allow: { description: 'On 405: the methods that the path offers.', schema: { type: 'string' } },
+};
+
+const errorShown = z.object({
+  code: z.string().describe('The kind of the error, for programs.'),
+  message: z.string().describe('The error in a sentence, for people.'),
+  status: z.number().meta({ type: 'integer', description: 'The status of the response.' }),
+});
+
+const errorDescription =
+  '400: the request is malformed, or a query parameter or a member of the body is unknown or has a bad value, and the message names it. 401: the token is missing or wrong. 403: no token is configured, the token may only read, or the request comes from a page of another origin. 404: the path, key or operation does not exist. 405: the path does not offer the method; Allow names its methods. 409: the change conflicts with the present state. 412: the key has changed since it was read. 408, 413, 414, 417, 431: as on the public listener; 413 also if the body has too many members. 415: the body is not JSON. 421: the name in Host is not in `admin.hosts`. 429: this address has sent too many wrong tokens (a valid token is not affected), or the token has made too many changes within a minute. 500: a bug. 503: too many requests are under way, this request took too long, or the data is only in Redis and Redis is away.';
+
+/** Parameters that several operations have, by their schema. */
+const sharedParameters = new Map<z.ZodType, Place & { readonly component: string }>([
+  [keyIdParameter, { component: 'keyId', name: 'id', in: 'path' }],
+  [eventIdParameter, { component: 'eventId', name: 'id', in: 'path' }],
+  [ifMatchHeader, { component: 'ifMatch', name: 'If-Match', in: 'header' }],
+  [periodQuery.from, { component: 'from', name: 'from', in: 'query' }],
+  [periodQuery.to, { component: 'to', name: 'to', in: 'query' }],
+]);
+
+interface Place {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+}
+
+/** Responses that several operations have. */
+const sharedAnswers = new Map<Answer, string>([
+  [definitionAnswer, 'Definition'],
+  [issuedAnswer, 'Issued'],
+  [whatHoldsAnswer, 'WhatHolds'],
+]);
+
+function pathsOf(all: readonly Wire[]) {
+  const byPath = Map.groupBy(all, ({ path }) => path);
+  return Object.fromEntries(
+    [...byPath].map(([path, ofPath]) => [
+      path,
+      Object.fromEntries(ofPath.map((wire) => [wire.method.toLowerCase(), operation(wire)])),
+    ]),
+  );
+}
+
+function operation({ operationId, tag, summary, description, body, answers, ...wire }: Wire) {
+  const parameters = (['path', 'query', 'header'] as const).flatMap((place) => {
+    const ofPlace = { path: wire.params, query: wire.query.shape, header: wire.headers }[place] ?? {};
+    return Object.entries(ofPlace).map(([name, schema]) => {
+      const shared = sharedParameters.get(schema as z.ZodType);
+      return shared === undefined
+        ? parameter(schema as z.ZodType, { name, in: place })
+        : { $ref: `#/components/parameters/${shared.component}` };
+    });
+  });
+  const responses = Object.entries(answers).map(([status, answer]) => {
+    const shared = sharedAnswers.get(answer);
+    return [status, shared === undefined ? response(answer) : { $ref: `#/components/responses/${shared}` }];
+  });
+  const anyError = { $ref: '#/components/responses/Error' };
+  return {
+    ...{ operationId, tags: [tag], summary, description },
+    ...(parameters.length > 0 && { parameters }),
+    ...(body !== undefined && {
+      requestBody: {
+        required: !body.safeParse({}).success,
+        content: { 'application/json': { schema: jsonSchema(body) } },
+      },
+    }),
+    responses: { ...Object.fromEntries(responses), '4XX': anyError, default: anyError },
+  };
+}
+
+function parameter(of: z.ZodType, { name, in: place }: Place) {
+  const { description, isRequired, isList, schema } = parameterShown(of);
+  return {
+    ...{ name, in: place, description },
+    ...((place === 'path' || (place === 'query' && isRequired)) && { required: true }),
+    ...(isList && { style: 'form', explode: false }),
+    schema,
+  };
+}
+
+/** Every response has an `X-Request-Id`. */
+function response({ description, schema, headers: named = [] }: Answer) {
+  return {
+    description,
+    headers: { ...requestId, ...refsOf(named) },
     ...(schema !== undefined && {
-      content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
+      content: { 'application/json': { schema: componentOf(schema) ?? jsonSchema(schema) } },
     }),
   };
 }
 
-function mapValues<Value, Mapped>(of: Readonly<Record<string, Value>>, map: (value: Value) => Mapped) {
-  return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, map(value)]));
+const requestId = refsOf(['X-Request-Id']);
+
+function refsOf(names: readonly string[]) {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** Request bodies by operationId. */
-function bodySchemas({
-  importKeysMax,
-  changeMembersMax,
-  leakSecretsMax,
-}: Bounds): Readonly<Record<string, z.ZodType>> {
-  return {
-    issueKey: issueKeyBody,
-    changeKey: changeKeyBody,
-    issueSecret: issueSecretBody,
-    grantKey: grantBody,
-    findSecret: whoamiBody,
-    importDirectory: importBody(importKeysMax),
-    findInDirectory: directoryIdsBody(importKeysMax),
-    reportLeaks: leaksBody(leakSecretsMax),
-    reportChange: reportedChangeBody(changeMembersMax),
-    makegood: makegoodBody,
-    simulate: simulateBody,
-    sendAgain: sendAgainBody,
-  };
+/** The reference to the component of a schema; undefined if the schema is no component. */
+function componentOf(schema: z.ZodType) {
+  const found = Object.entries<z.ZodType>(components).find(([, one]) => one === schema);
+  return found && { $ref: `#/components/schemas/${found[0]}` };
 }
 
 /** Schemas of responses and of their parts, by their names in the document. */

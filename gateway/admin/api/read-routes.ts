@@ -17,7 +17,9 @@ import { trialRoute } from '../plans/trial-route.ts';
 import { settingsText } from '../settings/settings-view.ts';
 import { apiDocument } from './api-document.ts';
 import { deliveriesRoute } from './deliveries/deliveries-route.ts';
+import { getSettingsWire } from './fleet/fleet-wires.ts';
 import { defineRoute, type Route } from './route.ts';
+import { getApiDocumentWire } from './wires.ts';
 
 /**
  * The data sources of the routes in the reading thread. The reading thread has its own connections for these sources.
@@ -30,7 +32,7 @@ export interface ReadSources {
   readonly deliveries: { readonly queue: Pick<DeliveryQueue, 'list' | 'counts'> };
 }
 
-/** The routes that run in the reading thread. A new route needs an entry here and in `openapi.yaml`. */
+/** The routes that run in the reading thread. A new route needs an entry here, and its wire one in `wires.ts`. */
 export function createReadRoutes({
   keys,
   events,
@@ -41,8 +43,7 @@ export function createReadRoutes({
   const { settings, bounds } = keys;
   const routes = [
     defineRoute({
-      method: 'GET',
-      path: '/settings',
+      ...getSettingsWire,
       needs: 'read',
       isFixed: true,
       respond: async () => ({ status: 200, body: await settingsText(settings()) }),
@@ -60,11 +61,10 @@ export function createReadRoutes({
     simulateRoute({ keys, events, changes, presence }),
     deliveriesRoute(deliveries.queue, { settings, bounds }),
     defineRoute({
-      method: 'GET',
-      path: '/openapi.json',
+      ...getApiDocumentWire,
       needs: 'read',
       isFixed: true,
-      respond: async () => jsonResponse(await apiDocument(bounds)),
+      respond: () => jsonResponse(apiDocument(bounds)),
     }),
   ];
   return routes.map((route) => ({ ...route, inThread: true }));

@@ -5,18 +5,13 @@ import { noQuery, type QuerySchema } from '../../shared/schema/query-parameters.
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminResponse } from '../admin-response.ts';
 import { parseBody, type SentBody } from './request-body.ts';
+import type { Wire } from './wire.ts';
 
 /** One method of one path of the admin API. */
-export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.ZodType = z.ZodType> {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** The path below `/api/v1`. `{id}` stands for one segment. */
-  readonly path: string;
+export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.ZodType = z.ZodType>
+  extends Pick<Wire<Query, Body>, 'method' | 'path' | 'query' | 'body'> {
   /** The permission that a token needs. */
   readonly needs: AdminToken['may'];
-  /** The query parameters. A request with any other parameter is refused. */
-  readonly query: Query;
-  /** The schema of the JSON body. Without a schema, the gateway does not read a body. */
-  readonly body?: Body;
   /**
    * The maximum size of the body and the maximum number of its members. The defaults are `bounds.adminBodyBytesMax` and
    * `adminBodyMembersMax`.
@@ -71,8 +66,8 @@ export async function answer(
 }
 
 /**
- * Defines a route, and infers the types of the query and the body that `respond` gets. A route without `query`
- * accepts no parameters.
+ * Defines a route, and infers the types of the query and the body that `respond` gets. A route without `query` has no query
+ * parameters.
  */
 export function defineRoute<
   Query extends QuerySchema = typeof noQuery,

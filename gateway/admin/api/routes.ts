@@ -1,8 +1,6 @@
-import { eventGroups } from '../../fleet/event-text.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { FlushFleet } from '../../fleet/flush/flush-fleet.ts';
 import type { Fault } from '../../fleet/process-state.ts';
-import { cursor, periodQuery, queryOf, someOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
@@ -11,12 +9,13 @@ import { type MakegoodSources, makegoodRoute } from '../keys/makegood/makegood-r
 import { flushRoute } from '../operations/flush-route.ts';
 import { type RetrySources, retryRoute } from '../plans/retry-route.ts';
 import type { GatewayState } from '../readiness.ts';
-import { changesView, eventKinds } from './changes-view.ts';
 import { createDeliveryRoutes, type DeliverySources } from './deliveries/delivery-routes.ts';
+import { changesView } from './fleet/changes-view.ts';
+import { getStateWire, listChangesWire, listEventsWire, listUpstreamsWire } from './fleet/fleet-wires.ts';
+import { stateView } from './fleet/state-view.ts';
+import { upstreamsView } from './fleet/upstreams-view.ts';
 import { createReadRoutes, type ReadSources } from './read-routes.ts';
 import { defineRoute, type Route } from './route.ts';
-import { stateView } from './state-view.ts';
-import { upstreamsView } from './upstreams-view.ts';
 
 /** The data sources of all routes. */
 export interface ApiSources extends ReadSources {
@@ -35,8 +34,8 @@ export interface ApiSources extends ReadSources {
 
 /**
  * Every route of the admin API. A new route needs an entry here, or in `read-routes.ts` if it reads many keys or
- * minutes. A new route also needs an entry in `openapi.yaml`. A test compares `openapi.yaml` with the responses and
- * with the list of routes.
+ * minutes. The wire of a new route also needs an entry in `wires.ts`. A test compares the OpenAPI document with the
+ * responses and with the list of routes.
  */
 export function createRoutes(sources: ApiSources): readonly Route[] {
   const { state, faults, presence, changes, events, deliveries, keys, keyChanges, makegood, leaks, retries } =
@@ -45,8 +44,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
   return [
     flushRoute(sources.flushFleet, bounds),
     defineRoute({
-      method: 'GET',
-      path: '/state',
+      ...getStateWire,
       needs: 'read',
       async respond({ token }) {
         const { upstreams } = settings();
@@ -60,40 +58,24 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
     makegoodRoute(keys, makegood),
     ...leakRoutes({ ...keys, ...keyChanges, leaks }),
     defineRoute({
-      method: 'GET',
-      path: '/upstreams',
+      ...listUpstreamsWire,
       needs: 'read',
       respond: async () => jsonResponse(upstreamsView(settings().upstreams, await presence.read(), bounds)),
     }),
     defineRoute({
-      method: 'GET',
-      path: '/changes',
+      ...listChangesWire(bounds),
       needs: 'read',
-      query: pageOf(bounds.changesPerPageMax),
       async respond({ query }) {
         const [page, { processes }] = await Promise.all([changes.read(query), presence.read()]);
         return jsonResponse(changesView(page, { processes, nowMs: keys.nowMs() }));
       },
     }),
     defineRoute({
-      method: 'GET',
-      path: '/events',
+      ...listEventsWire(bounds),
       needs: 'read',
-      query: pageOf(bounds.eventsPerPageMax).extend({
-        kind: someOf([...eventGroups, ...eventKinds]).optional(),
-        ...periodQuery,
-      }),
       respond: async ({ query: { kind, from, to, ...page } }) =>
         jsonResponse(await events.list({ ...page, kinds: kind, fromMs: from, toMs: to })),
     }),
     ...createDeliveryRoutes(deliveries, settings),
   ];
-}
-
-/** The query parameters of `/events` and `/changes`, which are lists with pages. */
-function pageOf(limitMax: number) {
-  return queryOf({
-    limit: wholeNumber(1, limitMax).default(50),
-    after: cursor(/^\d{1,15}-\d{1,15}$/).optional(),
-  });
 }

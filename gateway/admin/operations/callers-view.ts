@@ -7,6 +7,7 @@ import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { count, epochMs, instant, list, positive } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
+import { defineWire } from '../api/wire.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from './kept-period.ts';
@@ -54,14 +55,28 @@ const callersMax = 10_000;
 
 export const callersPath = '/operations/{operationId}/callers';
 
+export const listCallersWire = defineWire({
+  method: 'GET',
+  path: callersPath,
+  operationId: 'listCallers',
+  tag: 'Keys',
+  summary: 'Who calls an operation',
+  description:
+    'The keys that called the operation. The key with the most requests comes first. Only the 10,000 keys that were active last are considered. The cost is one read for each of these keys and each day, about 0.4 s for 10,000 keys and one day. Whole hours are counted.',
+  params: { operationId: z.string().describe('An operation of the API document.') },
+  query: queryOf({
+    ...periodQuery,
+    limit: wholeNumber(1, callersMax).default(50).describe('The largest number of entries.'),
+  }),
+  answers: { 200: { description: 'The callers.', schema: callers } },
+});
+
 /** `GET /operations/{operationId}/callers` */
 export function callersRoute(sources: KeySources): Route {
   return defineRoute({
-    method: 'GET',
-    path: callersPath,
+    ...listCallersWire,
     needs: 'read',
     readsCounts: true,
-    query: queryOf({ ...periodQuery, limit: wholeNumber(1, callersMax).default(50) }),
     async respond({ params: { operationId = '' }, query }) {
       const period = periodOf(query, sources.nowMs());
       if ('kind' in period) return errorResponse('invalid_request', period.message);

@@ -17,6 +17,7 @@ import {
   words,
 } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
+import { defineWire } from '../api/wire.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from './kept-period.ts';
 
@@ -77,13 +78,22 @@ type OperationUse = z.output<typeof operationUse>;
 
 export const operationsPage = z.object({ fromAt: instant, toAt: instant, operations: list(operationUse) });
 
+export const listOperationsWire = defineWire({
+  method: 'GET',
+  path: '/operations',
+  operationId: 'listOperations',
+  tag: 'Keys',
+  summary: 'Operations and their requests',
+  description: `Every operation of the API document, then other recorded operations. Requests that matched no operation have the id ''. Whole hours are counted, including the hours of \`from\` and \`to\`.`,
+  query: queryOf(periodQuery),
+  answers: { 200: { description: 'The operations.', schema: operationsPage } },
+});
+
 /** `GET /operations` */
 export function operationsRoute(sources: KeySources): Route {
   return defineRoute({
-    method: 'GET',
-    path: '/operations',
+    ...listOperationsWire,
     needs: 'read',
-    query: queryOf(periodQuery),
     async respond({ query }) {
       const period = periodOf(query, sources.nowMs());
       if ('kind' in period) return errorResponse('invalid_request', period.message);

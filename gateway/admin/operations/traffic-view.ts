@@ -7,6 +7,7 @@ import { type TrafficEnding, trafficEndings } from '../../usage/traffic.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { count, instant, list, positive, words } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
+import { defineWire } from '../api/wire.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { percentiles } from './operations-view.ts';
 
@@ -41,13 +42,26 @@ export const traffic = z.object({ step: words(...trafficSteps), rows: list(traff
 
 const daysMax = 8;
 
+export const getTrafficWire = defineWire({
+  method: 'GET',
+  path: '/traffic',
+  operationId: 'getTraffic',
+  tag: 'Keys',
+  summary: 'All requests by minute',
+  description:
+    'A row for each minute or hour in which the fleet had requests. A row has the number of requests for each outcome, and their durations. The longest period is eight days.',
+  query: queryOf({
+    ...periodQuery,
+    step: oneOf(trafficSteps).default('minute').describe('The length of a row.'),
+  }),
+  answers: { 200: { description: 'The rows.', schema: traffic } },
+});
+
 /** `GET /traffic` */
 export function trafficRoute(sources: KeySources): Route {
   return defineRoute({
-    method: 'GET',
-    path: '/traffic',
+    ...getTrafficWire,
     needs: 'read',
-    query: queryOf({ ...periodQuery, step: oneOf(trafficSteps).default('minute') }),
     async respond({ query }) {
       const period = periodOf(query, sources.nowMs(), daysMax);
       if ('kind' in period) return errorResponse('invalid_request', period.message);

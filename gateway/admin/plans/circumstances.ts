@@ -5,7 +5,7 @@ import type { Presence } from '../../fleet/presence.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Circumstance, ReplayedKey } from '../../usage/simulate/explain-difference.ts';
-import { changeSentence } from '../api/changes-view.ts';
+import { changeSentence } from '../api/fleet/changes-view.ts';
 import { type Page, readPages } from '../read-pages.ts';
 
 const dayMs = 86_400_000;

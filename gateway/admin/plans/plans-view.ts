@@ -4,6 +4,7 @@ import type { Settings } from '../../shared/model.ts';
 import { foundResponse } from '../admin-response.ts';
 import { count, list } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
+import { defineWire } from '../api/wire.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { planShown, planView } from '../settings/settings-view.ts';
 
@@ -34,12 +35,22 @@ interface KeyCounts {
 
 type CountSources = Pick<KeySources, 'settings' | 'directory' | 'guardFigures' | 'bounds'>;
 
+export const listPlansWire = defineWire({
+  method: 'GET',
+  path: '/plans',
+  operationId: 'listPlans',
+  tag: 'Configuration',
+  summary: 'The plans',
+  description:
+    'Every plan with its limits and the number of its keys, in the order of the configuration. The first 10,000 keys of the key directory are also counted. The numbers are cached for 30 s.',
+  answers: { 200: { description: 'The plans.', schema: plansPage } },
+});
+
 /** `GET /plans` */
 export function plansRoute(sources: CountSources): Route {
   const plansView = createPlansView(sources);
   return defineRoute({
-    method: 'GET',
-    path: '/plans',
+    ...listPlansWire,
     needs: 'read',
     respond: async () => foundResponse(await plansView()),
   });

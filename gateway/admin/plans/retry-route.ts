@@ -6,6 +6,7 @@ import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { instant, limitsByField } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
+import { defineWire } from '../api/wire.ts';
 
 export const retriedPlan = z.object({
   plan: z.string(),
@@ -21,6 +22,18 @@ export interface RetrySources {
   readonly recordRetry: (retry: PlanRetried) => void;
 }
 
+export const retryPlanWire = defineWire({
+  method: 'POST',
+  path: '/plans/{name}/retry',
+  operationId: 'retryPlan',
+  tag: 'Configuration',
+  summary: 'Let a reverted plan try its edit again',
+  description:
+    'Ends the revert of a plan in all gateways. The limits of the edit apply again, and the guard starts its watch from zero.',
+  params: { name: z.string().describe('The name of a plan.') },
+  answers: { 200: { description: 'The plan tries its edit again.', schema: retriedPlan } },
+});
+
 /** `POST /plans/{name}/retry` ends the revert of a plan, so that all gateways try the guarded edit again. */
 export function retryRoute({
   guards,
@@ -28,8 +41,7 @@ export function retryRoute({
   settings,
 }: RetrySources & { readonly settings: () => Pick<Settings, 'plans'> }): Route {
   return defineRoute({
-    method: 'POST',
-    path: '/plans/{name}/retry',
+    ...retryPlanWire,
     needs: 'write',
     async respond({ params: { name = '' }, token }) {
       if (!settings().plans.has(name)) return errorResponse('not_found', 'There is no plan with this name.');

@@ -26,12 +26,13 @@ import { unreplayableGroups } from '../../usage/simulate/replay-groups.ts';
 import type { Difference, PlanTotals } from '../../usage/simulate/verdict.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
+import { defineWire } from '../api/wire.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { type CircumstanceSources, readCircumstances } from './circumstances.ts';
 import type { LeftOut } from './group-records.ts';
 import { proposeGuard } from './propose-guard.ts';
-import { createSimulations, type simulationShown } from './simulations.ts';
+import { createSimulations, simulationShown } from './simulations.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -100,16 +101,25 @@ export interface SimulateSources extends CircumstanceSources {
   readonly keys: Omit<KeySources, 'readStatus'>;
 }
 
+export const simulateWire = defineWire({
+  method: 'POST',
+  path: '/simulate',
+  operationId: 'simulate',
+  tag: 'Keys',
+  summary: 'Simulate other limits',
+  description: `Replays the usage record under other limits, as if they had been effective since \`from\`. Requests before \`from\` stay counted. The simulation changes nothing, and accepts limits instead of a configuration. The simulation first checks itself: under the present limits, the replay must refuse the recorded number of requests (\`reproduced\`). Bans, refusals of limits per second and 503 are taken from the record. \`refusedNow\` and \`refusedThen\` count the offered requests that were not admitted, including bans. Requests that the limit of concurrent requests refused are not offered, because no window was charged. Bans, limits per second, and requests of different costs depend on the order of requests within a minute, which is not recorded. \`refusedThenMin\` and \`refusedThenMax\` are bounds for every order, and \`refusedThen\` is the mean of both for each key. The minutes of a key add up to the key's \`refusedThen\`, without groups of operations. Groups are replayed by the minute, and the bounds also cover a request that several limits could refuse. \`notReplayed\` has the groups with requests that are recorded only by the hour. A simulation of the present limits returns the recorded refusals. The simulation covers the active keys with a changed limit, or all active keys if no limit is changed. The gateway works at most 2 s for a response. The \`next\` of the response continues the simulation. A token that may read is sufficient.`,
+  body: simulateBody,
+  answers: { 200: { description: 'The result of the simulation.', schema: simulationShown } },
+});
+
 /** `POST /simulate` replays the recorded requests under other limits. The simulation changes nothing. */
 export function simulateRoute({ keys, ...circumstances }: SimulateSources): Route {
   const { bounds } = keys;
   const simulate = createSimulations(keys);
   return defineRoute({
-    method: 'POST',
-    path: '/simulate',
+    ...simulateWire,
     needs: 'read',
     readsCounts: true,
-    body: simulateBody,
     bodyBytesMax: bounds.simulationBytesMax,
     bodyMembersMax: bounds.simulationMembersMax,
     async respond({ body: { from, to, plans, keys: ofKeys, bans, listed, ...asked } }) {

@@ -8,6 +8,7 @@ import { sumOfTrials, type TrialUsage } from '../../usage/read/trial-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { count, instant, limitsByField, list, positive } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
+import { defineWire } from '../api/wire.ts';
 import type { ListedKey } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from '../operations/kept-period.ts';
@@ -47,15 +48,28 @@ const keysMax = 10_000;
 /** The number of keys whose usage records are read at the same time. A trial has few fields in each record. */
 const keysPerTurn = 100;
 
+export const getPlanTrialWire = defineWire({
+  method: 'GET',
+  path: '/plans/{name}/trial',
+  operationId: 'getPlanTrial',
+  tag: 'Keys',
+  summary: 'What the trial of a plan would have refused',
+  description: `The decisions of the plan's trial on the requests of the plan's keys, and the keys with requests that the trial would have refused. The figures belong to the present limits of the trial. After an edit of the trial, they begin at zero. Only the 10,000 keys of all plans that were active last are considered. The gateway reads the records of the keys for at most 5 s. If this time is too short, \`examinedKeys\` is less than \`activeKeys\`, and the most recently active keys are included. The result of the default period is cached for 30 s. A plan without a trial gets 404.`,
+  params: { name: z.string().describe('The name of a plan.') },
+  query: queryOf({
+    ...periodQuery,
+    limit: wholeNumber(1, keysMax).default(50).describe('The largest number of listed keys.'),
+  }),
+  answers: { 200: { description: 'The decisions of the trial.', schema: planTrial } },
+});
+
 /** `GET /plans/{name}/trial` */
 export function trialRoute(sources: KeySources): Route {
   const trialOf = createPlanTrials(sources);
   return defineRoute({
-    method: 'GET',
-    path: '/plans/{name}/trial',
+    ...getPlanTrialWire,
     needs: 'read',
     readsCounts: true,
-    query: queryOf({ ...periodQuery, limit: wholeNumber(1, keysMax).default(50) }),
     async respond({ params: { name = '' }, query }) {
       const { settings, usage, nowMs } = sources;
       const period = periodOf(query, nowMs());

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { fleetState } from '../../admin/api/state-view.ts';
+import { fleetState } from '../../admin/api/fleet/state-view.ts';
 import { keyStates } from '../../admin/keys/key-item.ts';
 import { keySorts } from '../../admin/keys/list-keys.ts';
 import { keyUsage } from '../../admin/keys/usage-rows.ts';

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { changesPage, eventsPage } from '../../admin/api/changes-view.ts';
 import { deliveriesPage } from '../../admin/api/deliveries/deliveries-view.ts';
+import { changesPage, eventsPage } from '../../admin/api/fleet/changes-view.ts';
 import { keyPage } from '../../admin/keys/list-keys.ts';
 import { monthPage } from '../../admin/keys/month-usage.ts';
 import { type KeyDetail, keyDetail } from '../../admin/keys/show-key.ts';

@@ -1,4 +1,4 @@
-import { fleetState } from '../../admin/api/state-view.ts';
+import { fleetState } from '../../admin/api/fleet/state-view.ts';
 import { keyPage } from '../../admin/keys/list-keys.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';

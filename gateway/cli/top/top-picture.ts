@@ -1,4 +1,4 @@
-import type { FleetState } from '../../admin/api/state-view.ts';
+import type { FleetState } from '../../admin/api/fleet/state-view.ts';
 import type { KeyItem } from '../../admin/keys/key-item.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';

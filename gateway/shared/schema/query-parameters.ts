@@ -11,6 +11,37 @@ export type ParsedQuery<Schema extends QuerySchema> =
 
 export const noQuery = z.strictObject({});
 
+/**
+ * Notes the JSON Schema of a parameter, for documents. The schema of a number converts a text, and the schema of a list splits it, so their
+ * own JSON Schema would be that of a text.
+ */
+function shownAs<Schema extends z.ZodType>(
+  schema: Schema,
+  parameter: Readonly<Record<string, unknown>>,
+): Schema {
+  return schema.meta({ parameter });
+}
+
+/**
+ * Returns a parameter as OpenAPI states it: its description, whether it is required, and its JSON Schema with the default. A list is one
+ * text with commas.
+ */
+export function parameterShown(schema: z.ZodType) {
+  let inner = schema;
+  let isRequired = true;
+  let defaults = {};
+  let { description } = schema;
+  while (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault) {
+    isRequired = false;
+    if (inner instanceof z.ZodDefault) defaults = { default: inner.def.defaultValue };
+    inner = inner.unwrap() as z.ZodType;
+    description ??= inner.description;
+  }
+  const { $schema: _, description: __, ...made } = z.toJSONSchema(inner, { io: 'input' });
+  const shown = { ...(inner.meta()?.parameter ?? made), ...defaults } as Readonly<Record<string, unknown>>;
+  return { description, isRequired, isList: shown.type === 'array', schema: shown };
+}
+
 export function queryOf<Shape extends z.core.$ZodLooseShape>(
   shape: Shape,
 ): z.ZodObject<Shape, z.core.$strict> {
@@ -20,11 +51,12 @@ export function queryOf<Shape extends z.core.$ZodLooseShape>(
 /** A parameter whose value is a whole number in decimal digits. */
 export function wholeNumber(min: number, max: number) {
   const wanted = `must be a whole number from ${min} to ${max}`;
-  return z
+  const schema = z
     .string()
     .regex(/^\d{1,15}$/, { error: wanted, abort: true })
     .transform(Number)
     .refine((number) => number >= min && number <= max, wanted);
+  return shownAs(schema, { type: 'integer', minimum: min, maximum: max });
 }
 
 /** A parameter whose value is one of the given words. */
@@ -33,13 +65,15 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
 }
 
 /** A parameter whose value is one or more of the given words, separated by commas. */
-export function someOf<const Word extends string>(words: readonly Word[]) {
+export function someOf<const Word extends string>(stated: readonly Word[]) {
+  const words = [...new Set(stated)];
   const wanted = `must be one or more of ${words.join(', ')}, separated by commas`;
   const isWord = (text: string): text is Word => words.some((word) => word === text);
-  return z
+  const schema = z
     .string()
     .refine((text) => text.split(',').every(isWord), { error: wanted, abort: true })
     .transform((text): ReadonlySet<Word> => new Set(text.split(',').filter(isWord)));
+  return shownAs(schema, { type: 'array', items: { type: 'string', enum: words }, minItems: 1 });
 }
 
 /** A parameter whose value is a text of at least one character. */
@@ -53,11 +87,17 @@ export function text(charsMax: number) {
  * start of the day in UTC.
  */
 export function instant() {
-  return dateAsMs('must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z');
+  const schema = dateAsMs('must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z');
+  return shownAs(schema, { type: 'string', anyOf: [{ format: 'date' }, { format: 'date-time' }] });
 }
 
 /** The query parameters `from` and `to` of a period. */
-export const periodQuery = { from: instant().optional(), to: instant().optional() };
+export const periodQuery = {
+  from: instant()
+    .optional()
+    .describe('A date, or a time with its zone (RFC 3339); by default 24 hours before `to`.'),
+  to: instant().optional().describe('A date or time in the form of `from`; by default now.'),
+};
 
 /** The period that a query selects. Without parameters the period is the last 24 hours. Returns an error for an invalid period. */
 export function periodOf(

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type * as z from 'zod';
 import { apiDocument } from '../../../gateway/admin/api/api-document.ts';
 import { type ApiSources, createRoutes } from '../../../gateway/admin/api/routes.ts';
 import type { Gateway } from '../../../gateway/server/gateway.ts';
@@ -23,7 +24,7 @@ import { withinOneMinute } from '../../support/within-one-minute.ts';
 type Json = any;
 
 const bounds = tunedBounds({});
-const document: Json = await apiDocument(bounds);
+const document: Json = apiDocument(bounds);
 const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
   Object.entries<Json>(methods).map(([method, operation]) => ({
     method: method.toUpperCase(),
@@ -275,24 +276,28 @@ describe('the document', () => {
     expect(described.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort());
   });
 
-  it('describes every query parameter, and no other', () => {
-    for (const { method, path, query } of routes) {
-      const parameters = parametersOf(document.paths[path][method.toLowerCase()]);
-      const described = parameters.filter((one: Json) => one.in === 'query').map(({ name }: Json) => name);
-      expect([path, described.sort()]).toEqual([path, Object.keys(query.shape).sort()]);
-      const inPath = parameters.filter((one: Json) => one.in === 'path').map(({ name }: Json) => `{${name}}`);
+  it('describes the parameters of every path template', () => {
+    for (const { path, operation } of operations) {
+      const inPath = parametersOf(operation)
+        .filter((one: Json) => one.in === 'path')
+        .map(({ name }: Json) => `{${name}}`);
       expect([path, inPath]).toEqual([path, path.match(/\{\w+\}/g) ?? []]);
     }
   });
 
-  it('describes every member of every body, and no other', () => {
-    for (const { method, path, body } of routes) {
-      const { requestBody } = document.paths[path][method.toLowerCase()];
-      const described = requestBody?.content['application/json'].schema.properties;
-      const { shape } = (body ?? {}) as { shape?: object };
-      const names = (of: object | undefined) => of && Object.keys(of).sort();
-      expect([method, path, names(described)]).toEqual([method, path, names(shape)]);
-    }
+  it('describes every query parameter as the gateway reads it', () => {
+    const faults = routes.flatMap(({ method, path, query }) =>
+      parametersOf(document.paths[path][method.toLowerCase()])
+        .filter((one: Json) => one.in === 'query')
+        .flatMap(({ name, schema }: Json) => {
+          const parser = query.shape[name] as z.ZodType;
+          const isDescribed = ajv.compile(schema);
+          return candidatesOf(schema)
+            .filter((text) => isDescribed(sentValue(text, schema)) !== parser.safeParse(text).success)
+            .map((text) => `${path} ${name}=${text}`);
+        }),
+    );
+    expect(faults).toEqual([]);
   });
 
   it('refers to every part that it describes, and describes every one that it refers to', () => {
@@ -311,6 +316,35 @@ describe('the document', () => {
     }
   });
 });
+
+/** The value that a client means by a text of a query, as the schema describes it (RFC 6570: `form` without `explode`). */
+function sentValue(text: string, { type, items }: Json): unknown {
+  if (type === 'integer') return /^\d+$/.test(text) ? Number(text) : text;
+  return type === 'array' ? text.split(',').map((one) => sentValue(one, items)) : text;
+}
+
+/** Texts that a parameter accepts, and texts that it refuses. */
+function candidatesOf(schema: Json): readonly string[] {
+  const { minimum = 0, maximum = 0, maxLength = 9 } = schema;
+  const words: string[] = schema.enum ?? schema.items?.enum ?? [];
+  return [
+    ...['', '0', '-1', '1.5', ' 1', '1e3', 'x', 'x,y', ',', '{}', 'true', 'null'],
+    ...[
+      '2026-11',
+      '2026-13',
+      '2026-11-22',
+      '2026-11-31',
+      '2026-11-22T10:31:00Z',
+      '2026-11-22T10:31:00+02:00',
+    ],
+    ...['2026-11-22T10:31:00', '2026-11-22T25:00:00Z', '22.11.2026'],
+    ...[minimum - 1, minimum, maximum, maximum + 1].map(String),
+    ...['x'.repeat(maxLength), 'x'.repeat(maxLength + 1)],
+    ...words,
+    ...words.map((word) => word.toUpperCase()),
+    ...[words.slice(0, 2).join(','), `${words.at(0)},${words.at(0)}`, `${words.at(0)},`, words.join(',')],
+  ];
+}
 
 /** The parameters of an operation, including shared parameters to which the operation refers by `$ref`. */
 function parametersOf({ parameters = [] }: Json): readonly Json[] {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changesPage } from '../../../gateway/admin/api/changes-view.ts';
+import { changesPage } from '../../../gateway/admin/api/fleet/changes-view.ts';
 import { createAdminClient } from '../../../gateway/cli/admin/admin-client.ts';
 import { lists, readList } from '../../../gateway/cli/admin/read-api.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';

@@ -5,7 +5,8 @@ import { expects, fields } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { count } from '../response-parts.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { type DeliveredEvent, eventView } from './deliveries-view.ts';
+import { defineWire, eventIdParameter } from '../wire.ts';
+import { type DeliveredEvent, deliveredEvent, eventView } from './deliveries-view.ts';
 
 /** The queue of webhook deliveries, as the admin API uses it. */
 export interface DeliverySources {
@@ -39,6 +40,30 @@ export const sentAgain = z.object({
 /** An id has the form of `newEventId`, or of a later version of the gateway. */
 const eventIdPattern = /^[\w-]{1,64}$/;
 
+export const getDeliveryWire = defineWire({
+  method: 'GET',
+  path: '/deliveries/{id}',
+  operationId: 'getDelivery',
+  tag: 'Webhooks',
+  summary: 'One webhook event',
+  description: 'An event with the body that the receivers get, and with its deliveries.',
+  params: { id: eventIdParameter },
+  answers: { 200: { description: 'The event.', schema: deliveredEvent } },
+});
+
+export const sendAgainWire = defineWire({
+  method: 'POST',
+  path: '/deliveries/{id}/send',
+  operationId: 'sendAgain',
+  tag: 'Webhooks',
+  summary: 'Send a webhook event again',
+  description:
+    'The event is due at once for one receiver, or for each of its receivers in the configuration. The `webhook-id` and the body stay the same, so a receiver that has the event already can ignore it. A delivery that had ended begins anew, with three days of retries. The response does not wait for the attempt.',
+  params: { id: eventIdParameter },
+  body: sendAgainBody,
+  answers: { 200: { description: 'The deliveries are due.', schema: sentAgain } },
+});
+
 /** The routes of one webhook event: its deliveries, and sending it again. */
 export function createDeliveryRoutes(
   { queue, logResend }: DeliverySources,
@@ -46,8 +71,7 @@ export function createDeliveryRoutes(
 ): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/deliveries/{id}',
+      ...getDeliveryWire,
       needs: 'read',
       async respond({ params: { id = '' } }) {
         const event = await read(id);
@@ -57,10 +81,8 @@ export function createDeliveryRoutes(
       },
     }),
     defineRoute({
-      method: 'POST',
-      path: '/deliveries/{id}/send',
+      ...sendAgainWire,
       needs: 'write',
-      body: sendAgainBody,
       respond: ({ params: { id = '' }, body: { receiver }, token }) => sendAgain(id, receiver, token.name),
     }),
   ];

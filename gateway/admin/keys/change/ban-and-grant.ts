@@ -12,6 +12,7 @@ import { expects, fields } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { count } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import { type Answer, defineWire, keyIdParameter } from '../../api/wire.ts';
 import { banAndGrant, banAndGrantShape } from '../key-item.ts';
 import {
   type ChangeRequest,
@@ -62,6 +63,47 @@ interface Verb {
   readonly tells?: (status: KeyStatus) => Pick<z.output<typeof whatHolds>, 'wasBanned'>;
 }
 
+export const whatHoldsAnswer: Answer = {
+  description: 'The present grant and ban of the key, effective on every process within a second.',
+  schema: whatHolds,
+};
+
+export const unbanKeyWire = defineWire({
+  method: 'POST',
+  path: '/keys/{id}/unban',
+  operationId: 'unbanKey',
+  tag: 'Keys',
+  summary: 'Lift the ban of a key',
+  description:
+    'The key is no longer banned, on this process at once and on other processes within a second. Earlier refusals no longer count towards a ban, including refusals that a process has not reported yet. A key without a ban stays unchanged.',
+  params: { id: keyIdParameter },
+  answers: { 200: whatHoldsAnswer },
+});
+
+export const grantKeyWire = defineWire({
+  method: 'POST',
+  path: '/keys/{id}/grant',
+  operationId: 'grantKey',
+  tag: 'Keys',
+  summary: 'Give a key other limits for a while',
+  description:
+    'A grant replaces the limits of the named windows from `fromAt` (absent or past: at once) until `untilAt`, at most 400 days ahead. The grant then ends by itself. A new grant replaces the present grant. If one of the two grants is effective now and the other begins later, the response is 409. DELETE ends the present grant. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have.',
+  params: { id: keyIdParameter },
+  body: grantBody,
+  answers: { 200: whatHoldsAnswer },
+});
+
+export const ungrantKeyWire = defineWire({
+  method: 'DELETE',
+  path: '/keys/{id}/grant',
+  operationId: 'ungrantKey',
+  tag: 'Keys',
+  summary: 'End the grant of a key',
+  description: `The limits of the key's plan apply again. If the key has no grant, nothing changes.`,
+  params: { id: keyIdParameter },
+  answers: { 200: whatHoldsAnswer },
+});
+
 /**
  * The routes that change the ban or grant of a key. Bans and grants are stored with the counts of a key, so these
  * routes treat keys of the configuration and of the directory alike.
@@ -70,8 +112,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
   const { limiter } = sources;
   return [
     defineRoute({
-      method: 'POST',
-      path: '/keys/{id}/unban',
+      ...unbanKeyWire,
       needs: 'write',
       respond: (request) =>
         change(sources, request, () => ({
@@ -84,10 +125,8 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
         })),
     }),
     defineRoute({
-      method: 'POST',
-      path: '/keys/{id}/grant',
+      ...grantKeyWire,
       needs: 'write',
-      body: grantBody,
       respond: ({ body, ...request }) =>
         change(sources, request, (key) => {
           const fault = grantFault(sources, key, body);
@@ -112,8 +151,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
         }),
     }),
     defineRoute({
-      method: 'DELETE',
-      path: '/keys/{id}/grant',
+      ...ungrantKeyWire,
       needs: 'write',
       respond: (request) =>
         change(sources, request, () => ({

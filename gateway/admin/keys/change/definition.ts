@@ -14,6 +14,7 @@ import {
   stated,
   words,
 } from '../../api/response-parts.ts';
+import type { Answer } from '../../api/wire.ts';
 import { type KeptOfId, keptOfIdShown } from './kept-of-id.ts';
 
 export const definedSecret = z.object({
@@ -90,3 +91,15 @@ export function differences(
     Object.fromEntries(differing.flatMap((name) => (of[name] === undefined ? [] : [[name, of[name]]])));
   return { before: only(before), after: only(after) };
 }
+
+export const definitionAnswer: Answer = {
+  description: 'The present definition of the key.',
+  schema: keyDefinition,
+  headers: ['ETag'],
+};
+
+export const issuedAnswer: Answer = {
+  description: 'The present definition of the key, with the issued secret.',
+  schema: issuedKey,
+  headers: ['ETag'],
+};

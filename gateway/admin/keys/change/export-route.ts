@@ -5,9 +5,11 @@ import { keyId, keySchema } from '../../../keys/key-schema.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { expects, fields, list } from '../../../shared/schema/schema-parts.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { instant, list as listShown, stated } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import { defineWire } from '../../api/wire.ts';
 import type { KeySources } from '../key-sources.ts';
 import { noDirectory, storeFailed } from './change-sources.ts';
 
@@ -39,16 +41,32 @@ export const directoryPage = z.object({
   next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
 });
 
+export const exportDirectoryWire = (bounds: Bounds) =>
+  defineWire({
+    method: 'GET',
+    path: '/directory',
+    operationId: 'exportDirectory',
+    tag: 'Keys',
+    summary: 'Export the keys of the key directory',
+    description:
+      'A page of the keys, sorted by id, in the form that POST accepts. The page contains whole digests, so the request needs a token that may write. The page contains no secrets.',
+    query: queryOf({
+      after: text(100).optional().describe('The `next` of the previous page.'),
+      limit: wholeNumber(1, bounds.importKeysMax)
+        .default(bounds.importKeysMax)
+        .describe('The largest number of entries.'),
+    }),
+    answers: { 200: { description: 'The keys.', schema: directoryPage } },
+  });
+
 /**
  * `GET /directory` exports the whole directory as a backup. The response contains the complete digests of secrets, so
  * the request needs a token that may write.
  */
-export function exportRoute({ directory, bounds: { importKeysMax: keysMax } }: KeySources): Route {
+export function exportRoute({ directory, bounds }: KeySources): Route {
   return defineRoute({
-    method: 'GET',
-    path: '/directory',
+    ...exportDirectoryWire(bounds),
     needs: 'write',
-    query: queryOf({ after: text(100).optional(), limit: wholeNumber(1, keysMax).default(keysMax) }),
     respond: async ({ query }) =>
       directory === undefined ? noDirectory().response : exportPage(directory, query),
   });
@@ -61,16 +79,27 @@ export function directoryIdsBody(keysMax: number) {
 
 export const directoryIds = z.object({ ids: listShown(z.string()) });
 
+export const findInDirectoryWire = (bounds: Bounds) =>
+  defineWire({
+    method: 'POST',
+    path: '/directory/ids',
+    operationId: 'findInDirectory',
+    tag: 'Keys',
+    summary: 'Find ids in the key directory',
+    description:
+      'Returns the ids of the list, at most 500, that belong to a key of the key directory and to no key of the configuration. A command sends this request before it writes keys into a file, because a key of the file has precedence over a key of the key directory with the same id.',
+    body: directoryIdsBody(bounds.importKeysMax),
+    answers: { 200: { description: 'The ids.', schema: directoryIds } },
+  });
+
 /**
  * `POST /directory/ids` returns the sent ids for which the directory has a key. A command sends this request before it
  * writes keys with these ids into a file.
  */
 export function directoryIdsRoute({ directory, settings, bounds }: KeySources): Route {
   return defineRoute({
-    method: 'POST',
-    path: '/directory/ids',
+    ...findInDirectoryWire(bounds),
     needs: 'read',
-    body: directoryIdsBody(bounds.importKeysMax),
     async respond({ body }) {
       const ids = body.ids.filter((id) => !settings().keys.has(id));
       const read = await directory?.readMany(ids);

@@ -6,9 +6,11 @@ import { type MovedKey, movedKeySchema } from '../../../keys/key-schema.ts';
 import { endLine } from '../../../keys/leaks/end-line.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
 import { expects, fields, list } from '../../../shared/schema/schema-parts.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
 import { count, list as listShown } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import { defineWire } from '../../api/wire.ts';
 import { type ChangeRequest, type KeyChangeSources, noDirectory, storeFailed } from './change-sources.ts';
 import { movedView } from './export-route.ts';
 import { newKeyId, termsFault } from './key-terms.ts';
@@ -34,14 +36,26 @@ type Outcome =
   | { readonly kind: 'refused'; readonly reason: string }
   | Away;
 
-/** `POST /directory` imports keys with their secrets, in the form of `GET /directory`. */
-export function importRoute(sources: KeyChangeSources): Route {
-  const { importKeysMax: keysMax, importBytesMax, importMembersMax } = sources.bounds;
-  return defineRoute({
+export const importDirectoryWire = (bounds: Bounds) =>
+  defineWire({
     method: 'POST',
     path: '/directory',
+    operationId: 'importDirectory',
+    tag: 'Keys',
+    summary: 'Import keys into the key directory',
+    description:
+      'Accepts at most 500 keys, 512 KiB, and 32,768 members in all objects and lists together. An existing key is never changed. A key that equals the existing key counts as unchanged, and a key that differs from the existing key is refused. An import can therefore be repeated. A key with more than 16 secrets, which a keys file may have, is refused. The first import of a process waits 1.5 s, because digests do not show the form of their secrets. After an import, unknown secrets with wrong checksums are looked up, too.',
+    body: importBody(bounds.importKeysMax),
+    answers: { 200: { description: 'The outcome for each key.', schema: imported } },
+  });
+
+/** `POST /directory` imports keys with their secrets, in the form of `GET /directory`. */
+export function importRoute(sources: KeyChangeSources): Route {
+  const { bounds } = sources;
+  const { importBytesMax, importMembersMax } = bounds;
+  return defineRoute({
+    ...importDirectoryWire(bounds),
     needs: 'write',
-    body: importBody(keysMax),
     bodyBytesMax: importBytesMax,
     bodyMembersMax: importMembersMax,
     async respond({ body: { keys }, ...request }) {

@@ -4,6 +4,7 @@ import { keyId } from '../../../keys/key-schema.ts';
 import { expects, fields, membersByName, text } from '../../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import { defineWire } from '../../api/wire.ts';
 
 /** The actions that a command can report. The gateway itself records all other actions. */
 const reported = keyActions.filter(
@@ -12,6 +13,19 @@ const reported = keyActions.filter(
 
 /** Matches a secret, a token or a complete digest, which the record of changes must not contain. */
 const secretLike = /\btga?_\w{20}|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i;
+
+export const reportChangeWire = (bounds: Bounds) =>
+  defineWire({
+    method: 'POST',
+    path: '/changes',
+    operationId: 'reportChange',
+    tag: 'Configuration',
+    summary: 'Report the change of a command',
+    description:
+      'A command that has changed a key in the files of the configuration reports it here, so that the record names who made the change. The gateway itself records changes through this API. A text that looks like a secret or a whole digest gets 400.',
+    body: reportedChangeBody(bounds.changeMembersMax),
+    answers: { 204: { description: 'The change is recorded.' } },
+  });
 
 /** `POST /changes` records a change that a command has made in the files of the configuration. */
 export function reportedChangeRoute({
@@ -22,10 +36,8 @@ export function reportedChangeRoute({
   readonly bounds: Bounds;
 }): Route {
   return defineRoute({
-    method: 'POST',
-    path: '/changes',
+    ...reportChangeWire(bounds),
     needs: 'write',
-    body: reportedChangeBody(bounds.changeMembersMax),
     respond({ body: { action, key, before, after }, token }) {
       record({ action, by: token.name, key, before, after });
       return { status: 204, body: '' };

@@ -8,6 +8,7 @@ import { digestOf, fields } from '../../../shared/schema/schema-parts.ts';
 import { jsonResponse } from '../../admin-response.ts';
 import { instant, positive, words } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import { defineWire } from '../../api/wire.ts';
 import { placeOfKey } from '../key-sources.ts';
 import { leakShown, leakView } from '../leaks/leak-view.ts';
 import { type KeyChangeSources, storeFailed } from './change-sources.ts';
@@ -38,6 +39,18 @@ export type KnownOwner = Extract<Owner, { known: true }>;
 
 export const whoamiBody = fields('an object with sha256', { sha256: digestOf('secret') });
 
+export const findSecretWire = defineWire({
+  method: 'POST',
+  path: '/whoami',
+  operationId: 'findSecret',
+  tag: 'Keys',
+  summary: 'The key of a secret',
+  description:
+    'Finds the key of a secret by its digest, for example after the report of a leak. The secret itself is not sent. If a key of the configuration and a key of the key directory both have the secret, the response has the key of the configuration.',
+  body: whoamiBody,
+  answers: { 200: { description: 'The key, or that no key has the secret.', schema: owner } },
+});
+
 /**
  * `POST /whoami` finds the key of a secret by the secret's digest. The configuration takes precedence over the
  * directory, as for requests with a secret.
@@ -49,10 +62,8 @@ export function whoamiRoute({
   nowMs,
 }: Pick<KeyChangeSources, 'settings' | 'directory' | 'leakOf' | 'nowMs'>): Route {
   return defineRoute({
-    method: 'POST',
-    path: '/whoami',
+    ...findSecretWire,
     needs: 'read',
-    body: whoamiBody,
     async respond({ body: { sha256 } }) {
       const written = settings().keys.find(sha256);
       if (written !== undefined) {

@@ -10,6 +10,7 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse, jsonResponse } from '../../admin-response.ts';
 import { digestStart as digestStartShown, list, positive, words } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import { defineWire } from '../../api/wire.ts';
 import { type KeySources, placeOfKey } from '../key-sources.ts';
 import { leakShown, leakView } from './leak-view.ts';
 
@@ -75,12 +76,40 @@ export function leaksBody(secretsMax: number) {
   return listOf(reported, what).min(1, expects(what)).max(secretsMax, expects(what));
 }
 
+export const listLeaksWire = defineWire({
+  method: 'GET',
+  path: '/leaks',
+  operationId: 'listLeaks',
+  tag: 'Keys',
+  summary: 'Leaked secrets of the configuration',
+  description:
+    'The leaked secrets of keys in the configuration. These secrets are refused until an operator removes them from the keys file, unless the setting `leaks.onLeak` was `report` at the time of the report. A removed secret stays in this list for some minutes. The page of a key shows the leaked secrets of a key in the key directory.',
+  answers: { 200: { description: 'The leaked secrets.', schema: leakedSecrets } },
+});
+
+export const reportLeaksWire = (bounds: Bounds) =>
+  defineWire({
+    method: 'POST',
+    path: '/leaks',
+    operationId: 'reportLeaks',
+    tag: 'Keys',
+    summary: 'Report leaked secrets',
+    description: `Reports secrets that were found where others can read them, in the form of GitHub's reports. An entry has either the secret as \`token\`, or its digest as \`sha256\`. A leaked secret ends at once on every process, and the other secrets of its key stay valid. With the setting \`leaks.onLeak: report\`, the leak is only recorded. A report can be sent again. The second report changes nothing and gets the same response.`,
+    body: leaksBody(bounds.leakSecretsMax),
+    answers: {
+      200: {
+        description:
+          'A judgement for each entry, in the order of the report. The response contains no secret.',
+        schema: judgedSecrets,
+      },
+    },
+  });
+
 /** The routes that take reports of leaked secrets, and list the leaked secrets of keys in the configuration. */
 export function leakRoutes({ settings, leaks, record, bounds }: LeakRouteSources): readonly Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: '/leaks',
+      ...listLeaksWire,
       needs: 'read',
       respond() {
         const secrets = [...leaks.blocked.all()].map(({ digest, keyId, leak }) => ({
@@ -93,10 +122,8 @@ export function leakRoutes({ settings, leaks, record, bounds }: LeakRouteSources
       },
     }),
     defineRoute({
-      method: 'POST',
-      path: '/leaks',
+      ...reportLeaksWire(bounds),
       needs: 'write',
-      body: leaksBody(bounds.leakSecretsMax),
       bodyBytesMax: bounds.leakBodyBytesMax,
       bodyMembersMax: bounds.leakBodyMembersMax,
       async respond({ body, token: { name } }) {

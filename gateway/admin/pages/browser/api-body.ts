@@ -1,8 +1,8 @@
 import type * as z from 'zod';
-import type { changesPage, eventsPage } from '../../api/changes-view.ts';
 import type { deliveredEvent, deliveriesPage } from '../../api/deliveries/deliveries-view.ts';
-import type { fleetState } from '../../api/state-view.ts';
-import type { upstreamsPage } from '../../api/upstreams-view.ts';
+import type { changesPage, eventsPage } from '../../api/fleet/changes-view.ts';
+import type { fleetState } from '../../api/fleet/state-view.ts';
+import type { upstreamsPage } from '../../api/fleet/upstreams-view.ts';
 import type { issuedKey } from '../../keys/change/definition.ts';
 import type { deletedKey } from '../../keys/change/edit-routes.ts';
 import type { limitsSteps } from '../../keys/limits-over-time.ts';

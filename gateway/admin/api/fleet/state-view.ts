@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
-import type { Fault } from '../../fleet/process-state.ts';
-import type { AdminToken, Settings } from '../../shared/model.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import type { GatewayState } from '../readiness.ts';
-import { judgeFleet, verdictShown } from '../verdict/judge-fleet.ts';
+import type { Fleet, KnownProcess } from '../../../fleet/presence.ts';
+import type { Fault } from '../../../fleet/process-state.ts';
+import type { AdminToken, Settings } from '../../../shared/model.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import type { GatewayState } from '../../readiness.ts';
+import { judgeFleet, verdictShown } from '../../verdict/judge-fleet.ts';
 import {
   byName,
   count,
@@ -16,7 +16,7 @@ import {
   quantity,
   version,
   words,
-} from './response-parts.ts';
+} from '../response-parts.ts';
 import { upstreamInShort, upstreamsInShort } from './upstreams-view.ts';
 
 const storeKind = words('memory', 'redis');

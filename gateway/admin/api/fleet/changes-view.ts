@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { type ChangesPage, changeActions, type RecordedChange } from '../../fleet/changes.ts';
-import { type EventKind, eventGroups, eventTable } from '../../fleet/event-text.ts';
-import { retryText, revertText } from '../../fleet/guard/revert-text.ts';
-import { keyChangeText } from '../../fleet/key-change-text.ts';
-import type { KnownProcess } from '../../fleet/presence.ts';
-import { count, instant, isComplete, list, positive, processId, version, words } from './response-parts.ts';
+import { type ChangesPage, changeActions, type RecordedChange } from '../../../fleet/changes.ts';
+import { type EventKind, eventGroups, eventTable } from '../../../fleet/event-text.ts';
+import { retryText, revertText } from '../../../fleet/guard/revert-text.ts';
+import { keyChangeText } from '../../../fleet/key-change-text.ts';
+import type { KnownProcess } from '../../../fleet/presence.ts';
+import { count, instant, isComplete, list, positive, processId, version, words } from '../response-parts.ts';
 
 export const eventKinds = Object.keys(eventTable) as EventKind[];
 

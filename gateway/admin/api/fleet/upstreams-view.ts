@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import type { Fleet } from '../../fleet/presence.ts';
-import type { TargetSeen } from '../../fleet/process-state.ts';
-import type { Upstream } from '../../shared/model.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { count, instant, isComplete, list, positive, processId, words } from './response-parts.ts';
+import type { Fleet } from '../../../fleet/presence.ts';
+import type { TargetSeen } from '../../../fleet/process-state.ts';
+import type { Upstream } from '../../../shared/model.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { count, instant, isComplete, list, positive, processId, words } from '../response-parts.ts';
 
 const targetShape = {
   address: z.string(),
