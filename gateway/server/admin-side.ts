@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
-import { createAdminListener } from '../admin/admin-listener.ts';
-import { createAdminPaths } from '../admin/admin-paths.ts';
 import { createAdminApi } from '../admin/api/admin-api.ts';
 import { createRoutes } from '../admin/api/routes.ts';
 import { tokenNameOf } from '../admin/api/tokens/authenticate.ts';
 import { createRecordedRuns } from '../admin/keys/makegood/recorded-runs.ts';
+import { createAdminListener } from '../admin/listener/admin-listener.ts';
+import { createAdminPaths } from '../admin/listener/admin-paths.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
 import type { GatewayState, NotInForce, Phase, RevertedPlan } from '../admin/readiness.ts';
 import { describeEdit } from '../admin/settings/describe-edit.ts';

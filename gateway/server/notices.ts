@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { AskThread } from '../admin/api/thread-routes.ts';
-import { type Callers, callersPath } from '../admin/operations/callers-view.ts';
+import { type Callers, listCallersWire } from '../admin/wires/operations.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
 import type { Notice, OperationCallers } from '../notify/notices.ts';
 import { createNotify } from '../notify/notify.ts';
@@ -100,7 +100,7 @@ export function createNotices({
     if (keptDays === undefined) return undefined;
     const days = Math.min(keptDays, callersDaysMax);
     const response = await askThread({
-      route: `GET ${callersPath}`,
+      route: `GET ${listCallersWire.path}`,
       isFixed: undefined,
       sent: undefined,
       params: { operationId },

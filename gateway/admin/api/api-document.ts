@@ -1,39 +1,32 @@
 import * as z from 'zod';
 import { parameterShown, periodQuery } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { whatHolds, whatHoldsAnswer } from '../keys/change/ban-and-grant.ts';
-import { definitionAnswer, issuedAnswer, issuedKey, keyDefinition } from '../keys/change/definition.ts';
-import { deletedKey } from '../keys/change/edit-routes.ts';
-import { directoryIds, directoryPage } from '../keys/change/export-route.ts';
-import { imported } from '../keys/change/import-route.ts';
-import { keptOfIdShown } from '../keys/change/kept-of-id.ts';
-import { owner } from '../keys/change/whoami.ts';
-import { grantShown, keyItem, keyState } from '../keys/key-item.ts';
-import { judgedSecrets, leakedSecrets } from '../keys/leaks/leak-routes.ts';
-import { limitsSteps } from '../keys/limits-over-time.ts';
-import { keyPage } from '../keys/list-keys.ts';
-import { makegoodShown } from '../keys/makegood/makegood-view.ts';
-import { monthPage } from '../keys/month-usage.ts';
-import { keyDetail } from '../keys/show-key.ts';
-import { keyUsage, usageRow } from '../keys/usage-rows.ts';
-import { callers } from '../operations/callers-view.ts';
-import { flushedCounts } from '../operations/flush-route.ts';
-import { operationsPage } from '../operations/operations-view.ts';
-import { traffic } from '../operations/traffic-view.ts';
-import { planDistribution } from '../plans/plan-distribution.ts';
-import { plansPage } from '../plans/plans-view.ts';
-import { retriedPlan } from '../plans/retry-route.ts';
-import { simulationShown } from '../plans/simulations.ts';
-import { planTrial } from '../plans/trial-route.ts';
 import { settingsShown } from '../settings/settings-view.ts';
-import { deliveredEvent, deliveriesPage, deliveryShown } from './deliveries/deliveries-view.ts';
-import { sentAgain } from './deliveries/delivery-routes.ts';
+import { deliveredEvent, deliveriesPage, deliveryShown, sentAgain } from '../wires/deliveries.ts';
+import { fleetState } from '../wires/fleet.ts';
+import { whatHolds, whatHoldsAnswer } from '../wires/keys/bans-and-grants.ts';
+import {
+  definitionAnswer,
+  deletedKey,
+  issuedAnswer,
+  issuedKey,
+  keptOfIdShown,
+  keyDefinition,
+} from '../wires/keys/definitions.ts';
+import { directoryIds, directoryPage, imported, owner } from '../wires/keys/directory.ts';
+import { keyDetail } from '../wires/keys/key.ts';
+import { grantShown, keyItem, keyPage, keyState } from '../wires/keys/keys.ts';
+import { judgedSecrets, leakedSecrets } from '../wires/keys/leaks.ts';
+import { flushedCounts, makegoodShown } from '../wires/keys/makegood.ts';
+import { keyUsage, limitsSteps, monthPage, usageRow } from '../wires/keys/usage.ts';
+import { callers, operationsPage, traffic } from '../wires/operations.ts';
+import { planDistribution, plansPage, planTrial, retriedPlan } from '../wires/plans.ts';
+import { digestStart, limitName, processId, version } from '../wires/response-parts.ts';
+import { simulationShown } from '../wires/simulation.ts';
+import { upstreamsPage } from '../wires/upstreams.ts';
+import { type Answer, eventIdParameter, ifMatchHeader, keyIdParameter, type Wire } from '../wires/wire.ts';
+import { wires } from '../wires/wires.ts';
 import { changesPage, eventsPage } from './fleet/changes-view.ts';
-import { fleetState } from './fleet/state-view.ts';
-import { upstreamsPage } from './fleet/upstreams-view.ts';
-import { digestStart, limitName, processId, version } from './response-parts.ts';
-import { type Answer, eventIdParameter, ifMatchHeader, keyIdParameter, type Wire } from './wire.ts';
-import { wires } from './wires.ts';
 
 type JsonSchema = Record<string, unknown>;
 

@@ -15,11 +15,11 @@ import { plansRoute } from '../plans/plans-view.ts';
 import { simulateRoute } from '../plans/simulate-route.ts';
 import { trialRoute } from '../plans/trial-route.ts';
 import { settingsText } from '../settings/settings-view.ts';
+import { getSettingsWire } from '../wires/changes.ts';
+import { getApiDocumentWire } from '../wires/wires.ts';
 import { apiDocument } from './api-document.ts';
 import { deliveriesRoute } from './deliveries/deliveries-route.ts';
-import { getSettingsWire } from './fleet/fleet-wires.ts';
 import { defineRoute, type Route } from './route.ts';
-import { getApiDocumentWire } from './wires.ts';
 
 /**
  * The data sources of the routes in the reading thread. The reading thread has its own connections for these sources.

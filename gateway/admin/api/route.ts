@@ -4,8 +4,8 @@ import type { AdminToken } from '../../shared/model.ts';
 import { noQuery, type QuerySchema } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminResponse } from '../admin-response.ts';
+import type { Wire } from '../wires/wire.ts';
 import { parseBody, type SentBody } from './request-body.ts';
-import type { Wire } from './wire.ts';
 
 /** One method of one path of the admin API. */
 export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.ZodType = z.ZodType>

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import * as z from 'zod';
 import type { ChangedMembers, LimitsBefore, RecordedChange } from '../../fleet/changes.ts';
 import {
   type GroupsByName,
@@ -15,20 +14,7 @@ import { applyGrant } from '../../quota/grants.ts';
 import { ofAllOperations } from '../../shared/limits.ts';
 import type { Grant, Key, Plan, Plans, Reverts, Settings } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { instant, limitsByField, list } from '../api/response-parts.ts';
-
-export const limitsSteps = z.object({
-  limits: list(
-    z.object({
-      fromAt: instant.describe('These limits apply from this time until the time of the next entry.'),
-      limits: limitsByField.describe(
-        'The limits; empty if the key did not exist yet, had no limit, or its limits are unknown.',
-      ),
-    }),
-  ).meta({ minItems: 1 }),
-});
-
-type LimitsSteps = z.output<typeof limitsSteps>['limits'];
+import type { LimitsSteps } from '../wires/keys/usage.ts';
 
 interface Held<Value> {
   readonly fromMs: number;

@@ -1,16 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import * as z from 'zod';
 import type { Key } from '../../shared/model.ts';
 import type { RecentUsage } from '../../usage/read/usage-reader.ts';
-import { list } from '../api/response-parts.ts';
+import type { KeyItem, KeyPage, KeySort, KeyState } from '../wires/keys/keys.ts';
 import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
-import { type KeyItem, type KeyState, keyItem, keyItemOf } from './key-item.ts';
+import { keyItemOf } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
-
-/** The sort orders of a list of keys: refused or offered requests of the last 24 hours, last request, or id. */
-export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
-
-export type KeySort = (typeof keySorts)[number];
 
 export interface KeyQuery {
   readonly state?: KeyState | undefined;
@@ -25,18 +19,6 @@ export interface KeyQuery {
   readonly after?: string | undefined;
   readonly limit: number;
 }
-
-export const keyPage = z.object({
-  keys: list(keyItem),
-  next: z
-    .string()
-    .optional()
-    .describe(
-      'The value of `after` for the next page. Present if there may be more keys, or if the search ended at its limit.',
-    ),
-});
-
-export type KeyPage = z.output<typeof keyPage>;
 
 /**
  * Lists a page of the keys of the configuration and of the directory. In every order except `id`, the active keys come

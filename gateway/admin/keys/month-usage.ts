@@ -1,9 +1,8 @@
-import * as z from 'zod';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { firstDayOf, monthAfter, totalsKeptDays } from '../../usage/read/daily-totals.ts';
 import type { Requests } from '../../usage/read/usage-reader.ts';
 import { differingUnits, offeredOf, unitsOf } from '../../usage/tally.ts';
-import { chargedUnits, count, instant, list } from '../api/response-parts.ts';
+import type { MonthPage } from '../wires/keys/usage.ts';
 import { findKeys, pageOfIds } from './find-keys.ts';
 import type { KeySources } from './key-sources.ts';
 
@@ -16,25 +15,6 @@ export interface MonthQuery {
   readonly after?: string | undefined;
   readonly limit: number;
 }
-
-export const monthPage = z.object({
-  month: z.string(),
-  fromAt: instant.describe('The beginning of the recorded part of the month.'),
-  toAt: instant.describe('The end of the month, or now for the present month.'),
-  keys: list(
-    z.object({
-      id: z.string(),
-      name: z.string().optional(),
-      plan: z.string().optional().describe('The plan of the key; absent if the key was removed.'),
-      offered: count,
-      admitted: count,
-      units: chargedUnits,
-    }),
-  ),
-  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
-});
-
-export type MonthPage = z.output<typeof monthPage>;
 
 /**
  * Returns a page of keys with their usage in a month, for billing. The page includes keys of the configuration, keys of

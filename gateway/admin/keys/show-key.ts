@@ -1,6 +1,5 @@
-import * as z from 'zod';
 import type { KeyVersion } from '../../keys/directory/directory-key.ts';
-import { keySchema, type RawKey } from '../../keys/key-schema.ts';
+import type { RawKey } from '../../keys/key-schema.ts';
 import { creditView } from '../../request/limit/credit/credit-store.ts';
 import { groupNames } from '../../shared/limits.ts';
 import { countedBy } from '../../shared/model.ts';
@@ -8,83 +7,16 @@ import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import type { SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
 import { rowOf } from '../../usage/read/usage-rows.ts';
 import { offeredOf } from '../../usage/tally.ts';
-import { count, digestStart, instant, list, positive, stated } from '../api/response-parts.ts';
-import { trialOfKey, trialOfKeyView } from '../plans/trial-figures.ts';
+import { trialOfKeyView } from '../plans/trial-figures.ts';
+import type { KeyDetail } from '../wires/keys/key.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
-import { keyItem, keyItemOf } from './key-item.ts';
+import { keyItemOf, leakView } from './key-item.ts';
 import type { KeyDetailSources } from './key-sources.ts';
-import { leakShown, leakView } from './leaks/leak-view.ts';
-import { creditShown } from './makegood/makegood-view.ts';
-import { usageRow } from './usage-rows.ts';
-import { why, whyShown } from './why.ts';
+import { why } from './why.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const recentRefusalsMax = 20;
-
-export const keyDetail = z.object({
-  ...stated(keySchema.shape, ['limits', 'concurrent', 'operations', 'disabled', 'secrets']),
-  ...keyItem.shape,
-  revision: positive
-    .optional()
-    .describe('The revision of the definition in the key directory. Each change increases the revision.'),
-  concurrent: positive
-    .optional()
-    .describe(
-      'The limit on the concurrent requests of the key, from the key or its plan; absent without this limit.',
-    ),
-  operations: list(z.string())
-    .optional()
-    .describe('The operations that the key may call; absent if the key may call every operation.'),
-  secrets: list(
-    z.object({
-      digestStart,
-      createdAt: instant
-        .optional()
-        .describe('The time when the secret was issued; absent if the keys file does not contain this time.'),
-      lastUsedAt: instant
-        .optional()
-        .describe('The time of the last request with the secret; absent without a recorded request.'),
-      unauthorized: z
-        .object({ requests: positive, lastAt: instant })
-        .optional()
-        .describe(
-          'Requests with the secret while it was not valid, because it had expired or its key was disabled; absent without a recorded request.',
-        ),
-      expiresAt: instant.optional(),
-      isExpired: z.boolean(),
-      issuedFrom: digestStart
-        .optional()
-        .describe(
-          'The secret with which the holder of the key issued this secret; absent for a secret of an operator.',
-        ),
-      leak: leakShown.optional(),
-    }),
-  ),
-  strikes: count.describe('Refusals that count towards the next ban.'),
-  credits: list(creditShown)
-    .optional()
-    .describe('The last credits of the key, the newest first; absent without a credit.'),
-  operations24h: list(
-    z.object({
-      operationId: z.string(),
-      requests: count,
-      clientErrors: count.describe('Responses with 4xx, including refusals of limits and bans.'),
-      serverErrors: count,
-    }),
-  ).optional(),
-  recentRefusals: list(usageRow)
-    .optional()
-    .describe('The last minutes with a refusal within the last 24 hours, with the latest minute first.'),
-  trial: trialOfKey
-    .optional()
-    .describe(
-      'The trial of the key’s plan, with its decisions on the requests of the key in the last 24 hours. Absent if the plan has no trial, and without a usage record.',
-    ),
-  why: whyShown,
-});
-
-export type KeyDetail = z.output<typeof keyDetail>;
 
 /**
  * Makes the response of `GET /keys/{id}`. @returns undefined when the key does not exist; `no_store` when the store

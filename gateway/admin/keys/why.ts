@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
 import { groupIn, maxOf, policyName, windowIn, windowText } from '../../shared/limits.ts';
 import type { Key, KeyStatus, Window } from '../../shared/model.ts';
@@ -11,9 +10,10 @@ import {
   unauthorizedIn,
 } from '../../usage/read/usage-reader.ts';
 import { differingUnits, offeredOf, refusedByLimit, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
-import { byName, chargedUnits, count, instant, list, positive } from '../api/response-parts.ts';
+import type { KeyState } from '../wires/keys/keys.ts';
+import type { Why } from '../wires/keys/why.ts';
 import type { ListedKey } from './find-keys.ts';
-import { fixedState, type KeyState } from './key-item.ts';
+import { fixedState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
 
 /** The data that explain the responses of a key. */
@@ -35,55 +35,6 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
     | undefined;
   readonly nowMs: number;
 }
-
-export const refusedShown = byName(positive).describe(
-  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, or `concurrent` for the limit of requests in progress.',
-);
-
-export const whyShown = z.object({
-  sentence: z
-    .string()
-    .describe(
-      'Why requests of the key are admitted or refused, as a text that can be sent to the customer. Times are in UTC.',
-    ),
-  last24h: z
-    .object({
-      offered: count,
-      admitted: count,
-      units: chargedUnits,
-      refused: refusedShown,
-      banned: count,
-      minutesRefused: count.describe('The number of minutes with a refusal.'),
-      firstRefusedAt: instant.optional(),
-      unauthorized: count.describe(
-        'Requests with an invalid secret of the key, which do not count as offered.',
-      ),
-      refusedNetworks: list(
-        z.object({
-          network: z
-            .string()
-            .describe(
-              'The /24 of an IPv4 address or the /48 of an IPv6 address. `*` stands for all further networks.',
-            ),
-          requests: positive,
-          lastAt: instant,
-        }),
-      )
-        .optional()
-        .describe(
-          'Requests with a valid secret from addresses that the key does not allow, by network, with the precision of an hour. Such requests do not count as offered. Absent without such requests.',
-        ),
-    })
-    .optional(),
-  operationsThisHour: list(z.object({ operationId: z.string(), requests: positive }))
-    .optional()
-    .describe('Operations, with the most requested operation first.'),
-  addressesToday: count
-    .optional()
-    .describe('The estimated number of client addresses. No address is stored.'),
-});
-
-export type Why = z.output<typeof whyShown>;
 
 /** Explains, as a sentence and as data, why requests of a key are admitted or refused. */
 export function why(facts: WhyFacts): Why {

@@ -1,75 +1,13 @@
-import * as z from 'zod';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
-import type { Period } from '../../shared/schema/dates-and-durations.ts';
-import { isoOf, isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
-import { periodOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
+import { isoOf, isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
+import { periodOf } from '../../shared/schema/query-parameters.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
-import { count, epochMs, instant, list, positive } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { defineWire } from '../api/wire.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { type Callers, listCallersWire } from '../wires/operations.ts';
 import { keptPeriod } from './kept-period.ts';
-
-export const callers = z.object({
-  operationId: z.string(),
-  fromAt: instant,
-  toAt: instant,
-  callers: list(
-    z.object({
-      id: z.string(),
-      name: z.string().optional(),
-      plan: z.string().optional().describe('The plan of the key; absent if the key no longer exists.'),
-      requests: positive,
-      clientErrors: count,
-      serverErrors: count,
-      lastSeenMs: epochMs,
-      brownouts: z
-        .object({
-          requests: positive.describe(
-            'The number of requests that brownouts refused, with the precision of an hour.',
-          ),
-          lastAt: instant,
-          stillCalls: z
-            .boolean()
-            .describe('Whether the key called the operation again after the last of these refusals.'),
-        })
-        .optional()
-        .describe('The requests of the key that brownouts refused; absent without such requests.'),
-    }),
-  ),
-  days: list(z.object({ at: instant, requests: count })).describe(
-    'The calls of the operation on each recorded day. The last day is today.',
-  ),
-  more: positive.optional().describe('The number of callers that are not in this list.'),
-});
-
-export type Callers = z.output<typeof callers>;
-
-/**
- * The largest number of callers in a response. The number is high, because an operator may want to contact every
- * caller.
- */
-const callersMax = 10_000;
-
-export const callersPath = '/operations/{operationId}/callers';
-
-export const listCallersWire = defineWire({
-  method: 'GET',
-  path: callersPath,
-  operationId: 'listCallers',
-  tag: 'Keys',
-  summary: 'Who calls an operation',
-  description:
-    'The keys that called the operation. The key with the most requests comes first. Only the 10,000 keys that were active last are considered. The cost is one read for each of these keys and each day, about 0.4 s for 10,000 keys and one day. Whole hours are counted.',
-  params: { operationId: z.string().describe('An operation of the API document.') },
-  query: queryOf({
-    ...periodQuery,
-    limit: wholeNumber(1, callersMax).default(50).describe('The largest number of entries.'),
-  }),
-  answers: { 200: { description: 'The callers.', schema: callers } },
-});
 
 /** `GET /operations/{operationId}/callers` */
 export function callersRoute(sources: KeySources): Route {

@@ -1,93 +1,15 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import type { Operation } from '../../shared/model.ts';
-import type { Period } from '../../shared/schema/dates-and-durations.ts';
-import { formatDuration, isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
+import { formatDuration, isoOf, type Period } from '../../shared/schema/dates-and-durations.ts';
+import { periodOf } from '../../shared/schema/query-parameters.ts';
 import type { OperationUsage } from '../../usage/read/operations-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
-import {
-  byName,
-  count,
-  epochMs,
-  instant,
-  integer,
-  list,
-  positive,
-  quantity,
-  words,
-} from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { defineWire } from '../api/wire.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { listOperationsWire, type OperationUse, type operationsPage } from '../wires/operations.ts';
 import { keptPeriod } from './kept-period.ts';
 
 const dayMs = 86_400_000;
-
-export const percentiles = z
-  .object({ p50Ms: quantity.optional(), p99Ms: quantity.optional() })
-  .describe('Estimates from the buckets of a histogram; absent without requests.');
-
-const durations = percentiles.extend({ meanMs: quantity.optional() });
-
-/** The members that describe the deprecation of an operation. */
-export const deprecationShape = {
-  sinceAt: instant.optional(),
-  sunsetAt: instant.optional(),
-  successor: z.string().optional(),
-  afterSunset: words('gone', 'serve'),
-  brownouts: list(z.object({ from: instant, every: z.string().optional(), for: z.string() }))
-    .optional()
-    .describe(
-      'The rehearsals of the removal, as the API document states them. A series ends when the next one begins.',
-    ),
-};
-
-export const operationCost = count
-  .optional()
-  .describe('The cost of a request: the units that each window is charged. Absent for 1 unit.');
-
-const operationUse = z.object({
-  operationId: z.string(),
-  method: z.string().optional(),
-  path: z.string().optional(),
-  upstream: z.string().optional(),
-  stability: words('experimental', 'beta').optional(),
-  cost: operationCost,
-  deprecation: z
-    .object({
-      ...deprecationShape,
-      daysToSunset: integer
-        .optional()
-        .describe(
-          'The number of whole days until the sunset, rounded down as on the pages; negative after it.',
-        ),
-    })
-    .optional(),
-  requests: count.optional().describe('Requests for the operation; absent without a usage record.'),
-  statuses: byName(positive)
-    .optional()
-    .describe(
-      'The number of responses by status. 499 means that the client closed the connection before the response.',
-    ),
-  ownTime: durations.optional(),
-  upstreamTime: durations.optional(),
-  lastMs: epochMs.optional().describe('The time of the last request, in epoch milliseconds.'),
-});
-
-type OperationUse = z.output<typeof operationUse>;
-
-export const operationsPage = z.object({ fromAt: instant, toAt: instant, operations: list(operationUse) });
-
-export const listOperationsWire = defineWire({
-  method: 'GET',
-  path: '/operations',
-  operationId: 'listOperations',
-  tag: 'Keys',
-  summary: 'Operations and their requests',
-  description: `Every operation of the API document, then other recorded operations. Requests that matched no operation have the id ''. Whole hours are counted, including the hours of \`from\` and \`to\`.`,
-  query: queryOf(periodQuery),
-  answers: { 200: { description: 'The operations.', schema: operationsPage } },
-});
 
 /** `GET /operations` */
 export function operationsRoute(sources: KeySources): Route {

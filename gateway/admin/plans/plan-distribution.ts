@@ -1,83 +1,18 @@
-import * as z from 'zod';
 import { plansInForce } from '../../keys/key-table.ts';
 import { maxOf } from '../../shared/limits.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
-import { queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 import { type KeyMinutes, offeredAt, offeredUnitsAt } from '../../usage/read/key-minutes.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
-import { count, list, positive } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { defineWire } from '../api/wire.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import {
+  getPlanDistributionWire,
+  type PlanDistribution,
+  type ReadPlanDistribution,
+  type Spread,
+} from '../wires/plans.ts';
 import { activeKeysOf, createKeptResults, readUntilDeadline } from './plan-keys.ts';
-
-const spread = z
-  .object({
-    limit: positive
-      .optional()
-      .describe(
-        'The limit of the plan; absent if the plan has no limit for this window, or if each key has its own.',
-      ),
-    buckets: list(
-      z.object({
-        from: positive.describe('The smallest number of units that a key of this bucket has requested.'),
-        to: z.number().meta({
-          type: 'integer',
-          minimum: 2,
-          description: 'The upper bound of the bucket: every key in the bucket has requested fewer units.',
-        }),
-        keys: count,
-      }),
-    ).describe(
-      'Buckets on a scale of 1, 2, 5, 10, 20, 50, …, without a gap between the lowest and the highest bucket with a key. A bucket that contains the limit is divided into two buckets: up to the limit, and above the limit.',
-    ),
-  })
-  .describe(
-    'The distribution of the keys by their busiest minute, or by all their requests of these hours, in units. Refused requests are included.',
-  );
-
-type Spread = z.output<typeof spread>;
-
-export const planDistribution = z.object({
-  plan: z.string(),
-  hours: positive,
-  keys: count.describe('Keys on the plan. Keys of the key directory count only if they are active.'),
-  activeKeys: count.describe('Keys on the plan that sent requests.'),
-  examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
-  refusedKeys: count.describe(
-    'Keys with a request that a window or a ban refused, or that got 503. Refusals by windows of groups do not count.',
-  ),
-  minute: spread,
-  day: spread,
-  hasCosts: z
-    .literal(true)
-    .optional()
-    .describe('Present if a request of these keys did not cost 1 unit. If absent, units are requests.'),
-});
-
-type PlanDistribution = z.output<typeof planDistribution>;
-
-export type ReadPlanDistribution = (plan: string, hours: number) => Promise<PlanDistribution | undefined>;
-
-/** The longest period. Without Redis, the usage record keeps only one day. */
-const hoursMax = 24;
-
-export const getPlanDistributionWire = defineWire({
-  method: 'GET',
-  path: '/plans/{name}/distribution',
-  operationId: 'getPlanDistribution',
-  tag: 'Keys',
-  summary: `The distribution of a plan's keys`,
-  description: `Two distributions of the plan's keys: by the busiest minute of each key, and by the sum of its requests. Refused requests are included, because they show the demand above a limit. Only the 10,000 keys of all plans that were active last are considered. The gateway reads every minute of each key for at most 5 s. If this time is too short, \`examinedKeys\` is less than \`activeKeys\`, and the most recently active keys are included. The result is cached for 30 s. 10,000 active keys take 1.4 s if each sends requests in one minute of ten, and 4 s if each sends them in every minute.`,
-  params: { name: z.string().describe('The name of a plan.') },
-  query: queryOf({
-    hours: wholeNumber(1, hoursMax)
-      .default(hoursMax)
-      .describe('The number of hours, including the present minute.'),
-  }),
-  answers: { 200: { description: 'The distribution.', schema: planDistribution } },
-});
 
 /** `GET /plans/{name}/distribution` */
 export function distributionRoute(sources: KeySources): Route {

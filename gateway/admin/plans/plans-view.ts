@@ -1,30 +1,11 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { plansInForce } from '../../keys/key-table.ts';
 import type { Settings } from '../../shared/model.ts';
 import { foundResponse } from '../admin-response.ts';
-import { count, list } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { defineWire } from '../api/wire.ts';
 import type { KeySources } from '../keys/key-sources.ts';
-import { planShown, planView } from '../settings/settings-view.ts';
-
-export const plansPage = z.object({
-  plans: list(
-    planShown.extend({
-      keys: count,
-      disabledKeys: count.describe('Disabled keys on the plan.'),
-      watched: z
-        .object({ requests: count, refused: count })
-        .optional()
-        .describe(
-          'The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. A guard counts each key only up to its part of these figures. Absent without a guard, and while no limit is smaller than in `before`.',
-        ),
-    }),
-  ),
-  isComplete: z
-    .boolean()
-    .describe('Whether all keys are counted. If false, the key directory has further keys.'),
-});
+import { planView } from '../settings/settings-view.ts';
+import { listPlansWire, type plansPage } from '../wires/plans.ts';
 
 /** The number of keys on each plan. */
 interface KeyCounts {
@@ -34,17 +15,6 @@ interface KeyCounts {
 }
 
 type CountSources = Pick<KeySources, 'settings' | 'directory' | 'guardFigures' | 'bounds'>;
-
-export const listPlansWire = defineWire({
-  method: 'GET',
-  path: '/plans',
-  operationId: 'listPlans',
-  tag: 'Configuration',
-  summary: 'The plans',
-  description:
-    'Every plan with its limits and the number of its keys, in the order of the configuration. The first 10,000 keys of the key directory are also counted. The numbers are cached for 30 s.',
-  answers: { 200: { description: 'The plans.', schema: plansPage } },
-});
 
 /** `GET /plans` */
 export function plansRoute(sources: CountSources): Route {

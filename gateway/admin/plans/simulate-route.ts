@@ -1,18 +1,10 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { smallerLimits } from '../../keys/guards.ts';
-import { date, keyId, limit, operationIds } from '../../keys/key-schema.ts';
 import { plansInForce } from '../../keys/key-table.ts';
-import {
-  type LimitField,
-  limitFieldNames,
-  limitFieldOf,
-  limitsAsYaml,
-  ofEachLimitField,
-} from '../../keys/limit-fields.ts';
+import { type LimitField, limitFieldOf, limitsAsYaml } from '../../keys/limit-fields.ts';
 import { groupNames } from '../../shared/limits.ts';
 import { type Key, type Limits, type PlanWindow, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
 import {
   type Edits,
   edited,
@@ -26,91 +18,20 @@ import { unreplayableGroups } from '../../usage/simulate/replay-groups.ts';
 import type { Difference, PlanTotals } from '../../usage/simulate/verdict.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { defineWire } from '../api/wire.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { type limitEdit, simulateWire, type simulationShown } from '../wires/simulation.ts';
 import { type CircumstanceSources, readCircumstances } from './circumstances.ts';
 import type { LeftOut } from './group-records.ts';
 import { proposeGuard } from './propose-guard.ts';
-import { createSimulations, simulationShown } from './simulations.ts';
+import { createSimulations } from './simulations.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
-const keysListedMax = 1_000;
-
-const editedLimit = z.union(
-  [limit, z.null()],
-  expects('a whole number from 1 to 999999999999999, or null for no limit'),
-);
-const windowEdits = ofEachLimitField(editedLimit.optional());
-const groupEdit = z.union(
-  [
-    fields(`an object with some of operations, ${limitFieldNames.join(', ')}`, {
-      operations: operationIds
-        .optional()
-        .describe('The operations of a new group, or other operations of a group.'),
-      ...windowEdits,
-    }),
-    z.null(),
-  ],
-  expects('an object with limits, or null for no group'),
-);
-const limitEdit = fields(`an object with some of ${limitFieldNames.join(', ')}, groups`, {
-  ...windowEdits,
-  groups: membersByName(text('the name of a group'), groupEdit, 'an object of limits by group')
-    .optional()
-    .describe('New limits by the name of a group of operations. null removes a group.'),
-});
-const milliseconds = wholeNumber(1, 1e12);
-
-export const simulateBody = fields('an object with plans and keys, the limits to try', {
-  from: date
-    .optional()
-    .describe(
-      'The beginning of the period. By default 24 hours before `to`, but not before the beginning of the usage record.',
-    ),
-  to: date
-    .optional()
-    .describe('The end of the period, which includes the whole minute of this time. By default now.'),
-  plans: membersByName(text('the name of a plan'), limitEdit, 'an object of limits by plan')
-    .default({})
-    .describe(
-      'New limits by the name of a plan. Windows that are not named stay unchanged. null removes a limit.',
-    ),
-  keys: membersByName(keyId, limitEdit, 'an object of limits by the id of a key')
-    .default({})
-    .describe('New limits by the id of a key. They override the limits of its plan.'),
-  bans: fields('an object with after, withinMs, forMs and maxMs', {
-    after: limit,
-    withinMs: milliseconds,
-    forMs: milliseconds,
-    maxMs: milliseconds,
-  })
-    .optional()
-    .describe('The rules for bans, in place of the configured rules.'),
-  plan: text('the name of a plan').optional().describe('Simulate only keys of this plan.'),
-  minutesOf: keyId.optional().describe('The response also has each minute of this key.'),
-  listed: wholeNumber(0, keysListedMax).default(keysListedMax).describe('The largest number of listed keys.'),
-  after: keyId.optional().describe('The `next` of the previous part.'),
-  until: keyId
-    .optional()
-    .describe('The last key of this part: the `next` of the same part in an earlier response.'),
-});
 
 export interface SimulateSources extends CircumstanceSources {
   readonly keys: Omit<KeySources, 'readStatus'>;
 }
-
-export const simulateWire = defineWire({
-  method: 'POST',
-  path: '/simulate',
-  operationId: 'simulate',
-  tag: 'Keys',
-  summary: 'Simulate other limits',
-  description: `Replays the usage record under other limits, as if they had been effective since \`from\`. Requests before \`from\` stay counted. The simulation changes nothing, and accepts limits instead of a configuration. The simulation first checks itself: under the present limits, the replay must refuse the recorded number of requests (\`reproduced\`). Bans, refusals of limits per second and 503 are taken from the record. \`refusedNow\` and \`refusedThen\` count the offered requests that were not admitted, including bans. Requests that the limit of concurrent requests refused are not offered, because no window was charged. Bans, limits per second, and requests of different costs depend on the order of requests within a minute, which is not recorded. \`refusedThenMin\` and \`refusedThenMax\` are bounds for every order, and \`refusedThen\` is the mean of both for each key. The minutes of a key add up to the key's \`refusedThen\`, without groups of operations. Groups are replayed by the minute, and the bounds also cover a request that several limits could refuse. \`notReplayed\` has the groups with requests that are recorded only by the hour. A simulation of the present limits returns the recorded refusals. The simulation covers the active keys with a changed limit, or all active keys if no limit is changed. The gateway works at most 2 s for a response. The \`next\` of the response continues the simulation. A token that may read is sufficient.`,
-  body: simulateBody,
-  answers: { 200: { description: 'The result of the simulation.', schema: simulationShown } },
-});
 
 /** `POST /simulate` replays the recorded requests under other limits. The simulation changes nothing. */
 export function simulateRoute({ keys, ...circumstances }: SimulateSources): Route {

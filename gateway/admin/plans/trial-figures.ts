@@ -4,34 +4,11 @@ import { toLimitFields } from '../../keys/limit-fields.ts';
 import { type Limits, planWindows } from '../../shared/model.ts';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import type { TrialRefusal, TrialUsage } from '../../usage/read/trial-reader.ts';
-import { byName, count, instant, limitsByField, positive } from '../api/response-parts.ts';
-
-/** The decisions of a trial on the requests of one key, or of all keys of a plan. */
-export const trialFigures = {
-  requests: count.describe('The requests that the trial decided.'),
-  refused: count.describe('The requests that the trial would have refused.'),
-  refusedBy: byName(positive).describe(
-    'The requests that the trial would have refused, by what would have refused them: the name of a window, `group` for a window of a group of operations, `banned`, or `concurrent` for the limit of requests in progress, which is the same in the trial.',
-  ),
-  refusedNow: count.describe('How many of these requests the plan itself refused.'),
-  firstRefusedAt: instant
-    .optional()
-    .describe(
-      'The first minute with a request that the trial would have refused; absent without such a request.',
-    ),
-  lastRefusedAt: instant.optional(),
-};
+import { trialFigures, type trialOfKey } from '../wires/keys/key.ts';
 
 const figures = z.object(trialFigures);
 
 export type TrialFigures = z.output<typeof figures>;
-
-/** The trial of a key's plan, with its decisions on the requests of the key. */
-export const trialOfKey = z.object({
-  limits: limitsByField.describe('The limits of the trial.'),
-  sentence: z.string().describe('The figures as a text. Times are in UTC.'),
-  ...trialFigures,
-});
 
 export function figuresOf(usage: TrialUsage): TrialFigures {
   const { requests, refused, refusedBy, refusedNow, firstRefusedMs, lastRefusedMs } = usage;

@@ -1,67 +1,20 @@
-import * as z from 'zod';
 import { plansInForce } from '../../keys/key-table.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
 import type { Limits } from '../../shared/model.ts';
 import { isoOf, isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
-import { periodOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
+import { periodOf } from '../../shared/schema/query-parameters.ts';
 import { sumOfTrials, type TrialUsage } from '../../usage/read/trial-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
-import { count, instant, limitsByField, list, positive } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { defineWire } from '../api/wire.ts';
 import type { ListedKey } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from '../operations/kept-period.ts';
+import { getPlanTrialWire, type PlanTrial } from '../wires/plans.ts';
 import { activeKeysOf, createKeptResults, readUntilDeadline } from './plan-keys.ts';
-import { figuresOf, trialFigures, trialSentence } from './trial-figures.ts';
-
-/** The response of `GET /plans/{name}/trial`. */
-export const planTrial = z.object({
-  plan: z.string(),
-  limits: limitsByField.describe('The limits of the trial.'),
-  limitsNow: limitsByField.describe('The limits of the plan.'),
-  fromAt: instant.describe('The recorded part of the period.'),
-  toAt: instant,
-  firstAt: instant
-    .optional()
-    .describe(
-      'The first minute of the period with a request that the trial decided; absent without such a request.',
-    ),
-  sentence: z.string().describe('The figures as a text.'),
-  ...trialFigures,
-  triedKeys: count.describe('Keys with a request that the trial decided.'),
-  refusedKeys: count.describe('Keys with a request that the trial would have refused.'),
-  newlyRefusedKeys: count.describe('Of these keys, the keys that the plan itself did not refuse.'),
-  activeKeys: count.describe('Keys on the plan that sent requests.'),
-  examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
-  keys: list(z.object({ id: z.string(), name: z.string().optional(), ...trialFigures })).describe(
-    'Keys with a request that the trial would have refused. The key comes first for which the trial would have refused the most requests in addition to the refusals of the plan.',
-  ),
-  more: positive.optional().describe('The number of keys that are not in this list.'),
-});
-
-export type PlanTrial = z.output<typeof planTrial>;
-
-/** The largest number of keys in a response. An operator may want to contact every key holder. */
-const keysMax = 10_000;
+import { figuresOf, trialSentence } from './trial-figures.ts';
 
 /** The number of keys whose usage records are read at the same time. A trial has few fields in each record. */
 const keysPerTurn = 100;
-
-export const getPlanTrialWire = defineWire({
-  method: 'GET',
-  path: '/plans/{name}/trial',
-  operationId: 'getPlanTrial',
-  tag: 'Keys',
-  summary: 'What the trial of a plan would have refused',
-  description: `The decisions of the plan's trial on the requests of the plan's keys, and the keys with requests that the trial would have refused. The figures belong to the present limits of the trial. After an edit of the trial, they begin at zero. Only the 10,000 keys of all plans that were active last are considered. The gateway reads the records of the keys for at most 5 s. If this time is too short, \`examinedKeys\` is less than \`activeKeys\`, and the most recently active keys are included. The result of the default period is cached for 30 s. A plan without a trial gets 404.`,
-  params: { name: z.string().describe('The name of a plan.') },
-  query: queryOf({
-    ...periodQuery,
-    limit: wholeNumber(1, keysMax).default(50).describe('The largest number of listed keys.'),
-  }),
-  answers: { 200: { description: 'The decisions of the trial.', schema: planTrial } },
-});
 
 /** `GET /plans/{name}/trial` */
 export function trialRoute(sources: KeySources): Route {

@@ -23,6 +23,8 @@ import {
 } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart } from '../../shared/secrets.ts';
+import { deprecationShown } from '../operations/operations-view.ts';
+import { deprecationShape, operationCost } from '../wires/operations.ts';
 import {
   count,
   instant,
@@ -35,8 +37,7 @@ import {
   stated,
   version,
   words,
-} from '../api/response-parts.ts';
-import { deprecationShape, deprecationShown, operationCost } from '../operations/operations-view.ts';
+} from '../wires/response-parts.ts';
 import { maskPath, maskUrl } from './mask-url.ts';
 
 const shownWindows = list(

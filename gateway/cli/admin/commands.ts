@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander';
-import { fleetState } from '../../admin/api/fleet/state-view.ts';
-import { keyStates } from '../../admin/keys/key-item.ts';
-import { keySorts } from '../../admin/keys/list-keys.ts';
-import { keyUsage } from '../../admin/keys/usage-rows.ts';
-import { callers } from '../../admin/operations/callers-view.ts';
+import { fleetState } from '../../admin/wires/fleet.ts';
+import { keySorts, keyStates } from '../../admin/wires/keys/keys.ts';
+import { keyUsage } from '../../admin/wires/keys/usage.ts';
+import { callers } from '../../admin/wires/operations.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';

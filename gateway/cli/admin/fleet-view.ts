@@ -1,5 +1,5 @@
 import type { ChangesShown, EventsShown } from '../../admin/api/fleet/changes-view.ts';
-import type { FleetState, GatewayProcess } from '../../admin/api/fleet/state-view.ts';
+import type { FleetState, GatewayProcess } from '../../admin/wires/fleet.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { duration, instant, milliseconds, rate } from '../output/figures.ts';

@@ -1,4 +1,4 @@
-import { flushedCounts } from '../../admin/operations/flush-route.ts';
+import { flushedCounts } from '../../admin/wires/keys/makegood.ts';
 import { counted } from '../../fleet/wording.ts';
 import { clientOf } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';

@@ -1,4 +1,4 @@
-import { directoryIds } from '../../admin/keys/change/export-route.ts';
+import { directoryIds } from '../../admin/wires/keys/directory.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError } from '../output/command-error.ts';

@@ -1,5 +1,5 @@
-import type { KeyItem } from '../../admin/keys/key-item.ts';
-import type { KeyDetail } from '../../admin/keys/show-key.ts';
+import type { KeyDetail } from '../../admin/wires/keys/key.ts';
+import type { KeyItem } from '../../admin/wires/keys/keys.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limit-fields.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { leakedSecrets } from '../../admin/keys/leaks/leak-routes.ts';
+import { leakedSecrets } from '../../admin/wires/keys/leaks.ts';
 import { counted } from '../../fleet/wording.ts';
 import type { Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { type MakegoodShown, makegoodShown } from '../../admin/keys/makegood/makegood-view.ts';
+import { type MakegoodShown, makegoodShown } from '../../admin/wires/keys/makegood.ts';
 import { counted } from '../../fleet/wording.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import type * as z from 'zod';
-import { plansPage } from '../../admin/plans/plans-view.ts';
-import { retriedPlan } from '../../admin/plans/retry-route.ts';
 import { limitsInView } from '../../admin/settings/settings-view.ts';
+import { plansPage, retriedPlan } from '../../admin/wires/plans.ts';
 import { reasonText, revertedLimitsText } from '../../fleet/guard/revert-text.ts';
 import { figure, limitsText, percent } from '../../fleet/wording.ts';
 import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';

@@ -1,10 +1,10 @@
 import type * as z from 'zod';
-import { deliveriesPage } from '../../admin/api/deliveries/deliveries-view.ts';
 import { changesPage, eventsPage } from '../../admin/api/fleet/changes-view.ts';
-import { keyPage } from '../../admin/keys/list-keys.ts';
-import { monthPage } from '../../admin/keys/month-usage.ts';
-import { type KeyDetail, keyDetail } from '../../admin/keys/show-key.ts';
-import { plansPage } from '../../admin/plans/plans-view.ts';
+import { deliveriesPage } from '../../admin/wires/deliveries.ts';
+import { type KeyDetail, keyDetail } from '../../admin/wires/keys/key.ts';
+import { keyPage } from '../../admin/wires/keys/keys.ts';
+import { monthPage } from '../../admin/wires/keys/usage.ts';
+import { plansPage } from '../../admin/wires/plans.ts';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';

@@ -1,6 +1,5 @@
-import type { MonthPage } from '../../admin/keys/month-usage.ts';
-import type { KeyUsage, UsageRow } from '../../admin/keys/usage-rows.ts';
-import type { Callers } from '../../admin/operations/callers-view.ts';
+import type { KeyUsage, MonthPage, UsageRow } from '../../admin/wires/keys/usage.ts';
+import type { Callers } from '../../admin/wires/operations.ts';
 import { figure } from '../../fleet/wording.ts';
 import { policyName } from '../../shared/limits.ts';
 import { planWindows } from '../../shared/model.ts';

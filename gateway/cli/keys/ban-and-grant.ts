@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type * as z from 'zod';
-import { whatHolds } from '../../admin/keys/change/ban-and-grant.ts';
+import { whatHolds } from '../../admin/wires/keys/bans-and-grants.ts';
 import { type LimitsByField, limitFieldNames } from '../../keys/limit-fields.ts';
 import type { Sent } from '../admin/admin-client.ts';
 import { grantText } from '../admin/keys-view.ts';

@@ -1,4 +1,4 @@
-import { issuedKey, keyDefinition } from '../../admin/keys/change/definition.ts';
+import { issuedKey, keyDefinition } from '../../admin/wires/keys/definitions.ts';
 import type { AdminClient, Reply, Sent } from '../admin/admin-client.ts';
 import { changeKey } from '../admin/read-api.ts';
 import { CommandError } from '../output/command-error.ts';

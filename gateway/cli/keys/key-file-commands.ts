@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import type { Owner } from '../../admin/keys/change/whoami.ts';
+import type { Owner } from '../../admin/wires/keys/directory.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';

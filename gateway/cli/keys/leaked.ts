@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
-import { type JudgedSecrets, judgedSecrets } from '../../admin/keys/leaks/leak-routes.ts';
+import { type JudgedSecrets, judgedSecrets } from '../../admin/wires/keys/leaks.ts';
 import { digestSecret, digestStart } from '../../shared/secrets.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { directoryPage } from '../../admin/keys/change/export-route.ts';
-import { type Imported, imported } from '../../admin/keys/change/import-route.ts';
+import { directoryPage, type Imported, imported } from '../../admin/wires/keys/directory.ts';
 import { figure } from '../../fleet/wording.ts';
 import type { MovedKey } from '../../keys/key-schema.ts';
 import { countMembers } from '../../shared/structures/count-members.ts';

@@ -1,4 +1,4 @@
-import type { Imported } from '../../admin/keys/change/import-route.ts';
+import type { Imported } from '../../admin/wires/keys/directory.ts';
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { faultMessage } from '../../config/schema/shape-problems.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { type KnownOwner, type Owner, owner } from '../../admin/keys/change/whoami.ts';
+import { type KnownOwner, type Owner, owner } from '../../admin/wires/keys/directory.ts';
 import { isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, hasRightChecksum } from '../../shared/secrets.ts';
 import { printable } from '../../shared/terminal/printable.ts';

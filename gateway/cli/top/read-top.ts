@@ -1,5 +1,5 @@
-import { fleetState } from '../../admin/api/fleet/state-view.ts';
-import { keyPage } from '../../admin/keys/list-keys.ts';
+import { fleetState } from '../../admin/wires/fleet.ts';
+import { keyPage } from '../../admin/wires/keys/keys.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';

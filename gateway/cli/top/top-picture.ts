@@ -1,5 +1,5 @@
-import type { FleetState } from '../../admin/api/fleet/state-view.ts';
-import type { KeyItem } from '../../admin/keys/key-item.ts';
+import type { FleetState } from '../../admin/wires/fleet.ts';
+import type { KeyItem } from '../../admin/wires/keys/keys.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import { incompleteText, processColumns, usualVersion } from '../admin/fleet-view.ts';

@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
-import { deliveredEvent } from '../../admin/api/deliveries/deliveries-view.ts';
-import { sentAgain } from '../../admin/api/deliveries/delivery-routes.ts';
+import { deliveredEvent, sentAgain } from '../../admin/wires/deliveries.ts';
 import { counted } from '../../fleet/wording.ts';
 import { webhookEventTypes } from '../../shared/model.ts';
 import { printable, printableJsonText } from '../../shared/terminal/printable.ts';

@@ -3,7 +3,7 @@ import type {
   DeliveriesShown,
   DeliveryShown,
   ReceiverProblem,
-} from '../../admin/api/deliveries/deliveries-view.ts';
+} from '../../admin/wires/deliveries.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import { webhookEventTypes } from '../../shared/model.ts';
 import { oneLine, wrapText } from '../../shared/terminal/text-width.ts';

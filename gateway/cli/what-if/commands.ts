@@ -1,8 +1,7 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { plansPage } from '../../admin/plans/plans-view.ts';
-import { type PlanTrial, planTrial } from '../../admin/plans/trial-route.ts';
 import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
 import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
+import { type PlanTrial, plansPage, planTrial } from '../../admin/wires/plans.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { AdminClient, Query, Reply } from '../admin/admin-client.ts';

@@ -1,4 +1,4 @@
-import type { PlanTrial } from '../../admin/plans/trial-route.ts';
+import type { PlanTrial } from '../../admin/wires/plans.ts';
 import { counted, figure, limitsText, percent } from '../../fleet/wording.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
 import { oneLine, wrapText } from '../../shared/terminal/text-width.ts';

@@ -86,17 +86,17 @@ export function text(charsMax: number) {
  * A parameter whose value is a date, or a time with its zone (RFC 3339). The result is epoch ms; a date gives the
  * start of the day in UTC.
  */
-export function instant() {
+export function instantParameter() {
   const schema = dateAsMs('must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z');
   return shownAs(schema, { type: 'string', anyOf: [{ format: 'date' }, { format: 'date-time' }] });
 }
 
 /** The query parameters `from` and `to` of a period. */
 export const periodQuery = {
-  from: instant()
+  from: instantParameter()
     .optional()
     .describe('A date, or a time with its zone (RFC 3339); by default 24 hours before `to`.'),
-  to: instant().optional().describe('A date or time in the form of `from`; by default now.'),
+  to: instantParameter().optional().describe('A date or time in the form of `from`; by default now.'),
 };
 
 /** The period that a query selects. Without parameters the period is the last 24 hours. Returns an error for an invalid period. */

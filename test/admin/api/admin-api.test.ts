@@ -1,13 +1,13 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod';
-import { createAdminListener } from '../../../gateway/admin/admin-listener.ts';
-import { createAdminPaths } from '../../../gateway/admin/admin-paths.ts';
 import { type AdminResponse, jsonResponse } from '../../../gateway/admin/admin-response.ts';
 import { createAdminApi } from '../../../gateway/admin/api/admin-api.ts';
 import { defineRoute } from '../../../gateway/admin/api/route.ts';
 import type { AskThread } from '../../../gateway/admin/api/thread-routes.ts';
 import { tokenNameOf } from '../../../gateway/admin/api/tokens/authenticate.ts';
+import { createAdminListener } from '../../../gateway/admin/listener/admin-listener.ts';
+import { createAdminPaths } from '../../../gateway/admin/listener/admin-paths.ts';
 import { createAdminPages } from '../../../gateway/admin/pages/admin-pages.ts';
 import {
   cursor,

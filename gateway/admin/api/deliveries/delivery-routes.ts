@@ -1,12 +1,15 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import type { DeliveryQueue } from '../../../notify/queue/delivery-queue.ts';
 import type { Settings } from '../../../shared/model.ts';
-import { expects, fields } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
-import { count } from '../response-parts.ts';
+import {
+  type DeliveredEvent,
+  getDeliveryWire,
+  sendAgainWire,
+  type sentAgain,
+} from '../../wires/deliveries.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { defineWire, eventIdParameter } from '../wire.ts';
-import { type DeliveredEvent, deliveredEvent, eventView } from './deliveries-view.ts';
+import { eventView } from './deliveries-view.ts';
 
 /** The queue of webhook deliveries, as the admin API uses it. */
 export interface DeliverySources {
@@ -23,46 +26,8 @@ export interface Resend {
   readonly receivers: readonly string[];
 }
 
-export const sendAgainBody = fields('an object with receiver', {
-  receiver: z
-    .string()
-    .regex(/^[0-9a-f]{12}$/, expects('the id of a receiver'))
-    .optional()
-    .describe(
-      'The id of the only receiver that gets the event again. By default, each receiver of the event gets it.',
-    ),
-});
-
-export const sentAgain = z.object({
-  due: count.describe('The number of deliveries that are due now.'),
-});
-
 /** An id has the form of `newEventId`, or of a later version of the gateway. */
 const eventIdPattern = /^[\w-]{1,64}$/;
-
-export const getDeliveryWire = defineWire({
-  method: 'GET',
-  path: '/deliveries/{id}',
-  operationId: 'getDelivery',
-  tag: 'Webhooks',
-  summary: 'One webhook event',
-  description: 'An event with the body that the receivers get, and with its deliveries.',
-  params: { id: eventIdParameter },
-  answers: { 200: { description: 'The event.', schema: deliveredEvent } },
-});
-
-export const sendAgainWire = defineWire({
-  method: 'POST',
-  path: '/deliveries/{id}/send',
-  operationId: 'sendAgain',
-  tag: 'Webhooks',
-  summary: 'Send a webhook event again',
-  description:
-    'The event is due at once for one receiver, or for each of its receivers in the configuration. The `webhook-id` and the body stay the same, so a receiver that has the event already can ignore it. A delivery that had ended begins anew, with three days of retries. The response does not wait for the attempt.',
-  params: { id: eventIdParameter },
-  body: sendAgainBody,
-  answers: { 200: { description: 'The deliveries are due.', schema: sentAgain } },
-});
 
 /** The routes of one webhook event: its deliveries, and sending it again. */
 export function createDeliveryRoutes(

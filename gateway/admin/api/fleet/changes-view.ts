@@ -4,7 +4,16 @@ import { type EventKind, eventGroups, eventTable } from '../../../fleet/event-te
 import { retryText, revertText } from '../../../fleet/guard/revert-text.ts';
 import { keyChangeText } from '../../../fleet/key-change-text.ts';
 import type { KnownProcess } from '../../../fleet/presence.ts';
-import { count, instant, isComplete, list, positive, processId, version, words } from '../response-parts.ts';
+import {
+  count,
+  instant,
+  isComplete,
+  list,
+  positive,
+  processId,
+  version,
+  words,
+} from '../../wires/response-parts.ts';
 
 export const eventKinds = Object.keys(eventTable) as EventKind[];
 

@@ -1,19 +1,22 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { compileKey } from '../../../keys/compile-key.ts';
-import { date, grantedLimits } from '../../../keys/key-schema.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { limitPath, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
 import { shownGrant } from '../../../quota/grants.ts';
 import { groupNames, maxOf } from '../../../shared/limits.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
-import { expects, fields } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
-import { count } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { type Answer, defineWire, keyIdParameter } from '../../api/wire.ts';
-import { banAndGrant, banAndGrantShape } from '../key-item.ts';
+import {
+  type grantBody,
+  grantKeyWire,
+  unbanKeyWire,
+  ungrantKeyWire,
+  type whatHolds,
+} from '../../wires/keys/bans-and-grants.ts';
+import { banAndGrant } from '../key-item.ts';
 import {
   type ChangeRequest,
   findInDirectory,
@@ -23,32 +26,6 @@ import {
   type StoreReply,
   storeFailed,
 } from './change-sources.ts';
-
-export const grantBody = fields('an object with limits and untilAt', {
-  limits: grantedLimits
-    .optional()
-    .describe('The limits of the grant. They may be absent only with `noBrownouts`.'),
-  noBrownouts: z
-    .literal(true, expects('true, or absent'))
-    .optional()
-    .describe('The key may call operations during their brownouts.'),
-  fromAt: date.optional().describe('The beginning of the grant. By default, the grant begins at once.'),
-  untilAt: date.describe('The end of the grant.'),
-}).refine(
-  ({ limits, noBrownouts }) => limits !== undefined || noBrownouts,
-  'must have `limits`, `noBrownouts` or both',
-);
-
-/** The response to a change of a ban or grant: the key's ban, grant and strikes after the change. */
-export const whatHolds = z.object({
-  id: z.string(),
-  wasBanned: z
-    .boolean()
-    .optional()
-    .describe('Whether the key was banned. Present only in the response to a lifted ban.'),
-  strikes: count.describe('Refusals that count towards the next ban.'),
-  ...banAndGrantShape,
-});
 
 interface Verb {
   readonly kind: 'verb';
@@ -62,47 +39,6 @@ interface Verb {
   /** Returns additional members of the response. These members describe the key before the change. */
   readonly tells?: (status: KeyStatus) => Pick<z.output<typeof whatHolds>, 'wasBanned'>;
 }
-
-export const whatHoldsAnswer: Answer = {
-  description: 'The present grant and ban of the key, effective on every process within a second.',
-  schema: whatHolds,
-};
-
-export const unbanKeyWire = defineWire({
-  method: 'POST',
-  path: '/keys/{id}/unban',
-  operationId: 'unbanKey',
-  tag: 'Keys',
-  summary: 'Lift the ban of a key',
-  description:
-    'The key is no longer banned, on this process at once and on other processes within a second. Earlier refusals no longer count towards a ban, including refusals that a process has not reported yet. A key without a ban stays unchanged.',
-  params: { id: keyIdParameter },
-  answers: { 200: whatHoldsAnswer },
-});
-
-export const grantKeyWire = defineWire({
-  method: 'POST',
-  path: '/keys/{id}/grant',
-  operationId: 'grantKey',
-  tag: 'Keys',
-  summary: 'Give a key other limits for a while',
-  description:
-    'A grant replaces the limits of the named windows from `fromAt` (absent or past: at once) until `untilAt`, at most 400 days ahead. The grant then ends by itself. A new grant replaces the present grant. If one of the two grants is effective now and the other begins later, the response is 409. DELETE ends the present grant. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have.',
-  params: { id: keyIdParameter },
-  body: grantBody,
-  answers: { 200: whatHoldsAnswer },
-});
-
-export const ungrantKeyWire = defineWire({
-  method: 'DELETE',
-  path: '/keys/{id}/grant',
-  operationId: 'ungrantKey',
-  tag: 'Keys',
-  summary: 'End the grant of a key',
-  description: `The limits of the key's plan apply again. If the key has no grant, nothing changes.`,
-  params: { id: keyIdParameter },
-  answers: { 200: whatHoldsAnswer },
-});
 
 /**
  * The routes that change the ban or grant of a key. Bans and grants are stored with the counts of a key, so these

@@ -1,47 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import * as z from 'zod';
+import type * as z from 'zod';
 import type { ChangedMembers } from '../../../fleet/changes.ts';
 import { type DirectoryKey, type KeyVersion, statedOf } from '../../../keys/directory/directory-key.ts';
-import { keySchema } from '../../../keys/key-schema.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
-import {
-  digestStart as digestStartShown,
-  instant,
-  list,
-  positive,
-  stated,
-  words,
-} from '../../api/response-parts.ts';
-import type { Answer } from '../../api/wire.ts';
-import { type KeptOfId, keptOfIdShown } from './kept-of-id.ts';
-
-export const definedSecret = z.object({
-  digestStart: digestStartShown,
-  createdAt: instant,
-  expiresAt: instant.optional(),
-});
-
-export const keyDefinition = z.object({
-  ...stated(keySchema.shape, ['id', 'plan', 'disabled', 'secrets']),
-  id: z.string(),
-  plan: z.string(),
-  disabled: z.boolean(),
-  source: words('directory'),
-  revision: positive.describe('A number that increases by one with each change.'),
-  createdAt: instant,
-  changedAt: instant,
-  secrets: list(definedSecret).describe('The secrets, the oldest first.'),
-});
-
-/** A definition with the issued secret. Only this response shows the secret. */
-export const issuedKey = keyDefinition.extend({
-  secret: z
-    .string()
-    .describe('The secret that this request issued. It is not stored and cannot be shown again.'),
-  kept: keptOfIdShown.optional(),
-});
+import type { KeptOfId, keyDefinition } from '../../wires/keys/definitions.ts';
 
 /** Makes the response with the definition of a directory key, and with the definition's version as `ETag`. */
 export function definitionResponse(
@@ -91,15 +55,3 @@ export function differences(
     Object.fromEntries(differing.flatMap((name) => (of[name] === undefined ? [] : [[name, of[name]]])));
   return { before: only(before), after: only(after) };
 }
-
-export const definitionAnswer: Answer = {
-  description: 'The present definition of the key.',
-  schema: keyDefinition,
-  headers: ['ETag'],
-};
-
-export const issuedAnswer: Answer = {
-  description: 'The present definition of the key, with the issued secret.',
-  schema: issuedKey,
-  headers: ['ETag'],
-};

@@ -1,62 +1,15 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { type DirectoryKey, statedOf } from '../../../keys/directory/directory-key.ts';
-import { keySchema, type StatedKey } from '../../../keys/key-schema.ts';
-import { fields } from '../../../shared/schema/schema-parts.ts';
+import type { StatedKey } from '../../../keys/key-schema.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import { type AdminResponse, errorResponse, jsonResponse } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { defineWire, ifMatchHeader, keyIdParameter } from '../../api/wire.ts';
+import { type Changes, changeKeyWire, type deletedKey, deleteKeyWire } from '../../wires/keys/definitions.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
-import { definitionAnswer, definitionResponse, differences } from './definition.ts';
+import { definitionResponse, differences } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
-import { keptOfId, keptOfIdShown } from './kept-of-id.ts';
+import { keptOfId } from './kept-of-id.ts';
 import { termsFault } from './key-terms.ts';
-
-const { id: _, secrets: __, ...changeable } = keySchema.shape;
-
-export const changeKeyBody = fields(
-  `an object with ${Object.keys(changeable).join(', ')}`,
-  Object.fromEntries(Object.entries(changeable).map(([name, member]) => [name, changeOf(member)])),
-);
-
-type Changes = { readonly [Name in keyof typeof changeable]?: StatedKey[Name] | null };
-
-/**
- * Returns the schema of a member in a PATCH body. Null removes an optional member. A member with a default does not
- * accept null.
- */
-function changeOf(member: z.ZodType): z.ZodType {
-  if (member instanceof z.ZodOptional) return member.nullable();
-  return (member instanceof z.ZodDefault ? (member.unwrap() as z.ZodType) : member).optional();
-}
-
-export const deletedKey = z.object({ id: z.string(), kept: keptOfIdShown.optional() });
-
-export const changeKeyWire = defineWire({
-  method: 'PATCH',
-  path: '/keys/{id}',
-  operationId: 'changeKey',
-  tag: 'Keys',
-  summary: 'Change a key of the key directory',
-  description:
-    'Absent members stay unchanged; null removes a name, limits or operations. `disabled: true` revokes the key: its next request gets 401 on every process. A key of the configuration gets 409, and the message names the file and the line to edit.',
-  params: { id: keyIdParameter },
-  headers: { 'If-Match': ifMatchHeader },
-  body: changeKeyBody,
-  answers: { 200: definitionAnswer },
-});
-
-export const deleteKeyWire = defineWire({
-  method: 'DELETE',
-  path: '/keys/{id}',
-  operationId: 'deleteKey',
-  tag: 'Keys',
-  summary: 'Delete a key of the key directory',
-  description: `The next request with a secret of the key gets 401 on every process, and the key's grant ends. The used requests and a ban remain, and apply to a later key with the same id; \`kept\` in the response contains them. A deletion cannot be undone. To revoke a key for a while, disable the key.`,
-  params: { id: keyIdParameter },
-  headers: { 'If-Match': ifMatchHeader },
-  answers: { 200: { description: 'The key is deleted.', schema: deletedKey } },
-});
 
 /** The routes that change or delete a key of the directory. */
 export function editRoutes(sources: KeyChangeSources): readonly Route[] {

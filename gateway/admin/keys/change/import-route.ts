@@ -1,53 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
-import * as z from 'zod';
+import type * as z from 'zod';
 import { type DirectoryKey, digestsOf } from '../../../keys/directory/directory-key.ts';
 import type { KeyDefinition, KeyDirectory } from '../../../keys/directory/key-directory.ts';
-import { type MovedKey, movedKeySchema } from '../../../keys/key-schema.ts';
+import type { MovedKey } from '../../../keys/key-schema.ts';
 import { endLine } from '../../../keys/leaks/end-line.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
-import { expects, fields, list } from '../../../shared/schema/schema-parts.ts';
-import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
-import { count, list as listShown } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { defineWire } from '../../api/wire.ts';
+import { newKeyId } from '../../wires/keys/definitions.ts';
+import { importDirectoryWire, type imported } from '../../wires/keys/directory.ts';
 import { type ChangeRequest, type KeyChangeSources, noDirectory, storeFailed } from './change-sources.ts';
 import { movedView } from './export-route.ts';
-import { newKeyId, termsFault } from './key-terms.ts';
-
-export function importBody(keysMax: number) {
-  const keysWanted = `a list of at most ${keysMax} keys`;
-  return fields('an object with keys', {
-    keys: list(movedKeySchema, keysWanted).max(keysMax, expects(keysWanted)),
-  });
-}
-
-export const imported = z.object({
-  created: count,
-  unchanged: count,
-  refused: listShown(z.object({ id: z.string(), reason: z.string().describe('The reason as a sentence.') })),
-});
-
-export type Imported = z.output<typeof imported>;
+import { termsFault } from './key-terms.ts';
 
 /** The outcome of an import for one key. */
 type Outcome =
   | { readonly kind: 'created' | 'unchanged' }
   | { readonly kind: 'refused'; readonly reason: string }
   | Away;
-
-export const importDirectoryWire = (bounds: Bounds) =>
-  defineWire({
-    method: 'POST',
-    path: '/directory',
-    operationId: 'importDirectory',
-    tag: 'Keys',
-    summary: 'Import keys into the key directory',
-    description:
-      'Accepts at most 500 keys, 512 KiB, and 32,768 members in all objects and lists together. An existing key is never changed. A key that equals the existing key counts as unchanged, and a key that differs from the existing key is refused. An import can therefore be repeated. A key with more than 16 secrets, which a keys file may have, is refused. The first import of a process waits 1.5 s, because digests do not show the form of their secrets. After an import, unknown secrets with wrong checksums are looked up, too.',
-    body: importBody(bounds.importKeysMax),
-    answers: { 200: { description: 'The outcome for each key.', schema: imported } },
-  });
 
 /** `POST /directory` imports keys with their secrets, in the form of `GET /directory`. */
 export function importRoute(sources: KeyChangeSources): Route {

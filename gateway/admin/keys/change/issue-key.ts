@@ -1,13 +1,11 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
 import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
-import { date, keySchema } from '../../../keys/key-schema.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
-import { fields } from '../../../shared/schema/schema-parts.ts';
 import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { defineWire } from '../../api/wire.ts';
+import { type issueKeyBody, issueKeyWire } from '../../wires/keys/definitions.ts';
 import {
   type ChangeRequest,
   type KeyChangeSources,
@@ -16,45 +14,15 @@ import {
   refused,
   storeFailed,
 } from './change-sources.ts';
-import { definitionAnswer, definitionResponse, issuedAnswer } from './definition.ts';
+import { definitionResponse } from './definition.ts';
 import { keptOfId } from './kept-of-id.ts';
-import { newKeyId, termsFault } from './key-terms.ts';
-
-const { disabled: _, secrets: __, ...members } = keySchema.shape;
-
-export const issueKeyBody = fields('an object with id and plan', {
-  ...members,
-  id: newKeyId,
-  expiresAt: date.optional().describe('The time when the secret expires.'),
-});
+import { termsFault } from './key-terms.ts';
 
 /** The form of an `Idempotency-Key`: a value that the client chooses, and sends again when it repeats the request. */
 const idempotencyKeyPattern = /^[!-~]{1,200}$/;
 
 /** The data that Redis stores for the first request with an `Idempotency-Key`. */
 const firstRequest = z.object({ request: z.string(), createdMs: z.number() });
-
-export const issueKeyWire = defineWire({
-  method: 'POST',
-  path: '/keys',
-  operationId: 'issueKey',
-  tag: 'Keys',
-  summary: 'Issue a key',
-  description:
-    'Issues a key of the key directory with its first secret. Only this response contains the secret. The key works on every process at once. No other key of the key directory or of the configuration may have the id. With `Idempotency-Key`, the request can be repeated for one day. A repeated request gets 200 with the key and no secret (`/keys/{id}/secrets` issues another), or 409 if the body differs or the key was deleted.',
-  headers: {
-    'Idempotency-Key': z
-      .string()
-      .regex(/^[!-~]+$/)
-      .min(1)
-      .max(200)
-      .describe(
-        'A value that the client chooses for this request and uses again when it repeats the request.',
-      ),
-  },
-  body: issueKeyBody,
-  answers: { 200: definitionAnswer, 201: issuedAnswer },
-});
 
 /** `POST /keys` issues a key of the directory with its first secret. Only this response contains the secret. */
 export function issueKeyRoute(sources: KeyChangeSources): Route {

@@ -1,13 +1,8 @@
-import { keyId, type StatedKey } from '../../../keys/key-schema.ts';
+import type { StatedKey } from '../../../keys/key-schema.ts';
 import { anyLimitField } from '../../../keys/limit-fields.ts';
 import { planFault } from '../../../keys/plans.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
-
-/**
- * The id of a new key. The ids `.` and `..` are refused, because clients remove such segments from the path of a URL.
- */
-export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'must not consist of dots only');
 
 /**
  * Checks a key by the same rules as a key of the configuration. The plan must exist, the operations must be in the API

@@ -1,59 +1,16 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { withNewSecret, withSecrets } from '../../../keys/directory/change-secrets.ts';
 import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
-import { date } from '../../../keys/key-schema.ts';
-import { agePattern, isoOf, isoOfEnd, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
-import { fields, text } from '../../../shared/schema/schema-parts.ts';
+import { isoOf, isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { defineWire, ifMatchHeader, keyIdParameter } from '../../api/wire.ts';
+import { type issueSecretBody, issueSecretWire, removeSecretWire } from '../../wires/keys/definitions.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
-import { definitionAnswer, definitionResponse, issuedAnswer } from './definition.ts';
+import { definitionResponse } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
-
-export const issueSecretBody = fields('an object with overlap and expiresAt', {
-  overlap: text('a duration such as 24h, or 0s', agePattern)
-    .transform(parseDuration)
-    .optional()
-    .describe('The time for which the older secrets stay valid.'),
-  expiresAt: date.optional().describe('The time when the new secret expires.'),
-});
 
 /** The beginning of a digest in a request. Responses show 8 digits, so a request needs at least 8. */
 const digestPattern = /^[0-9a-f]{8,64}$/;
-
-export const issueSecretWire = defineWire({
-  method: 'POST',
-  path: '/keys/{id}/secrets',
-  operationId: 'issueSecret',
-  tag: 'Keys',
-  summary: 'Issue another secret of a key',
-  description:
-    'Only this response contains the secret. With `overlap`, the older secrets expire after this time, or at once with `0s`. A secret that would expire sooner keeps its expiry. A key has at most 16 secrets. If the key has 16 secrets, the new secret replaces the secret that expired first.',
-  params: { id: keyIdParameter },
-  headers: { 'If-Match': ifMatchHeader },
-  body: issueSecretBody,
-  answers: { 201: issuedAnswer },
-});
-
-export const removeSecretWire = defineWire({
-  method: 'DELETE',
-  path: '/keys/{id}/secrets/{digest}',
-  operationId: 'removeSecret',
-  tag: 'Keys',
-  summary: 'Remove a secret of a key',
-  description:
-    'The next request with the secret gets 401 on every process. If the digests of several secrets begin with these digits, the response is 409.',
-  params: {
-    id: keyIdParameter,
-    digest: z
-      .string()
-      .regex(/^[0-9A-Fa-f]{8,64}$/)
-      .describe(`The first 8 or more hex digits of the secret's SHA-256 digest.`),
-  },
-  headers: { 'If-Match': ifMatchHeader },
-  answers: { 200: definitionAnswer },
-});
 
 /**
  * The routes that issue and remove secrets of a directory key. A request for a new secret can also set when the older

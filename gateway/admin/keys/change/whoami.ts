@@ -1,55 +1,14 @@
-import * as z from 'zod';
 import { compileKey } from '../../../keys/compile-key.ts';
 import { type DirectoryKey, expiryOf } from '../../../keys/directory/directory-key.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import type { Key } from '../../../shared/model.ts';
 import { isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
-import { digestOf, fields } from '../../../shared/schema/schema-parts.ts';
 import { jsonResponse } from '../../admin-response.ts';
-import { instant, positive, words } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { defineWire } from '../../api/wire.ts';
+import { findSecretWire, type KnownOwner, type Owner } from '../../wires/keys/directory.ts';
+import { leakView } from '../key-item.ts';
 import { placeOfKey } from '../key-sources.ts';
-import { leakShown, leakView } from '../leaks/leak-view.ts';
 import { type KeyChangeSources, storeFailed } from './change-sources.ts';
-
-export const owner = z.discriminatedUnion('known', [
-  z.object({ known: z.literal(false).describe('No key has the secret.') }),
-  z.object({
-    known: z.literal(true),
-    id: z.string(),
-    plan: z.string(),
-    source: words('file', 'directory'),
-    file: z.string().optional(),
-    line: positive.optional(),
-    expiresAt: instant.optional(),
-    isExpired: z.boolean(),
-    isDisabled: z.boolean().describe('Whether the key is revoked.'),
-    leak: leakShown.optional(),
-    refusedFor: words('id_in_configuration', 'no_plan')
-      .optional()
-      .describe(
-        'The reason why a directory key that is neither revoked nor expired is refused: the configuration has another key with this id, or gives the key no limits. Absent for other keys.',
-      ),
-  }),
-]);
-
-export type Owner = z.output<typeof owner>;
-export type KnownOwner = Extract<Owner, { known: true }>;
-
-export const whoamiBody = fields('an object with sha256', { sha256: digestOf('secret') });
-
-export const findSecretWire = defineWire({
-  method: 'POST',
-  path: '/whoami',
-  operationId: 'findSecret',
-  tag: 'Keys',
-  summary: 'The key of a secret',
-  description:
-    'Finds the key of a secret by its digest, for example after the report of a leak. The secret itself is not sent. If a key of the configuration and a key of the key directory both have the secret, the response has the key of the configuration.',
-  body: whoamiBody,
-  answers: { 200: { description: 'The key, or that no key has the secret.', schema: owner } },
-});
 
 /**
  * `POST /whoami` finds the key of a secret by the secret's digest. The configuration takes precedence over the

@@ -7,21 +7,11 @@ import { others } from '../../../usage/record/key-usage.ts';
 import type { Usage } from '../../../usage/usage.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { defineWire } from '../../api/wire.ts';
 import { behindView } from '../../operations/flush-route.ts';
 import { keptPeriod } from '../../operations/kept-period.ts';
+import { type MakegoodBody, type MakegoodShown, makegoodWire } from '../../wires/keys/makegood.ts';
 import type { KeySources } from '../key-sources.ts';
-import {
-  addParts,
-  type MakegoodBody,
-  type MakegoodCursor,
-  type MakegoodShown,
-  makegoodBody,
-  makegoodShown,
-  noFigures,
-  packCursor,
-  parseCursor,
-} from './makegood-view.ts';
+import { addParts, type MakegoodCursor, noFigures, packCursor, parseCursor } from './makegood-view.ts';
 import type { RecordedRuns } from './recorded-runs.ts';
 import { type PartSources, runPart } from './run-part.ts';
 
@@ -33,18 +23,6 @@ export interface MakegoodSources {
   readonly flushFleet: FlushFleet;
   readonly runs: Pick<RecordedRuns, 'note'>;
 }
-
-export const makegoodWire = defineWire({
-  method: 'POST',
-  path: '/makegood',
-  operationId: 'makegood',
-  tag: 'Keys',
-  summary: 'Give failed units back',
-  description:
-    'Gives each key back the units that it was charged for failed requests in a period. A request is failed if it ended with a 5xx or was cut by the gateway or the upstream. A request that the client cut is not failed. The units go to the windows of the day and the month, if they are open and contain the minute of the request. The used units of a window never become negative. Each minute of a key is given back once for each upstream, also by overlapping periods and repeated requests. Failures that are recorded later are given back by the next request. Before the first part, all processes send their counts. The gateway works at most 0.5 s for a part. The `next` of the response continues the run, with the same members and the `from` and `to` of the first response. The run is one entry of `/changes`. With `dryRun`, nothing changes, and a token that may read is sufficient. Without a usage record (`usage.keepDays` is 0), the response is 409.',
-  body: makegoodBody,
-  answers: { 200: { description: 'The figures of the run so far.', schema: makegoodShown } },
-});
 
 /**
  * `POST /makegood` gives keys back the units that they were charged for failed requests. A run may have many keys, so the gateway works a

@@ -4,9 +4,10 @@ import type { Limiter } from '../../../request/limit/limiter.ts';
 import type { Period } from '../../../shared/schema/dates-and-durations.ts';
 import { type FailedHour, unitsIn } from '../../../usage/read/failed-units.ts';
 import type { UsageReader } from '../../../usage/read/usage-reader.ts';
+import type { MakegoodFigures } from '../../wires/keys/makegood.ts';
 import { pageOfIds } from '../find-keys.ts';
 import type { KeySources } from '../key-sources.ts';
-import { addParts, type MakegoodFigures, noFigures } from './makegood-view.ts';
+import { addParts, noFigures } from './makegood-view.ts';
 
 export interface PartSources {
   readonly keys: Pick<KeySources, 'settings' | 'directory' | 'bounds'>;

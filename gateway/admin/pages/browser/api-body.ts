@@ -1,21 +1,15 @@
 import type * as z from 'zod';
-import type { deliveredEvent, deliveriesPage } from '../../api/deliveries/deliveries-view.ts';
 import type { changesPage, eventsPage } from '../../api/fleet/changes-view.ts';
-import type { fleetState } from '../../api/fleet/state-view.ts';
-import type { upstreamsPage } from '../../api/fleet/upstreams-view.ts';
-import type { issuedKey } from '../../keys/change/definition.ts';
-import type { deletedKey } from '../../keys/change/edit-routes.ts';
-import type { limitsSteps } from '../../keys/limits-over-time.ts';
-import type { keyPage } from '../../keys/list-keys.ts';
-import type { keyDetail } from '../../keys/show-key.ts';
-import type { keyUsage } from '../../keys/usage-rows.ts';
-import type { callers } from '../../operations/callers-view.ts';
-import type { operationsPage } from '../../operations/operations-view.ts';
-import type { traffic } from '../../operations/traffic-view.ts';
-import type { planDistribution } from '../../plans/plan-distribution.ts';
-import type { plansPage } from '../../plans/plans-view.ts';
-import type { simulationShown } from '../../plans/simulations.ts';
-import type { planTrial } from '../../plans/trial-route.ts';
+import type { deliveredEvent, deliveriesPage } from '../../wires/deliveries.ts';
+import type { fleetState } from '../../wires/fleet.ts';
+import type { deletedKey, issuedKey } from '../../wires/keys/definitions.ts';
+import type { keyDetail } from '../../wires/keys/key.ts';
+import type { keyPage } from '../../wires/keys/keys.ts';
+import type { keyUsage, limitsSteps } from '../../wires/keys/usage.ts';
+import type { callers, operationsPage, traffic } from '../../wires/operations.ts';
+import type { planDistribution, plansPage, planTrial } from '../../wires/plans.ts';
+import type { simulationShown } from '../../wires/simulation.ts';
+import type { upstreamsPage } from '../../wires/upstreams.ts';
 
 /**
  * The schema of each response that the pages read, by its path below `/api/v1`. If several patterns match a path, the

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { list, words } from '../../../admin/api/response-parts.ts';
-import { definedSecret, type issuedKey, keyDefinition } from '../../../admin/keys/change/definition.ts';
+import { definedSecret, type issuedKey, keyDefinition } from '../../../admin/wires/keys/definitions.ts';
+import { list, words } from '../../../admin/wires/response-parts.ts';
 import type { LimitsByField } from '../../../keys/limit-fields.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
 import { CommandError } from '../../output/command-error.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { issueKeyBody } from '../../../../gateway/admin/keys/change/issue-key.ts';
+import { issueKeyBody } from '../../../../gateway/admin/wires/keys/definitions.ts';
 import { digestSecret, issueSecret } from '../../../../gateway/shared/secrets.ts';
 import { makeKey } from '../../../support/gateway-process.ts';
 import { type ChangedGateway, lastChange, startGateways } from './change-fixture.ts';

@@ -8,14 +8,14 @@ import {
   gatherPieces,
   readBeforeTimeouts,
   readInTurns,
-} from '../request/listen/node-patches.ts';
-import { addressGroup, plainAddress } from '../shared/addresses/address-group.ts';
-import type { Certificate } from '../shared/model.ts';
-import { Pace } from '../shared/structures/pace.ts';
-import { Shares } from '../shared/structures/shares.ts';
-import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import { createTlsFront, type TlsFrontOptions, tlsRequiredMessage } from '../shared/tls/tls-front.ts';
-import { type AdminResponse, errorResponse, rawResponse, writeResponse } from './admin-response.ts';
+} from '../../request/listen/node-patches.ts';
+import { addressGroup, plainAddress } from '../../shared/addresses/address-group.ts';
+import type { Certificate } from '../../shared/model.ts';
+import { Pace } from '../../shared/structures/pace.ts';
+import { Shares } from '../../shared/structures/shares.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { createTlsFront, type TlsFrontOptions, tlsRequiredMessage } from '../../shared/tls/tls-front.ts';
+import { type AdminResponse, errorResponse, rawResponse, writeResponse } from '../admin-response.ts';
 
 export interface AdminListener {
   /** The TCP server, on which the caller calls `listen`. */

@@ -3,8 +3,8 @@ import type { LimitsByField } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 
 /**
- * Parts that several response schemas share. The file that makes a response also has the response's schema. The
- * response's type, the admin API's document and the checks in commands all come from this schema.
+ * Parts that several response schemas share. A response's type, the admin API's document and the checks in commands
+ * all come from the schema in the response's wire.
  *
  * A command ignores unknown members. A command also accepts texts that are not in the list of a `words` schema. A
  * command can therefore read the responses of a later release.

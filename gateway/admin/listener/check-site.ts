@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
-import { type AdminResponse, errorResponse } from './admin-response.ts';
+import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
 /**
  * Refuses a request that an operator's browser sends from a page of another site. If the host name of another site

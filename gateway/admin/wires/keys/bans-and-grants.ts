@@ -1,0 +1,73 @@
+import * as z from 'zod';
+import { date, grantedLimits } from '../../../keys/key-schema.ts';
+import { expects, fields } from '../../../shared/schema/schema-parts.ts';
+import { count } from '../response-parts.ts';
+import { type Answer, defineWire, keyIdParameter } from '../wire.ts';
+import { banAndGrantShape } from './keys.ts';
+
+export const grantBody = fields('an object with limits and untilAt', {
+  limits: grantedLimits
+    .optional()
+    .describe('The limits of the grant. They may be absent only with `noBrownouts`.'),
+  noBrownouts: z
+    .literal(true, expects('true, or absent'))
+    .optional()
+    .describe('The key may call operations during their brownouts.'),
+  fromAt: date.optional().describe('The beginning of the grant. By default, the grant begins at once.'),
+  untilAt: date.describe('The end of the grant.'),
+}).refine(
+  ({ limits, noBrownouts }) => limits !== undefined || noBrownouts,
+  'must have `limits`, `noBrownouts` or both',
+);
+
+/** The response to a change of a ban or grant: the key's ban, grant and strikes after the change. */
+export const whatHolds = z.object({
+  id: z.string(),
+  wasBanned: z
+    .boolean()
+    .optional()
+    .describe('Whether the key was banned. Present only in the response to a lifted ban.'),
+  strikes: count.describe('Refusals that count towards the next ban.'),
+  ...banAndGrantShape,
+});
+
+export const whatHoldsAnswer: Answer = {
+  description: 'The present grant and ban of the key, effective on every process within a second.',
+  schema: whatHolds,
+};
+
+export const unbanKeyWire = defineWire({
+  method: 'POST',
+  path: '/keys/{id}/unban',
+  operationId: 'unbanKey',
+  tag: 'Keys',
+  summary: 'Lift the ban of a key',
+  description:
+    'The key is no longer banned, on this process at once and on other processes within a second. Earlier refusals no longer count towards a ban, including refusals that a process has not reported yet. A key without a ban stays unchanged.',
+  params: { id: keyIdParameter },
+  answers: { 200: whatHoldsAnswer },
+});
+
+export const grantKeyWire = defineWire({
+  method: 'POST',
+  path: '/keys/{id}/grant',
+  operationId: 'grantKey',
+  tag: 'Keys',
+  summary: 'Give a key other limits for a while',
+  description:
+    'A grant replaces the limits of the named windows from `fromAt` (absent or past: at once) until `untilAt`, at most 400 days ahead. The grant then ends by itself. A new grant replaces the present grant. If one of the two grants is effective now and the other begins later, the response is 409. DELETE ends the present grant. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have.',
+  params: { id: keyIdParameter },
+  body: grantBody,
+  answers: { 200: whatHoldsAnswer },
+});
+
+export const ungrantKeyWire = defineWire({
+  method: 'DELETE',
+  path: '/keys/{id}/grant',
+  operationId: 'ungrantKey',
+  tag: 'Keys',
+  summary: 'End the grant of a key',
+  description: `The limits of the key's plan apply again. If the key has no grant, nothing changes.`,
+  params: { id: keyIdParameter },
+  answers: { 200: whatHoldsAnswer },
+});

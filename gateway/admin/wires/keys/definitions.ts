@@ -1,0 +1,198 @@
+import * as z from 'zod';
+import { date, keyId, keySchema, type StatedKey } from '../../../keys/key-schema.ts';
+import { agePattern, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
+import { fields, text } from '../../../shared/schema/schema-parts.ts';
+import {
+  digestStart as digestStartShown,
+  epochMs,
+  instant,
+  limitName,
+  list,
+  positive,
+  stated,
+  words,
+} from '../response-parts.ts';
+import { type Answer, defineWire, ifMatchHeader, keyIdParameter } from '../wire.ts';
+import { banAndGrantShape } from './keys.ts';
+
+export const definedSecret = z.object({
+  digestStart: digestStartShown,
+  createdAt: instant,
+  expiresAt: instant.optional(),
+});
+
+export const keyDefinition = z.object({
+  ...stated(keySchema.shape, ['id', 'plan', 'disabled', 'secrets']),
+  id: z.string(),
+  plan: z.string(),
+  disabled: z.boolean(),
+  source: words('directory'),
+  revision: positive.describe('A number that increases by one with each change.'),
+  createdAt: instant,
+  changedAt: instant,
+  secrets: list(definedSecret).describe('The secrets, the oldest first.'),
+});
+
+/**
+ * The state of a deleted key that applies to a later key with the same id: counts of open windows, a ban, a grant.
+ */
+export const keptOfIdShown = z
+  .object({
+    windows: list(
+      z.object({
+        name: limitName,
+        used: positive,
+        resetMs: epochMs.describe('The time when the window resets, in epoch milliseconds.'),
+      }),
+    )
+      .optional()
+      .describe('The windows with used units.'),
+    ...banAndGrantShape,
+  })
+  .describe(
+    'The state that a key inherits from an earlier key with the same id. Present only in responses that issue or delete a key, and only if there is such state.',
+  );
+
+/** A definition with the issued secret. Only this response shows the secret. */
+export const issuedKey = keyDefinition.extend({
+  secret: z
+    .string()
+    .describe('The secret that this request issued. It is not stored and cannot be shown again.'),
+  kept: keptOfIdShown.optional(),
+});
+
+export const definitionAnswer: Answer = {
+  description: 'The present definition of the key.',
+  schema: keyDefinition,
+  headers: ['ETag'],
+};
+
+export const issuedAnswer: Answer = {
+  description: 'The present definition of the key, with the issued secret.',
+  schema: issuedKey,
+  headers: ['ETag'],
+};
+
+const { id: _, secrets: __, ...changeable } = keySchema.shape;
+
+/**
+ * Returns the schema of a member in a PATCH body. Null removes an optional member. A member with a default does not
+ * accept null.
+ */
+function changeOf(member: z.ZodType): z.ZodType {
+  if (member instanceof z.ZodOptional) return member.nullable();
+  return (member instanceof z.ZodDefault ? (member.unwrap() as z.ZodType) : member).optional();
+}
+
+export const changeKeyBody = fields(
+  `an object with ${Object.keys(changeable).join(', ')}`,
+  Object.fromEntries(Object.entries(changeable).map(([name, member]) => [name, changeOf(member)])),
+);
+
+export type Changes = { readonly [Name in keyof typeof changeable]?: StatedKey[Name] | null };
+
+export const deletedKey = z.object({ id: z.string(), kept: keptOfIdShown.optional() });
+
+export const changeKeyWire = defineWire({
+  method: 'PATCH',
+  path: '/keys/{id}',
+  operationId: 'changeKey',
+  tag: 'Keys',
+  summary: 'Change a key of the key directory',
+  description:
+    'Absent members stay unchanged; null removes a name, limits or operations. `disabled: true` revokes the key: its next request gets 401 on every process. A key of the configuration gets 409, and the message names the file and the line to edit.',
+  params: { id: keyIdParameter },
+  headers: { 'If-Match': ifMatchHeader },
+  body: changeKeyBody,
+  answers: { 200: definitionAnswer },
+});
+
+export const deleteKeyWire = defineWire({
+  method: 'DELETE',
+  path: '/keys/{id}',
+  operationId: 'deleteKey',
+  tag: 'Keys',
+  summary: 'Delete a key of the key directory',
+  description: `The next request with a secret of the key gets 401 on every process, and the key's grant ends. The used requests and a ban remain, and apply to a later key with the same id; \`kept\` in the response contains them. A deletion cannot be undone. To revoke a key for a while, disable the key.`,
+  params: { id: keyIdParameter },
+  headers: { 'If-Match': ifMatchHeader },
+  answers: { 200: { description: 'The key is deleted.', schema: deletedKey } },
+});
+
+const { disabled: _disabled, secrets: _secrets, ...members } = keySchema.shape;
+
+/**
+ * The id of a new key. The ids `.` and `..` are refused, because clients remove such segments from the path of a URL.
+ */
+export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'must not consist of dots only');
+
+export const issueKeyBody = fields('an object with id and plan', {
+  ...members,
+  id: newKeyId,
+  expiresAt: date.optional().describe('The time when the secret expires.'),
+});
+
+export const issueKeyWire = defineWire({
+  method: 'POST',
+  path: '/keys',
+  operationId: 'issueKey',
+  tag: 'Keys',
+  summary: 'Issue a key',
+  description:
+    'Issues a key of the key directory with its first secret. Only this response contains the secret. The key works on every process at once. No other key of the key directory or of the configuration may have the id. With `Idempotency-Key`, the request can be repeated for one day. A repeated request gets 200 with the key and no secret (`/keys/{id}/secrets` issues another), or 409 if the body differs or the key was deleted.',
+  headers: {
+    'Idempotency-Key': z
+      .string()
+      .regex(/^[!-~]+$/)
+      .min(1)
+      .max(200)
+      .describe(
+        'A value that the client chooses for this request and uses again when it repeats the request.',
+      ),
+  },
+  body: issueKeyBody,
+  answers: { 200: definitionAnswer, 201: issuedAnswer },
+});
+
+export type KeptOfId = z.output<typeof keptOfIdShown>;
+
+export const issueSecretBody = fields('an object with overlap and expiresAt', {
+  overlap: text('a duration such as 24h, or 0s', agePattern)
+    .transform(parseDuration)
+    .optional()
+    .describe('The time for which the older secrets stay valid.'),
+  expiresAt: date.optional().describe('The time when the new secret expires.'),
+});
+
+export const issueSecretWire = defineWire({
+  method: 'POST',
+  path: '/keys/{id}/secrets',
+  operationId: 'issueSecret',
+  tag: 'Keys',
+  summary: 'Issue another secret of a key',
+  description:
+    'Only this response contains the secret. With `overlap`, the older secrets expire after this time, or at once with `0s`. A secret that would expire sooner keeps its expiry. A key has at most 16 secrets. If the key has 16 secrets, the new secret replaces the secret that expired first.',
+  params: { id: keyIdParameter },
+  headers: { 'If-Match': ifMatchHeader },
+  body: issueSecretBody,
+  answers: { 201: issuedAnswer },
+});
+
+export const removeSecretWire = defineWire({
+  method: 'DELETE',
+  path: '/keys/{id}/secrets/{digest}',
+  operationId: 'removeSecret',
+  tag: 'Keys',
+  summary: 'Remove a secret of a key',
+  description:
+    'The next request with the secret gets 401 on every process. If the digests of several secrets begin with these digits, the response is 409.',
+  params: {
+    id: keyIdParameter,
+    digest: z
+      .string()
+      .regex(/^[0-9A-Fa-f]{8,64}$/)
+      .describe(`The first 8 or more hex digits of the secret's SHA-256 digest.`),
+  },
+  headers: { 'If-Match': ifMatchHeader },
+  answers: { 200: definitionAnswer },
+});

@@ -1,0 +1,141 @@
+import * as z from 'zod';
+import { keyId, keySchema, movedKeySchema } from '../../../keys/key-schema.ts';
+import { queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
+import { digestOf, expects, fields, list } from '../../../shared/schema/schema-parts.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { count, instant, list as listShown, positive, stated, words } from '../response-parts.ts';
+import { defineWire } from '../wire.ts';
+import { leakShown } from './key.ts';
+
+const digestShown = (description: string) => z.string().meta({ pattern: '^[0-9a-f]{64}$', description });
+
+const pastSecretShown = z.object({
+  sha256: digestShown('The hex SHA-256 digest of a whole secret.'),
+  issuedFrom: digestShown(
+    'The digest of the secret with which the holder of the key issued this secret; absent for a secret of an operator.',
+  ).optional(),
+});
+
+const movedShown = z.object({
+  ...stated(keySchema.shape, ['id', 'plan', 'secrets']),
+  id: z.string(),
+  plan: z.string(),
+  secrets: listShown(
+    pastSecretShown.extend({ createdAt: instant.optional(), expiresAt: instant.optional() }),
+  ),
+  pastSecrets: listShown(pastSecretShown)
+    .optional()
+    .describe('The removed secrets from which a secret of the key descends.'),
+});
+
+export type MovedView = z.output<typeof movedShown>;
+
+export const directoryPage = z.object({
+  keys: listShown(movedShown),
+  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+});
+
+export const exportDirectoryWire = (bounds: Bounds) =>
+  defineWire({
+    method: 'GET',
+    path: '/directory',
+    operationId: 'exportDirectory',
+    tag: 'Keys',
+    summary: 'Export the keys of the key directory',
+    description:
+      'A page of the keys, sorted by id, in the form that POST accepts. The page contains whole digests, so the request needs a token that may write. The page contains no secrets.',
+    query: queryOf({
+      after: text(100).optional().describe('The `next` of the previous page.'),
+      limit: wholeNumber(1, bounds.importKeysMax)
+        .default(bounds.importKeysMax)
+        .describe('The largest number of entries.'),
+    }),
+    answers: { 200: { description: 'The keys.', schema: directoryPage } },
+  });
+
+export function directoryIdsBody(keysMax: number) {
+  const wanted = `a list of at most ${keysMax} ids`;
+  return fields('an object with ids', { ids: list(keyId, wanted).max(keysMax, expects(wanted)) });
+}
+
+export const directoryIds = z.object({ ids: listShown(z.string()) });
+
+export const findInDirectoryWire = (bounds: Bounds) =>
+  defineWire({
+    method: 'POST',
+    path: '/directory/ids',
+    operationId: 'findInDirectory',
+    tag: 'Keys',
+    summary: 'Find ids in the key directory',
+    description:
+      'Returns the ids of the list, at most 500, that belong to a key of the key directory and to no key of the configuration. A command sends this request before it writes keys into a file, because a key of the file has precedence over a key of the key directory with the same id.',
+    body: directoryIdsBody(bounds.importKeysMax),
+    answers: { 200: { description: 'The ids.', schema: directoryIds } },
+  });
+
+export function importBody(keysMax: number) {
+  const keysWanted = `a list of at most ${keysMax} keys`;
+  return fields('an object with keys', {
+    keys: list(movedKeySchema, keysWanted).max(keysMax, expects(keysWanted)),
+  });
+}
+
+export const imported = z.object({
+  created: count,
+  unchanged: count,
+  refused: listShown(z.object({ id: z.string(), reason: z.string().describe('The reason as a sentence.') })),
+});
+
+export type Imported = z.output<typeof imported>;
+
+export const importDirectoryWire = (bounds: Bounds) =>
+  defineWire({
+    method: 'POST',
+    path: '/directory',
+    operationId: 'importDirectory',
+    tag: 'Keys',
+    summary: 'Import keys into the key directory',
+    description:
+      'Accepts at most 500 keys, 512 KiB, and 32,768 members in all objects and lists together. An existing key is never changed. A key that equals the existing key counts as unchanged, and a key that differs from the existing key is refused. An import can therefore be repeated. A key with more than 16 secrets, which a keys file may have, is refused. The first import of a process waits 1.5 s, because digests do not show the form of their secrets. After an import, unknown secrets with wrong checksums are looked up, too.',
+    body: importBody(bounds.importKeysMax),
+    answers: { 200: { description: 'The outcome for each key.', schema: imported } },
+  });
+
+export const owner = z.discriminatedUnion('known', [
+  z.object({ known: z.literal(false).describe('No key has the secret.') }),
+  z.object({
+    known: z.literal(true),
+    id: z.string(),
+    plan: z.string(),
+    source: words('file', 'directory'),
+    file: z.string().optional(),
+    line: positive.optional(),
+    expiresAt: instant.optional(),
+    isExpired: z.boolean(),
+    isDisabled: z.boolean().describe('Whether the key is revoked.'),
+    leak: leakShown.optional(),
+    refusedFor: words('id_in_configuration', 'no_plan')
+      .optional()
+      .describe(
+        'The reason why a directory key that is neither revoked nor expired is refused: the configuration has another key with this id, or gives the key no limits. Absent for other keys.',
+      ),
+  }),
+]);
+
+export type Owner = z.output<typeof owner>;
+
+export type KnownOwner = Extract<Owner, { known: true }>;
+
+export const whoamiBody = fields('an object with sha256', { sha256: digestOf('secret') });
+
+export const findSecretWire = defineWire({
+  method: 'POST',
+  path: '/whoami',
+  operationId: 'findSecret',
+  tag: 'Keys',
+  summary: 'The key of a secret',
+  description:
+    'Finds the key of a secret by its digest, for example after the report of a leak. The secret itself is not sent. If a key of the configuration and a key of the key directory both have the secret, the response has the key of the configuration.',
+  body: whoamiBody,
+  answers: { 200: { description: 'The key, or that no key has the secret.', schema: owner } },
+});

@@ -1,0 +1,143 @@
+import * as z from 'zod';
+import { keySchema } from '../../../keys/key-schema.ts';
+import {
+  byName,
+  count,
+  digestStart,
+  instant,
+  limitsByField,
+  list,
+  positive,
+  stated,
+} from '../response-parts.ts';
+import { defineWire, keyIdParameter } from '../wire.ts';
+import { keyItem } from './keys.ts';
+import { usageRow } from './usage.ts';
+import { whyShown } from './why.ts';
+
+export const leakShown = z
+  .object({
+    at: instant.describe('The time of the first report.'),
+    by: z.string().describe('The reporter: `github`, or the name of the token that sent the report.'),
+    ended: z.boolean().describe('Whether the secret is refused because of the report.'),
+    url: z.string().optional().describe('The address at which the secret was found.'),
+    source: z.string().optional().describe('The kind of place at which the secret was found.'),
+    type: z.string().optional().describe('The name that the scanner gives to this kind of secret.'),
+    ancestor: digestStart
+      .optional()
+      .describe(
+        'The leaked secret from which the holder of the key issued this secret, directly or through others. Absent if this secret itself was found.',
+      ),
+  })
+  .describe('Where a secret was found that everyone can read. Present only for a leaked secret.');
+
+export const byWindow = z.object({ day: count, month: count });
+
+/** A credit of a key. */
+export const creditShown = z.object({
+  at: instant.describe('The time at which units were given back.'),
+  from: instant.describe('The beginning of the period in which the requests failed.'),
+  to: instant.describe('The end of the period.'),
+  failedUnits: count.describe(
+    'The units of the failed requests for which the key had received no credit before.',
+  ),
+  givenBack: byWindow.describe('The units that were given back, by window.'),
+});
+
+/** The decisions of a trial on the requests of one key, or of all keys of a plan. */
+export const trialFigures = {
+  requests: count.describe('The requests that the trial decided.'),
+  refused: count.describe('The requests that the trial would have refused.'),
+  refusedBy: byName(positive).describe(
+    'The requests that the trial would have refused, by what would have refused them: the name of a window, `group` for a window of a group of operations, `banned`, or `concurrent` for the limit of requests in progress, which is the same in the trial.',
+  ),
+  refusedNow: count.describe('How many of these requests the plan itself refused.'),
+  firstRefusedAt: instant
+    .optional()
+    .describe(
+      'The first minute with a request that the trial would have refused; absent without such a request.',
+    ),
+  lastRefusedAt: instant.optional(),
+};
+
+/** The trial of a key's plan, with its decisions on the requests of the key. */
+export const trialOfKey = z.object({
+  limits: limitsByField.describe('The limits of the trial.'),
+  sentence: z.string().describe('The figures as a text. Times are in UTC.'),
+  ...trialFigures,
+});
+
+export const keyDetail = z.object({
+  ...stated(keySchema.shape, ['limits', 'concurrent', 'operations', 'disabled', 'secrets']),
+  ...keyItem.shape,
+  revision: positive
+    .optional()
+    .describe('The revision of the definition in the key directory. Each change increases the revision.'),
+  concurrent: positive
+    .optional()
+    .describe(
+      'The limit on the concurrent requests of the key, from the key or its plan; absent without this limit.',
+    ),
+  operations: list(z.string())
+    .optional()
+    .describe('The operations that the key may call; absent if the key may call every operation.'),
+  secrets: list(
+    z.object({
+      digestStart,
+      createdAt: instant
+        .optional()
+        .describe('The time when the secret was issued; absent if the keys file does not contain this time.'),
+      lastUsedAt: instant
+        .optional()
+        .describe('The time of the last request with the secret; absent without a recorded request.'),
+      unauthorized: z
+        .object({ requests: positive, lastAt: instant })
+        .optional()
+        .describe(
+          'Requests with the secret while it was not valid, because it had expired or its key was disabled; absent without a recorded request.',
+        ),
+      expiresAt: instant.optional(),
+      isExpired: z.boolean(),
+      issuedFrom: digestStart
+        .optional()
+        .describe(
+          'The secret with which the holder of the key issued this secret; absent for a secret of an operator.',
+        ),
+      leak: leakShown.optional(),
+    }),
+  ),
+  strikes: count.describe('Refusals that count towards the next ban.'),
+  credits: list(creditShown)
+    .optional()
+    .describe('The last credits of the key, the newest first; absent without a credit.'),
+  operations24h: list(
+    z.object({
+      operationId: z.string(),
+      requests: count,
+      clientErrors: count.describe('Responses with 4xx, including refusals of limits and bans.'),
+      serverErrors: count,
+    }),
+  ).optional(),
+  recentRefusals: list(usageRow)
+    .optional()
+    .describe('The last minutes with a refusal within the last 24 hours, with the latest minute first.'),
+  trial: trialOfKey
+    .optional()
+    .describe(
+      'The trial of the key’s plan, with its decisions on the requests of the key in the last 24 hours. Absent if the plan has no trial, and without a usage record.',
+    ),
+  why: whyShown,
+});
+
+export const getKeyWire = defineWire({
+  method: 'GET',
+  path: '/keys/{id}',
+  operationId: 'getKey',
+  tag: 'Keys',
+  summary: 'Everything about a key',
+  description: `A key, its secrets, its requests of the last 24 hours, and the explanation of its responses. The ETag can be used in If-Match. The ETag is the version of the key's definition in the key directory, so requests of the key do not change the ETag.`,
+  params: { id: keyIdParameter },
+  answers: { 200: { description: 'The key.', schema: keyDetail, headers: ['ETag'] } },
+});
+
+export type KeyDetail = z.output<typeof keyDetail>;

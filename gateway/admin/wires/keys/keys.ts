@@ -1,0 +1,137 @@
+import * as z from 'zod';
+import { limits } from '../../../keys/key-schema.ts';
+import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
+import {
+  chargedUnits,
+  count,
+  epochMs,
+  limitName,
+  limitsByField,
+  list,
+  positive,
+  words,
+} from '../response-parts.ts';
+import { defineWire } from '../wire.ts';
+import { pageMax } from './usage.ts';
+
+export const keyStates = [
+  'ok',
+  'near',
+  'limited',
+  'banned',
+  'disabled',
+  'expired',
+  'no_secret',
+  'unused',
+  'unknown',
+] as const;
+
+export type KeyState = (typeof keyStates)[number];
+
+export const keyState = words(...keyStates).describe(
+  'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. A key with fewer units left than an operation costs is not `limited`. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
+);
+
+export const ban = z
+  .object({
+    untilMs: epochMs,
+    level: positive.describe('The number of consecutive bans.'),
+  })
+  .optional();
+
+export const grantShown = z
+  .object({
+    limits: limitsByField.meta({ of: limits }).optional().describe('Absent if the grant changes no limit.'),
+    noBrownouts: z
+      .literal(true)
+      .optional()
+      .describe('Present if the key may call operations during their brownouts.'),
+    fromMs: epochMs
+      .optional()
+      .describe('The beginning of the grant, in epoch milliseconds; absent after this time.'),
+    untilMs: epochMs.describe('The end of the grant, in epoch milliseconds.'),
+  })
+  .describe(
+    'A grant that an operator gave the key, until it ends. Its limits replace the limits of the same windows. `windows` shows the effective limits.',
+  );
+
+/** The ban and the grant of a key. */
+export const banAndGrantShape = { ban, grant: grantShown.optional() };
+
+export const keyItem = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  plan: z
+    .string()
+    .describe('The plan of the key; empty if the definition of a directory key cannot be read.'),
+  state: keyState,
+  source: words('file', 'directory').describe('The source of the key.'),
+  file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
+  line: positive.optional().describe('The first line of the entry in this file.'),
+  windows: list(
+    z.object({
+      name: limitName,
+      limit: positive,
+      used: count,
+      remaining: count,
+      resetMs: epochMs.describe('The time when the window resets, in epoch milliseconds.'),
+    }),
+  ).describe(
+    'The windows, with the shortest window first, and then the windows of each group; no window if the state is `unknown`.',
+  ),
+  ...banAndGrantShape,
+  lastSeenMs: epochMs
+    .optional()
+    .describe('The time of the last request, in epoch milliseconds; absent without a recorded request.'),
+  offered24h: count.optional().describe('Requests of the last 24 hours; absent without a usage record.'),
+  refused24h: count
+    .optional()
+    .describe('Requests of the last 24 hours that were not admitted, including bans.'),
+  units24h: chargedUnits,
+});
+
+export type KeyItem = z.output<typeof keyItem>;
+
+/** The sort orders of a list of keys: refused or offered requests of the last 24 hours, last request, or id. */
+export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
+
+export const keyPage = z.object({
+  keys: list(keyItem),
+  next: z
+    .string()
+    .optional()
+    .describe(
+      'The value of `after` for the next page. Present if there may be more keys, or if the search ended at its limit.',
+    ),
+});
+
+export const listKeysWire = defineWire({
+  method: 'GET',
+  path: '/keys',
+  operationId: 'listKeys',
+  tag: 'Keys',
+  summary: 'A list of keys',
+  description:
+    'A page of the keys. By default, the keys with the most refused requests come first. In every order except `id`, at most 10,000 recently active keys come first, and all other keys follow by id. The cost depends only on the number of active keys: about 30 ms with 1,000 active keys. With `state`, the gateway checks at most 10,000 keys for a page, so a page with few keys may still have a `next`. Without a usage record, the keys are sorted by id.',
+  query: queryOf({
+    state: oneOf(keyStates).optional().describe('Only keys in this state.'),
+    plan: text(64).optional().describe('Only keys on this plan.'),
+    q: text(64)
+      .optional()
+      .describe(
+        'Only keys whose id or name contains this text, in upper or lower case. Keys of the key directory without recent requests are found only by the beginning of their id.',
+      ),
+    sort: oneOf(keySorts)
+      .default('refused')
+      .describe(
+        'Sorts by the refused or offered requests of the last 24 hours, by the last request, or by id.',
+      ),
+    after: text(128).optional().describe('The `next` of the previous page.'),
+    limit: wholeNumber(1, pageMax).default(50).describe('The largest number of entries.'),
+  }),
+  answers: { 200: { description: 'The keys.', schema: keyPage } },
+});
+
+export type KeySort = (typeof keySorts)[number];
+
+export type KeyPage = z.output<typeof keyPage>;

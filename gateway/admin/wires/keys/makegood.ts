@@ -1,0 +1,100 @@
+import * as z from 'zod';
+import { date } from '../../../keys/key-schema.ts';
+import { fields, flag, text } from '../../../shared/schema/schema-parts.ts';
+import { count, instant, list, positive, processId } from '../response-parts.ts';
+import { defineWire } from '../wire.ts';
+import { byWindow } from './key.ts';
+
+export const makegoodBody = fields('an object with from and to', {
+  from: date.describe('The beginning of the period. The period includes the whole minute of this time.'),
+  to: date.describe(
+    'The end of the period, which includes the whole minute of this time. A time in the future means now.',
+  ),
+  upstream: text('the name of an upstream')
+    .optional()
+    .describe('Only requests for this upstream; `*` for upstreams that are not recorded separately.'),
+  plan: text('the name of a plan').optional().describe('Only keys that are on this plan now.'),
+  dryRun: flag()
+    .default(false)
+    .describe('Whether the gateway only computes the result. A token that may read is sufficient.'),
+  after: text('the next of the previous part')
+    .optional()
+    .describe(
+      'The `next` of the previous part. The other members are the same as in the request for the first part.',
+    ),
+});
+
+/** The figures of a run so far. */
+export const makegoodFigures = z.object({
+  examinedKeys: count.describe('The keys whose records were read.'),
+  keys: count.describe('The keys with failed units in the period.'),
+  failedUnits: count.describe(
+    'The recorded failed units of these keys, including units that earlier runs have given back.',
+  ),
+  creditedKeys: count.describe('The keys that got units back.'),
+  givenBack: byWindow.describe(
+    'The units that were given back, by window. A dry run computes the units that a run would give back.',
+  ),
+  unreadKeys: count.describe(
+    'The keys whose record could not be read, or whose counts could not be changed.',
+  ),
+  unread: list(z.string()).describe('The ids of the first of these keys.'),
+});
+
+/** Processes that have not sent all their counts in time. */
+export const behindShown = list(
+  z.object({ id: processId, host: z.string(), pid: count, worker: positive.optional() }),
+);
+
+/** The response of `POST /makegood`. */
+export const makegoodShown = makegoodFigures.extend({
+  from: instant.describe('The beginning of the period, or of the usage record if the record begins later.'),
+  to: instant.describe('The end of the period, or the time of the request if the period ends later.'),
+  dryRun: z.literal(true).optional().describe('Present for a dry run.'),
+  behind: behindShown
+    .optional()
+    .describe(
+      'The processes that did not send their counts in time. The figures lack the last counts of these processes, so the run must be repeated. Absent if there are none, and absent in later parts.',
+    ),
+  next: z
+    .string()
+    .optional()
+    .describe(
+      'The value of `after` for the next part; absent in the last part. The figures include all earlier parts.',
+    ),
+});
+
+export const makegoodWire = defineWire({
+  method: 'POST',
+  path: '/makegood',
+  operationId: 'makegood',
+  tag: 'Keys',
+  summary: 'Give failed units back',
+  description:
+    'Gives each key back the units that it was charged for failed requests in a period. A request is failed if it ended with a 5xx or was cut by the gateway or the upstream. A request that the client cut is not failed. The units go to the windows of the day and the month, if they are open and contain the minute of the request. The used units of a window never become negative. Each minute of a key is given back once for each upstream, also by overlapping periods and repeated requests. Failures that are recorded later are given back by the next request. Before the first part, all processes send their counts. The gateway works at most 0.5 s for a part. The `next` of the response continues the run, with the same members and the `from` and `to` of the first response. The run is one entry of `/changes`. With `dryRun`, nothing changes, and a token that may read is sufficient. Without a usage record (`usage.keepDays` is 0), the response is 409.',
+  body: makegoodBody,
+  answers: { 200: { description: 'The figures of the run so far.', schema: makegoodShown } },
+});
+
+export type MakegoodBody = z.output<typeof makegoodBody>;
+
+export type MakegoodFigures = z.output<typeof makegoodFigures>;
+
+export type MakegoodShown = z.output<typeof makegoodShown>;
+
+/** The response of `POST /flush`. */
+export const flushedCounts = z.object({
+  isComplete: z.boolean().describe('False if Redis did not reply, so that other processes are not known.'),
+  behind: behindShown.describe('The processes that have not sent all their counts in time.'),
+});
+
+export const flushCountsWire = defineWire({
+  method: 'POST',
+  path: '/flush',
+  operationId: 'flushCounts',
+  tag: 'Fleet',
+  summary: 'Make all processes send their counts',
+  description:
+    'Each process sends the counts of busy keys to the usage record every 10 s, and the counts of quiet keys after at most 60 s. A key is quiet while a process has fewer than 20 unsent requests of the key. This request waits until all processes have sent their counts, at most 5 s. A response about usage that follows lacks at most the last 10 s of other processes, because all requests of this kind within 10 s share a flush. Commands send this request before they read usage. Every other request for usage also makes the processes send their counts, but does not wait, so a repeated request shows these counts. A token that may read is sufficient.',
+  answers: { 200: { description: 'The flush has ended.', schema: flushedCounts } },
+});

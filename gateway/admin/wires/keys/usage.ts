@@ -1,0 +1,138 @@
+import * as z from 'zod';
+import {
+  month,
+  oneOf,
+  periodQuery,
+  queryOf,
+  text,
+  wholeNumber,
+} from '../../../shared/schema/query-parameters.ts';
+import { usageSteps } from '../../../usage/read/usage-rows.ts';
+import {
+  byName,
+  chargedUnits,
+  count,
+  instant,
+  limitsByField,
+  list,
+  positive,
+  words,
+} from '../response-parts.ts';
+import { defineWire, keyIdParameter } from '../wire.ts';
+
+export const pageMax = 500;
+
+export const refusedShown = byName(positive).describe(
+  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, or `concurrent` for the limit of requests in progress.',
+);
+
+/** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
+export const usageRow = z.object({
+  at: instant.describe('The beginning of the row.'),
+  offered: count.describe(
+    'All requests of the key except `unauthorized` requests: admitted, refused, banned and undecided requests.',
+  ),
+  admitted: count,
+  refused: refusedShown,
+  banned: count,
+  undecided: positive
+    .optional()
+    .describe('Requests that got 503 because Redis was away and `redis.onFailure` is `refuse`.'),
+  units: chargedUnits,
+  unauthorized: positive
+    .optional()
+    .describe(
+      'Requests with an invalid secret of the key. These requests do not count as offered. Their number is kept only as long as the rows of minutes.',
+    ),
+  groups: z
+    .record(z.string(), z.object({ offered: count, admitted: count, units: count }))
+    .optional()
+    .describe(
+      'The requests of each group of operations, by the name of the group. `units` were charged to the limits of the group.',
+    ),
+});
+
+export const keyUsage = z.object({ step: words(...usageSteps), rows: list(usageRow) });
+
+export const getKeyUsageWire = defineWire({
+  method: 'GET',
+  path: '/keys/{id}/usage',
+  operationId: 'getKeyUsage',
+  tag: 'Keys',
+  summary: 'The usage of a key',
+  description:
+    'A row for each minute, hour or day of UTC in which the key sent requests, from the row of `from` to the row of `to`. Minutes are kept for `usage.keepDays`; older usage is available only by day, for 400 days.',
+  params: { id: keyIdParameter },
+  query: queryOf({
+    ...periodQuery,
+    step: oneOf(usageSteps).default('minute').describe('The length of a row.'),
+  }),
+  answers: { 200: { description: 'The rows.', schema: keyUsage } },
+});
+
+export const monthPage = z.object({
+  month: z.string(),
+  fromAt: instant.describe('The beginning of the recorded part of the month.'),
+  toAt: instant.describe('The end of the month, or now for the present month.'),
+  keys: list(
+    z.object({
+      id: z.string(),
+      name: z.string().optional(),
+      plan: z.string().optional().describe('The plan of the key; absent if the key was removed.'),
+      offered: count,
+      admitted: count,
+      units: chargedUnits,
+    }),
+  ),
+  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+});
+
+export const getMonthUsageWire = defineWire({
+  method: 'GET',
+  path: '/usage',
+  operationId: 'getMonthUsage',
+  tag: 'Keys',
+  summary: 'The usage of all keys in a month',
+  description:
+    'Data for billing: a page of the keys of the configuration and of the key directory, sorted by id. Each key has its requests in one UTC month, even if the number is 0. A removed key is listed without a plan if it has recorded requests and is among the 10,000 keys that were active last. `POST /flush` before this request includes the latest requests to all processes.',
+  query: queryOf({
+    month: month()
+      .optional()
+      .describe('A UTC month; by default the present month. The record goes back 400 days.'),
+    after: text(128).optional().describe('The `next` of the previous page.'),
+    limit: wholeNumber(1, pageMax).default(pageMax).describe('The largest number of keys on a page.'),
+  }),
+  answers: { 200: { description: 'The page.', schema: monthPage } },
+});
+
+export const limitsSteps = z.object({
+  limits: list(
+    z.object({
+      fromAt: instant.describe('These limits apply from this time until the time of the next entry.'),
+      limits: limitsByField.describe(
+        'The limits; empty if the key did not exist yet, had no limit, or its limits are unknown.',
+      ),
+    }),
+  ).meta({ minItems: 1 }),
+});
+
+export type LimitsSteps = z.output<typeof limitsSteps>['limits'];
+
+export const getKeyLimitsWire = defineWire({
+  method: 'GET',
+  path: '/keys/{id}/limits',
+  operationId: 'getKeyLimits',
+  tag: 'Keys',
+  summary: 'The limits of a key over time',
+  description:
+    'The limits of a key from `from` until now, with one entry for each change. The gateway computes these limits from the present limits, by undoing the recorded changes: edits of plans and of the key, and grants. The gateway reads the newest 2,000 changes. The limits before the oldest of these changes are shown for all earlier times. Edits that were made while no gateway was running are not recorded. A reload that changed more than 5 keys records only the first 5. The limits of the other keys before the reload are unknown, so their present limits are shown.',
+  params: { id: keyIdParameter },
+  query: queryOf({ from: periodQuery.from }),
+  answers: { 200: { description: 'The entries, the oldest first.', schema: limitsSteps } },
+});
+
+export type MonthPage = z.output<typeof monthPage>;
+
+export type UsageRow = z.output<typeof usageRow>;
+
+export type KeyUsage = z.output<typeof keyUsage>;

@@ -1,0 +1,179 @@
+import * as z from 'zod';
+import { oneOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
+import {
+  byName,
+  count,
+  epochMs,
+  instant,
+  integer,
+  list,
+  positive,
+  quantity,
+  words,
+} from './response-parts.ts';
+import { defineWire } from './wire.ts';
+
+export const callers = z.object({
+  operationId: z.string(),
+  fromAt: instant,
+  toAt: instant,
+  callers: list(
+    z.object({
+      id: z.string(),
+      name: z.string().optional(),
+      plan: z.string().optional().describe('The plan of the key; absent if the key no longer exists.'),
+      requests: positive,
+      clientErrors: count,
+      serverErrors: count,
+      lastSeenMs: epochMs,
+      brownouts: z
+        .object({
+          requests: positive.describe(
+            'The number of requests that brownouts refused, with the precision of an hour.',
+          ),
+          lastAt: instant,
+          stillCalls: z
+            .boolean()
+            .describe('Whether the key called the operation again after the last of these refusals.'),
+        })
+        .optional()
+        .describe('The requests of the key that brownouts refused; absent without such requests.'),
+    }),
+  ),
+  days: list(z.object({ at: instant, requests: count })).describe(
+    'The calls of the operation on each recorded day. The last day is today.',
+  ),
+  more: positive.optional().describe('The number of callers that are not in this list.'),
+});
+
+export type Callers = z.output<typeof callers>;
+
+/**
+ * The largest number of callers in a response. The number is high, because an operator may want to contact every
+ * caller.
+ */
+const callersMax = 10_000;
+
+export const listCallersWire = defineWire({
+  method: 'GET',
+  path: '/operations/{operationId}/callers',
+  operationId: 'listCallers',
+  tag: 'Keys',
+  summary: 'Who calls an operation',
+  description:
+    'The keys that called the operation. The key with the most requests comes first. Only the 10,000 keys that were active last are considered. The cost is one read for each of these keys and each day, about 0.4 s for 10,000 keys and one day. Whole hours are counted.',
+  params: { operationId: z.string().describe('An operation of the API document.') },
+  query: queryOf({
+    ...periodQuery,
+    limit: wholeNumber(1, callersMax).default(50).describe('The largest number of entries.'),
+  }),
+  answers: { 200: { description: 'The callers.', schema: callers } },
+});
+
+export const percentiles = z
+  .object({ p50Ms: quantity.optional(), p99Ms: quantity.optional() })
+  .describe('Estimates from the buckets of a histogram; absent without requests.');
+
+const durations = percentiles.extend({ meanMs: quantity.optional() });
+
+/** The members that describe the deprecation of an operation. */
+export const deprecationShape = {
+  sinceAt: instant.optional(),
+  sunsetAt: instant.optional(),
+  successor: z.string().optional(),
+  afterSunset: words('gone', 'serve'),
+  brownouts: list(z.object({ from: instant, every: z.string().optional(), for: z.string() }))
+    .optional()
+    .describe(
+      'The rehearsals of the removal, as the API document states them. A series ends when the next one begins.',
+    ),
+};
+
+export const operationCost = count
+  .optional()
+  .describe('The cost of a request: the units that each window is charged. Absent for 1 unit.');
+
+const operationUse = z.object({
+  operationId: z.string(),
+  method: z.string().optional(),
+  path: z.string().optional(),
+  upstream: z.string().optional(),
+  stability: words('experimental', 'beta').optional(),
+  cost: operationCost,
+  deprecation: z
+    .object({
+      ...deprecationShape,
+      daysToSunset: integer
+        .optional()
+        .describe(
+          'The number of whole days until the sunset, rounded down as on the pages; negative after it.',
+        ),
+    })
+    .optional(),
+  requests: count.optional().describe('Requests for the operation; absent without a usage record.'),
+  statuses: byName(positive)
+    .optional()
+    .describe(
+      'The number of responses by status. 499 means that the client closed the connection before the response.',
+    ),
+  ownTime: durations.optional(),
+  upstreamTime: durations.optional(),
+  lastMs: epochMs.optional().describe('The time of the last request, in epoch milliseconds.'),
+});
+
+export type OperationUse = z.output<typeof operationUse>;
+
+export const operationsPage = z.object({ fromAt: instant, toAt: instant, operations: list(operationUse) });
+
+export const listOperationsWire = defineWire({
+  method: 'GET',
+  path: '/operations',
+  operationId: 'listOperations',
+  tag: 'Keys',
+  summary: 'Operations and their requests',
+  description: `Every operation of the API document, then other recorded operations. Requests that matched no operation have the id ''. Whole hours are counted, including the hours of \`from\` and \`to\`.`,
+  query: queryOf(periodQuery),
+  answers: { 200: { description: 'The operations.', schema: operationsPage } },
+});
+
+const trafficSteps = ['minute', 'hour'] as const;
+
+export type TrafficStep = (typeof trafficSteps)[number];
+
+export const trafficRow = z.object({
+  at: instant.describe('The beginning of the row.'),
+  requests: positive,
+  served: count.describe('Admitted requests with a complete response below 500.'),
+  refused: count.describe(
+    'Requests that a limit refused: a limit of the plan, or of the bodies or WebSockets that a key may have under way.',
+  ),
+  banned: count,
+  rejected: count.describe(
+    'Requests without an accepted key: malformed, with an unknown method (501), or without a valid key.',
+  ),
+  failedByGateway: count.describe(
+    'A 5xx of the gateway itself, such as 503 while Redis is away and `redis.onFailure` is `refuse`.',
+  ),
+  failedByUpstream: count.describe(
+    'A 5xx that the upstream sent or caused, and responses that the upstream cut off.',
+  ),
+  ownTime: percentiles,
+  upstreamTime: percentiles,
+});
+
+export const traffic = z.object({ step: words(...trafficSteps), rows: list(trafficRow) });
+
+export const getTrafficWire = defineWire({
+  method: 'GET',
+  path: '/traffic',
+  operationId: 'getTraffic',
+  tag: 'Keys',
+  summary: 'All requests by minute',
+  description:
+    'A row for each minute or hour in which the fleet had requests. A row has the number of requests for each outcome, and their durations. The longest period is eight days.',
+  query: queryOf({
+    ...periodQuery,
+    step: oneOf(trafficSteps).default('minute').describe('The length of a row.'),
+  }),
+  answers: { 200: { description: 'The rows.', schema: traffic } },
+});

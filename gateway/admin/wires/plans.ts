@@ -1,0 +1,167 @@
+import * as z from 'zod';
+import { periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
+import { planShown } from '../settings/settings-view.ts';
+import { trialFigures } from './keys/key.ts';
+import { count, instant, limitsByField, list, positive } from './response-parts.ts';
+import { defineWire } from './wire.ts';
+
+const spread = z
+  .object({
+    limit: positive
+      .optional()
+      .describe(
+        'The limit of the plan; absent if the plan has no limit for this window, or if each key has its own.',
+      ),
+    buckets: list(
+      z.object({
+        from: positive.describe('The smallest number of units that a key of this bucket has requested.'),
+        to: z.number().meta({
+          type: 'integer',
+          minimum: 2,
+          description: 'The upper bound of the bucket: every key in the bucket has requested fewer units.',
+        }),
+        keys: count,
+      }),
+    ).describe(
+      'Buckets on a scale of 1, 2, 5, 10, 20, 50, …, without a gap between the lowest and the highest bucket with a key. A bucket that contains the limit is divided into two buckets: up to the limit, and above the limit.',
+    ),
+  })
+  .describe(
+    'The distribution of the keys by their busiest minute, or by all their requests of these hours, in units. Refused requests are included.',
+  );
+
+export type Spread = z.output<typeof spread>;
+
+export const planDistribution = z.object({
+  plan: z.string(),
+  hours: positive,
+  keys: count.describe('Keys on the plan. Keys of the key directory count only if they are active.'),
+  activeKeys: count.describe('Keys on the plan that sent requests.'),
+  examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
+  refusedKeys: count.describe(
+    'Keys with a request that a window or a ban refused, or that got 503. Refusals by windows of groups do not count.',
+  ),
+  minute: spread,
+  day: spread,
+  hasCosts: z
+    .literal(true)
+    .optional()
+    .describe('Present if a request of these keys did not cost 1 unit. If absent, units are requests.'),
+});
+
+export type PlanDistribution = z.output<typeof planDistribution>;
+
+export type ReadPlanDistribution = (plan: string, hours: number) => Promise<PlanDistribution | undefined>;
+
+/** The longest period. Without Redis, the usage record keeps only one day. */
+const hoursMax = 24;
+
+export const getPlanDistributionWire = defineWire({
+  method: 'GET',
+  path: '/plans/{name}/distribution',
+  operationId: 'getPlanDistribution',
+  tag: 'Keys',
+  summary: `The distribution of a plan's keys`,
+  description: `Two distributions of the plan's keys: by the busiest minute of each key, and by the sum of its requests. Refused requests are included, because they show the demand above a limit. Only the 10,000 keys of all plans that were active last are considered. The gateway reads every minute of each key for at most 5 s. If this time is too short, \`examinedKeys\` is less than \`activeKeys\`, and the most recently active keys are included. The result is cached for 30 s. 10,000 active keys take 1.4 s if each sends requests in one minute of ten, and 4 s if each sends them in every minute.`,
+  params: { name: z.string().describe('The name of a plan.') },
+  query: queryOf({
+    hours: wholeNumber(1, hoursMax)
+      .default(hoursMax)
+      .describe('The number of hours, including the present minute.'),
+  }),
+  answers: { 200: { description: 'The distribution.', schema: planDistribution } },
+});
+
+export const plansPage = z.object({
+  plans: list(
+    planShown.extend({
+      keys: count,
+      disabledKeys: count.describe('Disabled keys on the plan.'),
+      watched: z
+        .object({ requests: count, refused: count })
+        .optional()
+        .describe(
+          'The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. A guard counts each key only up to its part of these figures. Absent without a guard, and while no limit is smaller than in `before`.',
+        ),
+    }),
+  ),
+  isComplete: z
+    .boolean()
+    .describe('Whether all keys are counted. If false, the key directory has further keys.'),
+});
+
+export const listPlansWire = defineWire({
+  method: 'GET',
+  path: '/plans',
+  operationId: 'listPlans',
+  tag: 'Configuration',
+  summary: 'The plans',
+  description:
+    'Every plan with its limits and the number of its keys, in the order of the configuration. The first 10,000 keys of the key directory are also counted. The numbers are cached for 30 s.',
+  answers: { 200: { description: 'The plans.', schema: plansPage } },
+});
+
+export const retriedPlan = z.object({
+  plan: z.string(),
+  limits: limitsByField.describe('The limits of the edit, which apply again in all gateways within seconds.'),
+  revertedAt: instant
+    .optional()
+    .describe('The time of the revert that ended; absent if this process had not learnt of it.'),
+});
+
+export const retryPlanWire = defineWire({
+  method: 'POST',
+  path: '/plans/{name}/retry',
+  operationId: 'retryPlan',
+  tag: 'Configuration',
+  summary: 'Let a reverted plan try its edit again',
+  description:
+    'Ends the revert of a plan in all gateways. The limits of the edit apply again, and the guard starts its watch from zero.',
+  params: { name: z.string().describe('The name of a plan.') },
+  answers: { 200: { description: 'The plan tries its edit again.', schema: retriedPlan } },
+});
+
+/** The response of `GET /plans/{name}/trial`. */
+export const planTrial = z.object({
+  plan: z.string(),
+  limits: limitsByField.describe('The limits of the trial.'),
+  limitsNow: limitsByField.describe('The limits of the plan.'),
+  fromAt: instant.describe('The recorded part of the period.'),
+  toAt: instant,
+  firstAt: instant
+    .optional()
+    .describe(
+      'The first minute of the period with a request that the trial decided; absent without such a request.',
+    ),
+  sentence: z.string().describe('The figures as a text.'),
+  ...trialFigures,
+  triedKeys: count.describe('Keys with a request that the trial decided.'),
+  refusedKeys: count.describe('Keys with a request that the trial would have refused.'),
+  newlyRefusedKeys: count.describe('Of these keys, the keys that the plan itself did not refuse.'),
+  activeKeys: count.describe('Keys on the plan that sent requests.'),
+  examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
+  keys: list(z.object({ id: z.string(), name: z.string().optional(), ...trialFigures })).describe(
+    'Keys with a request that the trial would have refused. The key comes first for which the trial would have refused the most requests in addition to the refusals of the plan.',
+  ),
+  more: positive.optional().describe('The number of keys that are not in this list.'),
+});
+
+export type PlanTrial = z.output<typeof planTrial>;
+
+/** The largest number of keys in a response. An operator may want to contact every key holder. */
+const keysMax = 10_000;
+
+export const getPlanTrialWire = defineWire({
+  method: 'GET',
+  path: '/plans/{name}/trial',
+  operationId: 'getPlanTrial',
+  tag: 'Keys',
+  summary: 'What the trial of a plan would have refused',
+  description: `The decisions of the plan's trial on the requests of the plan's keys, and the keys with requests that the trial would have refused. The figures belong to the present limits of the trial. After an edit of the trial, they begin at zero. Only the 10,000 keys of all plans that were active last are considered. The gateway reads the records of the keys for at most 5 s. If this time is too short, \`examinedKeys\` is less than \`activeKeys\`, and the most recently active keys are included. The result of the default period is cached for 30 s. A plan without a trial gets 404.`,
+  params: { name: z.string().describe('The name of a plan.') },
+  query: queryOf({
+    ...periodQuery,
+    limit: wholeNumber(1, keysMax).default(50).describe('The largest number of listed keys.'),
+  }),
+  answers: { 200: { description: 'The decisions of the trial.', schema: planTrial } },
+});

@@ -1,0 +1,65 @@
+import * as z from 'zod';
+import { count, instant, isComplete, list, positive, processId, words } from './response-parts.ts';
+import { defineWire } from './wire.ts';
+
+export const targetShape = {
+  address: z.string(),
+  healthy: z.boolean().describe('Whether the target is healthy for every process.'),
+  sinceAt: instant.describe(
+    'The time since which the target has been healthy for every process, or unhealthy for at least one process.',
+  ),
+  inFlight: count.describe(
+    'The number of requests that were sent to the target or wait for it, in all processes together. In a fleet of more than 500 processes, in 500 of these processes.',
+  ),
+};
+
+export const target = z.object({
+  ...targetShape,
+  processes: list(
+    z.object({
+      id: processId,
+      healthy: z.boolean(),
+      sinceAt: instant.describe('The time since which this process has reported this state.'),
+      inFlight: count,
+      tunnels: count.describe('Open WebSockets.'),
+      full: z.boolean().describe('Whether all connections to the target are in use.'),
+      reason: z.string().optional().describe('The reason why the target is not healthy.'),
+    }),
+  ).describe(
+    'The processes that use the target. In a fleet of more than 500 processes, 500 of these processes, and all others for which the target is not healthy.',
+  ),
+});
+
+export const lookupError = z.string().optional().describe('The reason why the host name cannot be resolved.');
+
+export const upstreamsPage = z.object({
+  isComplete,
+  upstreams: list(
+    z.object({
+      name: z.string(),
+      url: z.string(),
+      health: z
+        .string()
+        .optional()
+        .describe(
+          'The path of the health check, which a healthy target answers with 2xx. Absent if a target is healthy when it accepts a connection.',
+        ),
+      host: words('keep', 'target'),
+      encodedSlashes: words('refuse', 'forward'),
+      timeouts: z.object({ connectMs: positive, headersMs: positive, totalMs: positive }),
+      lookupError,
+      targets: list(target),
+    }),
+  ),
+});
+
+export const listUpstreamsWire = defineWire({
+  method: 'GET',
+  path: '/upstreams',
+  operationId: 'listUpstreams',
+  tag: 'Fleet',
+  summary: 'The upstreams',
+  description:
+    'Every upstream with its targets, as each process sees them. The first upstream is the default.',
+  answers: { 200: { description: 'The upstreams.', schema: upstreamsPage } },
+});

@@ -1,0 +1,34 @@
+import * as z from 'zod';
+import { instant, list, words } from './response-parts.ts';
+
+export const verdictShown = z
+  .object({
+    severity: words('well', 'warning', 'bad').describe(
+      'The severity of the most serious fault. A fault with the severity `notice` does not count.',
+    ),
+    sentence: z
+      .string()
+      .describe(
+        'The most serious fault in a sentence. Without a fault, a sentence with the rate of requests.',
+      ),
+    faults: list(
+      z.object({
+        severity: words('bad', 'warning', 'notice').describe(
+          '`bad`: requests fail or are counted wrongly. `warning`: this may happen soon, so an operator should check. `notice`: the fault has no effect on requests.',
+        ),
+        code: z.string().meta({
+          pattern: '^[a-z_]+$',
+          description: 'The kind of the fault, such as `upstream_down`. Later versions may have other kinds.',
+        }),
+        text: z.string().describe('The fault in one sentence.'),
+        sinceAt: instant.describe(
+          'The beginning of the fault, as reported by the first process that detected the fault.',
+        ),
+      }),
+    ).describe(
+      'All faults, with the most serious fault first. A fault that several processes report is listed once.',
+    ),
+  })
+  .describe('The health of the fleet, as the pages and `tollgate top` show it.');
+
+export type Verdict = z.output<typeof verdictShown>;

@@ -1,0 +1,84 @@
+import * as z from 'zod';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { getSettingsWire, listChangesWire, listEventsWire, reportChangeWire } from './changes.ts';
+import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from './deliveries.ts';
+import { getStateWire } from './fleet.ts';
+import { grantKeyWire, unbanKeyWire, ungrantKeyWire } from './keys/bans-and-grants.ts';
+import {
+  changeKeyWire,
+  deleteKeyWire,
+  issueKeyWire,
+  issueSecretWire,
+  removeSecretWire,
+} from './keys/definitions.ts';
+import {
+  exportDirectoryWire,
+  findInDirectoryWire,
+  findSecretWire,
+  importDirectoryWire,
+} from './keys/directory.ts';
+import { getKeyWire } from './keys/key.ts';
+import { listKeysWire } from './keys/keys.ts';
+import { listLeaksWire, reportLeaksWire } from './keys/leaks.ts';
+import { flushCountsWire, makegoodWire } from './keys/makegood.ts';
+import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
+import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
+import { getPlanDistributionWire, getPlanTrialWire, listPlansWire, retryPlanWire } from './plans.ts';
+import { simulateWire } from './simulation.ts';
+import { listUpstreamsWire } from './upstreams.ts';
+import { defineWire, type Wire } from './wire.ts';
+
+export const getApiDocumentWire = defineWire({
+  method: 'GET',
+  path: '/openapi.json',
+  operationId: 'getApiDocument',
+  tag: 'Configuration',
+  summary: 'This document',
+  description: 'This document, as JSON.',
+  answers: { 200: { description: 'The document.', schema: z.looseObject({ openapi: z.string() }) } },
+});
+
+/** What clients know about each route of the admin API, in the order of the OpenAPI document. */
+export function wires(bounds: Bounds): readonly Wire[] {
+  return [
+    getStateWire,
+    getSettingsWire,
+    listKeysWire,
+    issueKeyWire,
+    getKeyWire,
+    changeKeyWire,
+    deleteKeyWire,
+    issueSecretWire,
+    removeSecretWire,
+    unbanKeyWire,
+    grantKeyWire,
+    ungrantKeyWire,
+    getKeyUsageWire,
+    getKeyLimitsWire,
+    getMonthUsageWire,
+    findSecretWire,
+    listLeaksWire,
+    reportLeaksWire(bounds),
+    exportDirectoryWire(bounds),
+    importDirectoryWire(bounds),
+    findInDirectoryWire(bounds),
+    getTrafficWire,
+    listOperationsWire,
+    listCallersWire,
+    listPlansWire,
+    getPlanDistributionWire,
+    getPlanTrialWire,
+    retryPlanWire,
+    makegoodWire,
+    simulateWire,
+    flushCountsWire,
+    listUpstreamsWire,
+    listChangesWire(bounds),
+    reportChangeWire(bounds),
+    listEventsWire(bounds),
+    listDeliveriesWire(bounds),
+    getDeliveryWire,
+    sendAgainWire,
+    getApiDocumentWire,
+  ];
+}
