@@ -9,7 +9,7 @@ import { parseBody, type SentBody } from './request-body.ts';
 
 /** One method of one path of the admin API. */
 export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.ZodType = z.ZodType>
-  extends Pick<Wire<Query, Body>, 'method' | 'path' | 'query' | 'body'> {
+  extends Pick<Wire<Wire['method'], string, Query, Body>, 'method' | 'path' | 'query' | 'body'> {
   /** The permission that a token needs. */
   readonly needs: AdminToken['may'];
   /**

@@ -5,10 +5,16 @@ import { noQuery, type QuerySchema } from '../../shared/schema/query-parameters.
  * What clients know about one method of one path: its parameters, its body and its responses. The gateway parses requests with these
  * schemas, and the OpenAPI document of the admin API consists of them.
  */
-export interface Wire<Query extends QuerySchema = QuerySchema, Body extends z.ZodType = z.ZodType> {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export interface Wire<
+  Method extends 'GET' | 'POST' | 'PATCH' | 'DELETE' = 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  Path extends string = string,
+  Query extends QuerySchema = QuerySchema,
+  Body extends z.ZodType = z.ZodType,
+  Answers extends AnswersByStatus = AnswersByStatus,
+> {
+  readonly method: Method;
   /** The path below `/api/v1`. `{id}` stands for one segment. */
-  readonly path: string;
+  readonly path: Path;
   readonly operationId: string;
   readonly tag: 'Fleet' | 'Keys' | 'Configuration' | 'Webhooks';
   readonly summary: string;
@@ -22,8 +28,10 @@ export interface Wire<Query extends QuerySchema = QuerySchema, Body extends z.Zo
   /** The schema of the JSON body. Without a schema, the gateway does not read a body. */
   readonly body?: Body;
   /** The responses by status, without errors. */
-  readonly answers: Readonly<Record<number, Answer>>;
+  readonly answers: Answers;
 }
+
+export type AnswersByStatus = Readonly<Record<number, Answer>>;
 
 /** A response of the admin API. */
 export interface Answer {
@@ -33,12 +41,32 @@ export interface Answer {
   readonly headers?: readonly 'ETag'[];
 }
 
+/** The body of a successful response, undefined for a response without a body. */
+export type AnswerOf<Of extends Pick<Wire, 'answers'>> = {
+  [Status in keyof Of['answers']]: Of['answers'][Status] extends { readonly schema: infer Schema }
+    ? z.output<Schema>
+    : undefined;
+}[keyof Of['answers']];
+
 /** Defines the wire of a route. A wire without `query` has no query parameters. */
 export function defineWire<
+  const Method extends Wire['method'],
+  const Path extends string,
+  const Answers extends AnswersByStatus,
   Query extends QuerySchema = typeof noQuery,
   Body extends z.ZodType = z.ZodUndefined,
->(wire: Omit<Wire<Query, Body>, 'query'> & { readonly query?: Query }): Wire<Query, Body> {
+>(
+  wire: Omit<Wire<Method, Path, Query, Body, Answers>, 'query'> & { readonly query?: Query },
+): Wire<Method, Path, Query, Body, Answers> {
   return { query: noQuery as unknown as Query, ...wire };
+}
+
+/** The wire of a client that reads only some members of a response. */
+export function readingOnly<Of extends Wire, Schema extends z.ZodType>(
+  wire: Of,
+  schema: Schema,
+): Omit<Of, 'answers'> & { readonly answers: { readonly 200: Answer & { readonly schema: Schema } } } {
+  return { ...wire, answers: { 200: { description: wire.summary, schema } } };
 }
 
 export const keyIdParameter = z.string().describe('The id of a key.');

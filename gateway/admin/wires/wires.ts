@@ -39,7 +39,7 @@ export const getApiDocumentWire = defineWire({
 });
 
 /** What clients know about each route of the admin API, in the order of the OpenAPI document. */
-export function wires(bounds: Bounds): readonly Wire[] {
+export function wires(bounds: Bounds) {
   return [
     getStateWire,
     getSettingsWire,
@@ -80,5 +80,5 @@ export function wires(bounds: Bounds): readonly Wire[] {
     getDeliveryWire,
     sendAgainWire,
     getApiDocumentWire,
-  ];
+  ] satisfies readonly Wire[];
 }

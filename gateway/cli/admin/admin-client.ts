@@ -1,6 +1,7 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
-import type * as z from 'zod';
+import * as z from 'zod';
+import type { AnswerOf, Wire } from '../../admin/wires/wire.ts';
 import { printable, printableJson } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError, type CommandErrorKind } from '../output/command-error.ts';
@@ -14,34 +15,34 @@ export interface Reply<Body> {
   readonly body: Body;
 }
 
-export type Query = Readonly<Record<string, string | undefined>>;
-
 /** Sends requests to the admin API of one gateway. */
 export interface AdminClient {
   /** The scheme, host and port of the gateway, for messages. */
   readonly origin: string;
   /**
-   * @param path below `/api/v1`, its segments encoded
-   * @param query members that are undefined are left out
-   * @throws a CommandError
-   */
-  get<Schema extends z.ZodType>(path: string, query: Query, schema: Schema): Promise<Reply<z.output<Schema>>>;
-  /**
-   * Sends a change, or data that must not be part of a URL.
+   * Sends a request to a route, and parses the response.
    *
-   * @param schema of the response; a response without a body is undefined
-   * @throws a CommandError, with `mayBeDone` where no response came
+   * @throws a CommandError, with `mayBeDone` if no response to a change came
    */
-  send<Schema extends z.ZodType>(sent: Sent, schema: Schema): Promise<Reply<z.output<Schema>>>;
+  ask<Of extends AskedWire>(wire: Of, sent?: Sent<Of>): Promise<Reply<AnswerOf<Of>>>;
 }
 
-export interface Sent {
-  readonly method: 'POST' | 'PATCH' | 'DELETE';
-  /** The path below `/api/v1`, with encoded segments. */
-  readonly path: string;
+/** What a client needs to know about a route. */
+export type AskedWire = Pick<Wire, 'method' | 'path' | 'query' | 'answers'>;
+
+/** The variable parts of a request. */
+export interface Sent<Of extends AskedWire> {
+  /** The value for each parameter of the path template. */
+  readonly params?: Readonly<Record<string, string>>;
+  /** The query. Members that are undefined are left out. */
+  readonly query?: QueryFor<Of>;
   /** The body, which is sent as JSON without undefined members. */
   readonly body?: unknown;
 }
+
+export type QueryFor<Of extends AskedWire> = {
+  readonly [Name in keyof Of['query']['shape']]?: string | number | undefined;
+};
 
 export function createAdminClient(
   { url, token, trusted }: GatewayToAsk,
@@ -55,22 +56,24 @@ export function createAdminClient(
     ...(trusted?.isOwn && { allowPartialTrustChain: true, checkServerIdentity: () => undefined }),
   };
 
-  async function exchange<Schema extends z.ZodType>(
-    schema: Schema,
-    method: string,
-    target: string,
-    sent?: string,
-  ): Promise<Reply<z.output<Schema>>> {
-    const { status, text } = await ask(method, new URL(`/api/v1${target}`, url), sent);
+  async function ask<Of extends AskedWire>(
+    { method, path, answers }: Of,
+    { params = {}, query = {}, body }: Sent<Of> = {},
+  ): Promise<Reply<AnswerOf<Of>>> {
+    const sent = body === undefined ? undefined : JSON.stringify(body);
+    const target = new URL(`/api/v1${pathOf(path, params)}${searchOf(query)}`, url);
+    const { status, text } = await exchange(method, target, sent);
     const json = status === 204 ? undefined : parseJson(origin, status, text);
     if (status < 200 || status > 299) throw refusal(url, status, json, sent !== undefined);
-    const parsed = schema.safeParse(printableJson(json));
-    if (parsed.success) return { json, body: parsed.data };
+    const answer = answers[status];
+    if (answer === undefined) throw strange(origin, `status ${status}`);
+    const parsed = (answer.schema ?? z.undefined()).safeParse(printableJson(json));
+    if (parsed.success) return { json, body: parsed.data as AnswerOf<Of> };
     const place = printable(parsed.error.issues[0]?.path.join('.') ?? '');
     throw strange(origin, `a response in which \`${place}\` is not as expected`);
   }
 
-  async function ask(
+  async function exchange(
     method: string,
     target: URL,
     sent: string | undefined,
@@ -107,13 +110,7 @@ export function createAdminClient(
     return Buffer.concat(chunks).toString();
   }
 
-  return {
-    origin,
-    get: (path, query, schema) => exchange(schema, 'GET', `${path}${searchOf(query)}`),
-    send({ method, path, body }, schema) {
-      return exchange(schema, method, path, body === undefined ? undefined : JSON.stringify(body));
-    },
-  };
+  return { origin, ask };
 }
 
 function parseJson(origin: string, status: number, text: string): unknown {
@@ -188,8 +185,13 @@ function refusal(url: URL, status: number, json: unknown, hasBody: boolean): Com
   return new CommandError(`The gateway at ${url.origin} answered ${status}: ${message}`, kind);
 }
 
-function searchOf(query: Query): string {
+function pathOf(template: string, params: Readonly<Record<string, string>>): string {
+  return template.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''));
+}
+
+function searchOf(query: Readonly<Record<string, string | number | undefined>>): string {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.append(name, value);
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) parameters.append(name, String(value));
   return parameters.size === 0 ? '' : `?${parameters}`;
 }

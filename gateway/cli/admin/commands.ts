@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import { fleetState } from '../../admin/wires/fleet.ts';
+import { getStateWire } from '../../admin/wires/fleet.ts';
 import { keySorts, keyStates } from '../../admin/wires/keys/keys.ts';
-import { keyUsage } from '../../admin/wires/keys/usage.ts';
-import { callers } from '../../admin/wires/operations.ts';
+import { getKeyUsageWire } from '../../admin/wires/keys/usage.ts';
+import { listCallersWire } from '../../admin/wires/operations.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
@@ -181,11 +181,14 @@ function addUsage(program: Command): void {
     .addHelpText('after', examples('callers getPet --from -7d', 'callers getPet --csv > callers.csv'))
     .option('--limit <count>', 'the maximum number of rows, up to 10,000', wholeNumber, 50)
     .option('--csv', 'print all callers as comma-separated values, for a mailing list')
-    .action(async (operation: string, { from, to, limit, csv, ...options }: CallersOptions) => {
-      const query = { ...periodQuery({ from, to }, Date.now()), limit: String(csv ? callersMax : limit) };
-      const path = `/operations/${encodeURIComponent(operation)}/callers`;
+    .action(async (operationId: string, { from, to, limit, csv, ...options }: CallersOptions) => {
+      const query = { ...periodQuery({ from, to }, Date.now()), limit: csv ? callersMax : limit };
       const client = await clientAfterFlush(options);
-      show(options, await client.get(path, query, callers), csv ? callersCsv : callersLines);
+      show(
+        options,
+        await client.ask(listCallersWire, { params: { operationId }, query }),
+        csv ? callersCsv : callersLines,
+      );
     });
 
   asking(withPeriod(program.command('usage')))
@@ -240,7 +243,7 @@ async function showUsage(
   const period = periodQuery(month === undefined ? { from, to } : daysOfMonth(month), nowMs);
   const query = { ...period, step: step ?? (month === undefined ? stepFor(period, nowMs) : 'day') };
   const client = await clientAfterFlush(options);
-  const reply = await ofKey(client, id, (path) => client.get(`${path}/usage`, query, keyUsage));
+  const reply = await ofKey(client, id, () => client.ask(getKeyUsageWire, { params: { id }, query }));
   if (csv) return show(options, reply, usageCsv);
   const nothing = [`No request of ${printable(id)} is recorded in this period.`];
   show(options, reply, (body, screen) => (body.rows.length === 0 ? nothing : usageTable(body, screen)));
@@ -251,7 +254,7 @@ function addFleet(program: Command): void {
     .description('list the gateway processes, and the configuration of each')
     .addHelpText('after', examples('processes'))
     .action(async (options: Asking) => {
-      const { body, json } = await clientOf(options).get('/state', {}, fleetState);
+      const { body, json } = await clientOf(options).ask(getStateWire);
       const { isComplete, answeredBy, processes } = Object(json);
       show(options, { body, json: { isComplete, answeredBy, processes } }, processesLines);
     });

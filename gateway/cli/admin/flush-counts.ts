@@ -1,4 +1,4 @@
-import { flushedCounts } from '../../admin/wires/keys/makegood.ts';
+import { flushCountsWire } from '../../admin/wires/keys/makegood.ts';
 import { counted } from '../../fleet/wording.ts';
 import { clientOf } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -22,9 +22,9 @@ export async function clientAfterFlush(options: GatewayOptions): Promise<AdminCl
  *
  * @throws a CommandError if the gateway cannot be asked
  */
-export async function flushCounts(client: Pick<AdminClient, 'send'>): Promise<void> {
+export async function flushCounts(client: Pick<AdminClient, 'ask'>): Promise<void> {
   try {
-    const { body } = await client.send({ method: 'POST', path: '/flush' }, flushedCounts);
+    const { body } = await client.ask(flushCountsWire);
     if (body.isComplete && body.behind.length === 0) return;
     const processes = body.behind.map(({ host, pid }) => `${host} (process ${pid})`).join(', ');
     const late = body.isComplete

@@ -1,13 +1,16 @@
 import * as z from 'zod';
 import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
 import { planShown, settingsMembers } from '../../admin/settings/settings-view.ts';
+import { getStateWire } from '../../admin/wires/fleet.ts';
+import { listPlansWire } from '../../admin/wires/plans.ts';
+import { readingOnly } from '../../admin/wires/wire.ts';
 import type { Settings } from '../../shared/model.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { AdminClient } from './admin-client.ts';
 import { leakedWarnings } from './leaked-warnings.ts';
 
-type Client = Pick<AdminClient, 'get'>;
+type Client = Pick<AdminClient, 'ask'>;
 
 /**
  * Asks a gateway about a configuration file: which of its secrets have leaked, and which plans it makes smaller without a guard.
@@ -44,8 +47,8 @@ async function unguardedWarnings(
   client: Client,
 ): Promise<readonly string[]> {
   const [{ body: state }, { body: present }] = await Promise.all([
-    client.get('/state', {}, stateNow),
-    client.get('/plans', {}, plansNow),
+    client.ask(readingOnly(getStateWire, stateNow)),
+    client.ask(readingOnly(listPlansWire, plansNow)),
   ]);
   if (state.environment !== settings.environment) return [];
   return unguardedPlans(present.plans, settingsMembers(settings).plans, nowMs).map(({ warning }) =>

@@ -1,4 +1,4 @@
-import { directoryIds } from '../../admin/wires/keys/directory.ts';
+import { findInDirectoryWire } from '../../admin/wires/keys/directory.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -11,16 +11,16 @@ import type { AdminClient } from './admin-client.ts';
  */
 export async function idsInDirectory(
   ids: readonly string[],
-  client: () => Pick<AdminClient, 'send'>,
+  client: () => Pick<AdminClient, 'ask'>,
 ): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   const { importKeysMax: perRequest } = defaultBounds;
+  const wire = findInDirectoryWire(defaultBounds);
   try {
     const gateway = client();
     for (let from = 0; from < ids.length; from += perRequest) {
-      const asked = { ids: ids.slice(from, from + perRequest) };
-      const sent = { method: 'POST', path: '/directory/ids', body: asked } as const;
-      for (const id of (await gateway.send(sent, directoryIds)).body.ids) found.add(id);
+      const body = { ids: ids.slice(from, from + perRequest) };
+      for (const id of (await gateway.ask(wire, { body })).body.ids) found.add(id);
     }
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;

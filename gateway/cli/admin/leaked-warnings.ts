@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { leakedSecrets } from '../../admin/wires/keys/leaks.ts';
+import { listLeaksWire } from '../../admin/wires/keys/leaks.ts';
 import { counted } from '../../fleet/wording.ts';
 import type { Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
@@ -20,7 +20,7 @@ export async function leakedCountWarnings(
 ): Promise<readonly string[]> {
   try {
     const response = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(timeoutMs) });
-    const { environment: other, leakedSecrets: count } = readiness.parse(await response.json());
+    const { environment: other, listLeaksWire: count } = readiness.parse(await response.json());
     if (other !== environment || count === 0) return [];
     return [
       `the gateway at ${url.origin} reports that its configuration still has ${counted(count, 'leaked secret')}; set TOLLGATE_ADMIN_TOKEN so that check can name the keys`,
@@ -30,7 +30,7 @@ export async function leakedCountWarnings(
   }
 }
 
-const readiness = z.object({ environment: z.string(), leakedSecrets: z.int() });
+const readiness = z.object({ environment: z.string(), listLeaksWire: z.int() });
 
 /**
  * Asks a gateway which secrets of a configuration have leaked. Only a gateway knows the leaks, because it receives the reports.
@@ -40,9 +40,9 @@ const readiness = z.object({ environment: z.string(), leakedSecrets: z.int() });
  */
 export async function leakedWarnings(
   { keys, keysFile }: Pick<Settings, 'keys' | 'keysFile'>,
-  client: Pick<AdminClient, 'get'>,
+  client: Pick<AdminClient, 'ask'>,
 ): Promise<readonly string[]> {
-  const { secrets } = (await client.get('/leaks', {}, leakedSecrets)).body;
+  const { secrets } = (await client.ask(listLeaksWire)).body;
   return secrets.flatMap(({ key, digestStart: start, leak }) => {
     if (!keys.secretsOf(key).some(({ digest }) => digestStart(digest) === start)) return [];
     const line = keysFile?.lines[keys.rankOf(key) ?? -1];

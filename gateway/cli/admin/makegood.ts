@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { type MakegoodShown, makegoodShown } from '../../admin/wires/keys/makegood.ts';
+import { type MakegoodShown, makegoodWire } from '../../admin/wires/keys/makegood.ts';
 import { counted } from '../../fleet/wording.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -56,11 +56,11 @@ export function addMakegoodCommand(program: Command, bounds: Bounds): void {
  * @throws a CommandError
  */
 async function run(
-  client: Pick<AdminClient, 'send'>,
+  client: Pick<AdminClient, 'ask'>,
   asked: object,
   bounds: Pick<Bounds, 'makegoodRetries' | 'makegoodRetryMs'>,
 ): Promise<Reply<MakegoodShown>> {
-  const ask = (body: object) => client.send({ method: 'POST', path: '/makegood', body }, makegoodShown);
+  const ask = (body: object) => client.ask(makegoodWire, { body });
   const progress = createProgress(process.stderr, process.env);
   const first = await ask(asked);
   const { from, to, behind } = first.body;

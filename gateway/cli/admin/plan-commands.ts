@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type * as z from 'zod';
 import { limitsInView } from '../../admin/settings/settings-view.ts';
-import { plansPage, retriedPlan } from '../../admin/wires/plans.ts';
+import { listPlansWire, type plansPage, retryPlanWire } from '../../admin/wires/plans.ts';
 import { reasonText, revertedLimitsText } from '../../fleet/guard/revert-text.ts';
 import { figure, limitsText, percent } from '../../fleet/wording.ts';
 import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';
@@ -22,7 +22,7 @@ export function addPlanCommands(program: Command): void {
     .enablePositionalOptions()
     .addHelpText('after', examples('plans', 'plans --json'))
     .action(async (options: Asking) => {
-      show(options, await clientOf(options).get('/plans', {}, plansPage), plansLines);
+      show(options, await clientOf(options).ask(listPlansWire), plansLines);
     });
 
   asking(plans.command('retry'))
@@ -31,9 +31,7 @@ export function addPlanCommands(program: Command): void {
     .addHelpText('after', examples('plans retry free'))
     .action(async (name: string, options: Asking) => {
       const client = clientOf(options);
-      const reply = await ofPlan(client, name, (path) =>
-        client.send({ method: 'POST', path: `${path}/retry` }, retriedPlan),
-      );
+      const reply = await ofPlan(client, name, () => client.ask(retryPlanWire, { params: { name } }));
       show(options, reply, ({ plan, limits }) => [
         `The plan ${plan} tries its edit again: ${limitsText(toLimits(limits))}.`,
       ]);

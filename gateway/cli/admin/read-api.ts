@@ -1,21 +1,21 @@
-import type * as z from 'zod';
-import { changesPage, eventsPage } from '../../admin/api/fleet/changes-view.ts';
-import { deliveriesPage } from '../../admin/wires/deliveries.ts';
-import { type KeyDetail, keyDetail } from '../../admin/wires/keys/key.ts';
-import { keyPage } from '../../admin/wires/keys/keys.ts';
-import { monthPage } from '../../admin/wires/keys/usage.ts';
-import { plansPage } from '../../admin/wires/plans.ts';
+import { listChangesWire, listEventsWire } from '../../admin/wires/changes.ts';
+import { listDeliveriesWire } from '../../admin/wires/deliveries.ts';
+import { getKeyWire, type KeyDetail } from '../../admin/wires/keys/key.ts';
+import { listKeysWire } from '../../admin/wires/keys/keys.ts';
+import { getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
+import { listPlansWire } from '../../admin/wires/plans.ts';
+import type { AnswerOf } from '../../admin/wires/wire.ts';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { printable } from '../../shared/terminal/printable.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError } from '../output/command-error.ts';
-import type { AdminClient, Query, Reply } from './admin-client.ts';
+import type { AdminClient, AskedWire, QueryFor, Reply } from './admin-client.ts';
 
-type Client = Pick<AdminClient, 'get'>;
+type Client = Pick<AdminClient, 'ask'>;
 
 /** A list that the admin API returns in pages. */
-interface PagedList<Schema extends z.ZodType> {
-  readonly path: string;
-  readonly schema: Schema;
+interface PagedList<Of extends AskedWire> {
+  readonly wire: Of;
   /** The name of the field that contains the items of a page. */
   readonly member: string;
   readonly perPage: number;
@@ -24,11 +24,11 @@ interface PagedList<Schema extends z.ZodType> {
 const keysPerPage = 500;
 
 export const lists = {
-  keys: { path: '/keys', schema: keyPage, member: 'keys', perPage: keysPerPage },
-  month: { path: '/usage', schema: monthPage, member: 'keys', perPage: keysPerPage },
-  changes: { path: '/changes', schema: changesPage, member: 'changes', perPage: 200 },
-  events: { path: '/events', schema: eventsPage, member: 'events', perPage: 200 },
-  deliveries: { path: '/deliveries', schema: deliveriesPage, member: 'events', perPage: 200 },
+  keys: { wire: listKeysWire, member: 'keys', perPage: keysPerPage },
+  month: { wire: getMonthUsageWire, member: 'keys', perPage: keysPerPage },
+  changes: { wire: listChangesWire(defaultBounds), member: 'changes', perPage: 200 },
+  events: { wire: listEventsWire(defaultBounds), member: 'events', perPage: 200 },
+  deliveries: { wire: listDeliveriesWire(defaultBounds), member: 'events', perPage: 200 },
 } as const;
 
 /**
@@ -36,18 +36,18 @@ export const lists = {
  *
  * @throws a CommandError if any page cannot be read, so that a bill never lacks a key
  */
-export async function readList<Schema extends z.ZodType>(
+export async function readList<Of extends AskedWire>(
   client: Client,
-  { path, schema, member, perPage }: PagedList<Schema>,
-  query: Query,
+  { wire, member, perPage }: PagedList<Of>,
+  query: QueryFor<Of>,
   max: number,
-): Promise<Reply<z.output<Schema>>> {
+): Promise<Reply<AnswerOf<Of>>> {
   const items: unknown[] = [];
   const jsonItems: unknown[] = [];
   let after: string | undefined;
   for (;;) {
-    const limit = String(Math.min(perPage, max - items.length));
-    const { body, json } = await client.get(path, { ...query, after, limit }, schema);
+    const limit = Math.min(perPage, max - items.length);
+    const { body, json } = await client.ask<Of>(wire, { query: { ...query, after, limit } });
     items.push(...Object(body)[member]);
     jsonItems.push(...Object(json)[member]);
     const { next } = Object(json);
@@ -60,7 +60,7 @@ export async function readList<Schema extends z.ZodType>(
 }
 
 export function readKey(client: Client, id: string): Promise<Reply<KeyDetail>> {
-  return ofKey(client, id, (path) => client.get(path, {}, keyDetail));
+  return ofKey(client, id, () => client.ask(getKeyWire, { params: { id } }));
 }
 
 /**
@@ -68,11 +68,7 @@ export function readKey(client: Client, id: string): Promise<Reply<KeyDetail>> {
  *
  * @throws a CommandError, which suggests a similar id if the key does not exist
  */
-export function ofKey<Result>(
-  client: Client,
-  id: string,
-  ask: (path: string) => Promise<Result>,
-): Promise<Result> {
+export function ofKey<Result>(client: Client, id: string, ask: () => Promise<Result>): Promise<Result> {
   return belowKey(id, ask, async () => didYouMean(id, await similarIds(client, id)));
 }
 
@@ -81,17 +77,17 @@ export function ofKey<Result>(
  *
  * @throws a CommandError. The message suggests no other id, because that id could belong to another customer
  */
-export function changeKey<Result>(id: string, ask: (path: string) => Promise<Result>): Promise<Result> {
+export function changeKey<Result>(id: string, ask: () => Promise<Result>): Promise<Result> {
   return belowKey(id, ask, () => '');
 }
 
 async function belowKey<Result>(
   id: string,
-  ask: (path: string) => Promise<Result>,
+  ask: () => Promise<Result>,
   advise: () => string | Promise<string>,
 ): Promise<Result> {
   try {
-    return await ask(`/keys/${encodeURIComponent(id)}`);
+    return await ask();
   } catch (error) {
     if (!(error instanceof CommandError && error.kind === 'not_found')) throw error;
     const advice = (await advise()) || ': "keys list --q TEXT" finds keys by a part of their id or name.';
@@ -105,9 +101,9 @@ async function belowKey<Result>(
 async function similarIds(client: Client, id: string): Promise<string[]> {
   const middle = Math.ceil(id.length / 2);
   const halves = [id.slice(0, middle), id.slice(middle)].filter((half) => half !== '');
-  const query = { sort: 'id', limit: String(keysPerPage) };
+  const query = { sort: 'id', limit: keysPerPage };
   try {
-    const pages = await Promise.all(halves.map((q) => client.get('/keys', { ...query, q }, keyPage)));
+    const pages = await Promise.all(halves.map((q) => client.ask(listKeysWire, { query: { ...query, q } })));
     return pages.flatMap(({ body }) => body.keys.map((key) => key.id));
   } catch {
     // If the suggestion cannot be read, the command reports only the failure of the original request.
@@ -123,10 +119,10 @@ async function similarIds(client: Client, id: string): Promise<string[]> {
 export async function ofPlan<Result>(
   client: Client,
   name: string,
-  ask: (path: string) => Promise<Result>,
+  ask: () => Promise<Result>,
 ): Promise<Result> {
   try {
-    return await ask(`/plans/${encodeURIComponent(name)}`);
+    return await ask();
   } catch (error) {
     if (error instanceof CommandError && error.kind === 'not_found') await requirePlan(client, name);
     throw error;
@@ -135,7 +131,7 @@ export async function ofPlan<Result>(
 
 /** @throws a CommandError if there is no such plan; it suggests a similar name */
 export async function requirePlan(client: Client, name: string): Promise<void> {
-  const { body } = await client.get('/plans', {}, plansPage);
+  const { body } = await client.ask(listPlansWire);
   requireName(
     'plan',
     name,

@@ -1,8 +1,12 @@
 import type { Command } from 'commander';
 import type * as z from 'zod';
-import { whatHolds } from '../../admin/wires/keys/bans-and-grants.ts';
+import {
+  grantKeyWire,
+  unbanKeyWire,
+  ungrantKeyWire,
+  type whatHolds,
+} from '../../admin/wires/keys/bans-and-grants.ts';
 import { type LimitsByField, limitFieldNames } from '../../keys/limit-fields.ts';
-import type { Sent } from '../admin/admin-client.ts';
 import { grantText } from '../admin/keys-view.ts';
 import { grantPeriod } from '../admin/period.ts';
 import { changeKey, readKey } from '../admin/read-api.ts';
@@ -26,9 +30,7 @@ export function addBanAndGrantCommands(keys: Command): void {
   asking('unban')
     .description('end the ban of a key on every process, within a second')
     .addHelpText('after', examples('keys unban acme'))
-    .action((id: string, options: Asking) =>
-      change(id, options, { method: 'POST', path: '/unban' }, banText),
-    );
+    .action((id: string, options: Asking) => change(id, options, { wire: unbanKeyWire }, banText));
 
   const grant = asking('grant')
     .description('give a key other limits for a while, in place of the limits of its plan')
@@ -60,16 +62,14 @@ export function addBanAndGrantCommands(keys: Command): void {
         throw new CommandError(`Which limits? Give at least one of ${all}, or --no-brownouts.`);
       }
       const body = { limits, noBrownouts, ...grantPeriod(options, Date.now()) };
-      await change(id, options, { method: 'POST', path: '/grant', body }, grantHeldText);
+      await change(id, options, { wire: grantKeyWire, body }, grantHeldText);
     });
   addLimitOptions(grant, (window) => `requests per ${window}; the plan must limit this window`);
 
   asking('ungrant')
     .description('end the grant of a key, so that the limits of its plan apply again')
     .addHelpText('after', examples('keys ungrant acme'))
-    .action((id: string, options: Asking) =>
-      change(id, options, { method: 'DELETE', path: '/grant' }, grantHeldText),
-    );
+    .action((id: string, options: Asking) => change(id, options, { wire: ungrantKeyWire }, grantHeldText));
 }
 
 interface GrantOptions extends Asking, LimitsByField {
@@ -80,19 +80,22 @@ interface GrantOptions extends Asking, LimitsByField {
   readonly brownouts?: boolean;
 }
 
+interface Change {
+  readonly wire: typeof unbanKeyWire | typeof grantKeyWire | typeof ungrantKeyWire;
+  readonly body?: object;
+}
+
 type NowHeld = z.output<typeof whatHolds>;
 
 /** Sends a change of a key, and prints its effect. */
 async function change(
   id: string,
   options: Asking,
-  sent: Sent,
+  { wire, body: sent }: Change,
   textOf: (held: NowHeld, nowMs: number) => string,
 ): Promise<void> {
   const client = clientOf(options);
-  const { json, body } = await changeKey(id, (path) =>
-    client.send({ ...sent, path: `${path}${sent.path}` }, whatHolds),
-  );
+  const { json, body } = await changeKey(id, () => client.ask(wire, { params: { id }, body: sent }));
   if (options.json) return printJson(json);
   print([textOf(body, Date.now())]);
   try {

@@ -29,7 +29,7 @@ import { limitOption } from './limit-options.ts';
  */
 export function createFileKeys(
   configuration: Configuration,
-  client: () => Pick<AdminClient, 'send'>,
+  client: () => Pick<AdminClient, 'ask'>,
 ): WritableKeys {
   const edit = (choose: (before: KeysInFile) => YamlEdit[]) =>
     editKeys(configuration, choose, { onlyKeys: true });

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
-import { type JudgedSecrets, judgedSecrets } from '../../admin/wires/keys/leaks.ts';
+import { type JudgedSecrets, reportLeaksWire } from '../../admin/wires/keys/leaks.ts';
 import { digestSecret, digestStart } from '../../shared/secrets.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
@@ -72,15 +72,16 @@ const howToGiveThem = 'Secrets are read from standard input, one a line: tollgat
 
 /** Sends the digests in parts. If a part fails, the whole command can be repeated. */
 async function report(
-  client: Pick<AdminClient, 'send'>,
+  client: Pick<AdminClient, 'ask'>,
   lines: readonly Line[],
   { url, source }: LeakedOptions,
 ): Promise<readonly JudgedLine[]> {
+  const wire = reportLeaksWire(defaultBounds);
   const judged: JudgedLine[] = [];
   for (let from = 0; from < lines.length; from += defaultBounds.leakSecretsMax) {
     const part = lines.slice(from, from + defaultBounds.leakSecretsMax);
     const body = part.map(({ secret }) => ({ sha256: digestSecret(secret), url, source }));
-    const reply = await client.send({ method: 'POST', path: '/leaks', body }, judgedSecrets);
+    const reply = await client.ask(wire, { body });
     reply.body.forEach((one, index) => {
       judged.push({ line: part[index]?.line ?? 0, ...one });
     });

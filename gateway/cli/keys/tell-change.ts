@@ -1,4 +1,5 @@
-import * as z from 'zod';
+import { reportChangeWire } from '../../admin/wires/changes.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -27,7 +28,7 @@ export async function tellChange(
   if (!TOLLGATE_ADMIN_TOKEN && !TOLLGATE_ADMIN_TOKEN_FILE) return;
   if (changed !== undefined && changed.key.source !== 'file') return;
   try {
-    await clientOf(options).send({ method: 'POST', path: '/changes', body: change }, z.undefined());
+    await clientOf(options).ask(reportChangeWire(defaultBounds), { body: change });
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     console.error(`The change was made, but it is not in the record of changes: ${error.message}`);

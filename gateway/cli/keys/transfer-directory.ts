@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { directoryPage, type Imported, imported } from '../../admin/wires/keys/directory.ts';
+import { exportDirectoryWire, type Imported, importDirectoryWire } from '../../admin/wires/keys/directory.ts';
 import { figure } from '../../fleet/wording.ts';
 import type { MovedKey } from '../../keys/key-schema.ts';
 import { countMembers } from '../../shared/structures/count-members.ts';
 import { printableJsonText } from '../../shared/terminal/printable.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { type Bounds, defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';
 import { movedJson } from './transfer.ts';
@@ -14,10 +14,11 @@ import { movedJson } from './transfer.ts';
  *
  * @throws a CommandError
  */
-export async function* exportDirectory(client: Pick<AdminClient, 'get'>): AsyncGenerator<readonly unknown[]> {
+export async function* exportDirectory(client: Pick<AdminClient, 'ask'>): AsyncGenerator<readonly unknown[]> {
+  const wire = exportDirectoryWire(defaultBounds);
   let after: string | undefined;
   do {
-    const { json } = await client.get('/directory', { after }, directoryPage);
+    const { json } = await client.ask(wire, { query: { after } });
     const { keys, next } = Object(json);
     yield keys;
     after = next;
@@ -46,7 +47,7 @@ export async function writeExport(
 
 /** Adds keys to the key directory, in parts. @throws a CommandError with the number of keys that were added before the failure */
 export async function importToDirectory(
-  client: Pick<AdminClient, 'send'>,
+  client: Pick<AdminClient, 'ask'>,
   keys: readonly MovedKey[],
   bounds: Bounds,
 ): Promise<Imported> {
@@ -72,13 +73,15 @@ export async function importToDirectory(
  * because existing keys do not change.
  */
 async function sendPart(
-  client: Pick<AdminClient, 'send'>,
+  client: Pick<AdminClient, 'ask'>,
   keys: readonly unknown[],
-  { importRetries, importRetryMs }: Bounds,
+  bounds: Bounds,
 ): Promise<Imported> {
+  const { importRetries, importRetryMs } = bounds;
+  const wire = importDirectoryWire(bounds);
   for (let retries = 0; ; retries++) {
     try {
-      return (await client.send({ method: 'POST', path: '/directory', body: { keys } }, imported)).body;
+      return (await client.ask(wire, { body: { keys } })).body;
     } catch (error) {
       const isPassing = error instanceof CommandError && error.kind === 'passing';
       if (!isPassing || retries === importRetries) throw error;

@@ -104,7 +104,7 @@ function linesOfKeys(text: string): number[] {
 export async function importToFile(
   configuration: Configuration,
   keys: readonly MovedKey[],
-  client: () => Pick<AdminClient, 'send'>,
+  client: () => Pick<AdminClient, 'ask'>,
 ): Promise<{ readonly imported: Imported; readonly where: string }> {
   let result: Imported = { created: 0, unchanged: 0, refused: [] };
   let inDirectory: ReadonlySet<string> = new Set();

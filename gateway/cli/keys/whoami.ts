@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { type KnownOwner, type Owner, owner } from '../../admin/wires/keys/directory.ts';
+import { findSecretWire, type KnownOwner, type Owner } from '../../admin/wires/keys/directory.ts';
 import { isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, hasRightChecksum } from '../../shared/secrets.ts';
 import { printable } from '../../shared/terminal/printable.ts';
@@ -37,9 +37,9 @@ export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs
  *
  * @throws a CommandError
  */
-export async function ownerBy(client: Pick<AdminClient, 'send'>, secret: string): Promise<Owner> {
+export async function ownerBy(client: Pick<AdminClient, 'ask'>, secret: string): Promise<Owner> {
   const sha256 = digestSecret(secret);
-  return (await client.send({ method: 'POST', path: '/whoami', body: { sha256 } }, owner)).body;
+  return (await client.ask(findSecretWire, { body: { sha256 } })).body;
 }
 
 export function ownerLines(found: Owner, secret: string, screen: Screen): string[] {

@@ -1,5 +1,5 @@
-import { fleetState } from '../../admin/wires/fleet.ts';
-import { keyPage } from '../../admin/wires/keys/keys.ts';
+import { getStateWire } from '../../admin/wires/fleet.ts';
+import { listKeysWire } from '../../admin/wires/keys/keys.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -12,17 +12,17 @@ import type { TopData } from './top-picture.ts';
  * @returns the data of the picture, and as `json` the responses of the admin API; lists are null while they are unknown
  */
 export function createTopReader(
-  client: Pick<AdminClient, 'get'>,
+  client: Pick<AdminClient, 'ask'>,
   bounds: Bounds,
 ): () => Promise<{ readonly data: TopData; readonly json: object }> {
   let lists: Awaited<ReturnType<typeof readLists>>;
   let readAgainMs = Number.NEGATIVE_INFINITY;
 
   async function readLists() {
-    const limit = String(bounds.topKeysMax);
+    const limit = bounds.topKeysMax;
     try {
-      const busiest = await client.get('/keys', { sort: 'offered', limit }, keyPage);
-      const mostRefused = await client.get('/keys', { sort: 'refused', limit }, keyPage);
+      const busiest = await client.ask(listKeysWire, { query: { sort: 'offered', limit } });
+      const mostRefused = await client.ask(listKeysWire, { query: { sort: 'refused', limit } });
       return { busiest, mostRefused, notice: undefined };
     } catch (error) {
       // While Redis is unavailable, the screen shows everything except the keys.
@@ -32,7 +32,7 @@ export function createTopReader(
   }
 
   return async () => {
-    const read = await client.get('/state', {}, fleetState);
+    const read = await client.ask(getStateWire);
     if (performance.now() >= readAgainMs) {
       const startMs = performance.now();
       lists = await readLists();

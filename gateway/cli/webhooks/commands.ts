@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { deliveredEvent, sentAgain } from '../../admin/wires/deliveries.ts';
+import { getDeliveryWire, sendAgainWire } from '../../admin/wires/deliveries.ts';
 import { counted } from '../../fleet/wording.ts';
 import { webhookEventTypes } from '../../shared/model.ts';
 import { printable, printableJsonText } from '../../shared/terminal/printable.ts';
@@ -81,7 +81,7 @@ function addShow(deliveries: Command): void {
     .addHelpText('after', examples('deliveries show evt_Wm3Jq8ZkT1yB0aXcLr5d'))
     .action(async (id: string, options: Asking) => {
       const client = clientOf(options);
-      const { body, json } = await ofEvent(id, (path) => client.get(path, {}, deliveredEvent));
+      const { body, json } = await ofEvent(id, () => client.ask(getDeliveryWire, { params: { id } }));
       if (options.json) return printJson(json);
       print(eventLines(body, readBody(Object(json).body), screenNow(), Date.now()));
     });
@@ -103,7 +103,7 @@ function addSend(deliveries: Command): void {
       const client = clientOf(options);
       const { body, json } = await ofEvent(
         id,
-        (path) => client.send({ method: 'POST', path: `${path}/send`, body: { receiver } }, sentAgain),
+        () => client.ask(sendAgainWire, { params: { id }, body: { receiver } }),
         receiver,
       );
       if (options.json) return printJson(json);
@@ -167,13 +167,9 @@ interface TestOptions {
  *
  * @throws a CommandError, also if the queue does not have the event, or if the event has no delivery to the receiver
  */
-async function ofEvent<Result>(
-  id: string,
-  ask: (path: string) => Promise<Result>,
-  receiver?: string,
-): Promise<Result> {
+async function ofEvent<Result>(id: string, ask: () => Promise<Result>, receiver?: string): Promise<Result> {
   try {
-    return await ask(`/deliveries/${encodeURIComponent(id)}`);
+    return await ask();
   } catch (error) {
     if (!(error instanceof CommandError && error.kind === 'not_found')) throw error;
     const whose = receiver === undefined ? '' : ` with a delivery to the receiver ${receiver}`;

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { simulationShown } from '../../admin/wires/simulation.ts';
+import { simulateWire, type simulationShown } from '../../admin/wires/simulation.ts';
 import { merge, type Verdict } from '../../usage/simulate/verdict.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { flushCounts } from '../admin/flush-counts.ts';
@@ -24,7 +24,7 @@ const everything = { keysListed: Number.POSITIVE_INFINITY, differencesListed: 1_
  * simulation, so that the command waits at most once for a process that does not send them. The function throws a CommandError.
  */
 export function createAskSimulation(
-  client: Pick<AdminClient, 'send'>,
+  client: Pick<AdminClient, 'ask'>,
   progressOf: () => Progress,
 ): (asked: AskedSimulation) => Promise<Simulation> {
   let flushed: Promise<void> | undefined;
@@ -38,12 +38,11 @@ export function createAskSimulation(
 
 /** Requests a simulation from the gateway, one part at a time, because the gateway limits the time of each part. */
 async function askParts(
-  client: Pick<AdminClient, 'send'>,
+  client: Pick<AdminClient, 'ask'>,
   asked: AskedSimulation,
   progress: Progress,
 ): Promise<Simulation> {
-  const ask = async (body: object) =>
-    (await client.send({ method: 'POST', path: '/simulate', body }, simulationShown)).body;
+  const ask = async (body: object) => (await client.ask(simulateWire, { body })).body;
   const { next: second, ...first } = await ask(asked);
   let all: Simulation = first;
   progress.show(all.examinedKeys, all.activeKeys);

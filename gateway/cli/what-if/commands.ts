@@ -1,10 +1,10 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
 import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
-import { type PlanTrial, plansPage, planTrial } from '../../admin/wires/plans.ts';
+import { getPlanTrialWire, listPlansWire, type PlanTrial } from '../../admin/wires/plans.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import type { AdminClient, Query, Reply } from '../admin/admin-client.ts';
+import type { AdminClient, QueryFor, Reply } from '../admin/admin-client.ts';
 import { clientAfterFlush } from '../admin/flush-counts.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
 import { ofPlan, readKey } from '../admin/read-api.ts';
@@ -114,19 +114,21 @@ export function addWhatIfCommands(program: Command): void {
       const client = await clientAfterFlush(options);
       // The gateway caches the figures until now without `to`, and the cached figures may be from before the flush.
       const period = periodQuery({ from, to: to ?? isoOf(Date.now()) }, Date.now());
-      const query = { ...period, limit: String(limit) };
+      const query = { ...period, limit };
       if (plan === undefined) show(options, await readTrials(client, query), trialsLines);
       else show(options, await readTrial(client, plan, query), trialLines);
     });
 }
 
-function readTrial(client: AdminClient, plan: string, query: Query): Promise<Reply<PlanTrial>> {
-  return ofPlan(client, plan, (path) => client.get(`${path}/trial`, query, planTrial));
+type TrialQuery = QueryFor<typeof getPlanTrialWire>;
+
+function readTrial(client: AdminClient, name: string, query: TrialQuery): Promise<Reply<PlanTrial>> {
+  return ofPlan(client, name, () => client.ask(getPlanTrialWire, { params: { name }, query }));
 }
 
 /** Reads the trials of all plans. */
-async function readTrials(client: AdminClient, query: Query) {
-  const { plans } = (await client.get('/plans', {}, plansPage)).body;
+async function readTrials(client: AdminClient, query: TrialQuery) {
+  const { plans } = (await client.ask(listPlansWire)).body;
   const replies: Reply<PlanTrial>[] = [];
   for (const { name, trial } of plans)
     if (trial !== undefined) replies.push(await readTrial(client, name, query));

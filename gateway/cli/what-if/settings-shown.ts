@@ -1,5 +1,7 @@
 import type * as z from 'zod';
 import { settingsShown, settingsText } from '../../admin/settings/settings-view.ts';
+import { getSettingsWire } from '../../admin/wires/changes.ts';
+import { readingOnly } from '../../admin/wires/wire.ts';
 import { loadSettings } from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
 import { printableJson } from '../../shared/terminal/printable.ts';
@@ -34,8 +36,8 @@ export interface Shown {
  *
  * @throws a CommandError
  */
-export async function settingsInForce(client: Pick<AdminClient, 'get' | 'origin'>): Promise<Shown> {
-  const { body, json } = await client.get('/settings', {}, settingsRead);
+export async function settingsInForce(client: Pick<AdminClient, 'ask' | 'origin'>): Promise<Shown> {
+  const { body, json } = await client.ask(readingOnly(getSettingsWire, settingsRead));
   return { name: `the gateway at ${client.origin}`, settings: body, json: Object(json) };
 }
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { changesPage } from '../../../gateway/admin/api/fleet/changes-view.ts';
+import { listChangesWire } from '../../../gateway/admin/wires/changes.ts';
 import { createAdminClient } from '../../../gateway/cli/admin/admin-client.ts';
 import { lists, readList } from '../../../gateway/cli/admin/read-api.ts';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 
@@ -20,11 +21,13 @@ function clientOf(url: string, own: Partial<typeof bounds> = {}) {
   return createAdminClient({ url: new URL(url), token: 'x' }, tunedBounds({ ...bounds, ...own }));
 }
 
+const changesWire = listChangesWire(defaultBounds);
+
 describe('the client of the admin API', () => {
   it('gives up on a gateway that never responds, and states how long it waited', async () => {
     const { url } = await startStubAdmin(() => undefined);
     const hasty = clientOf(url, { adminCallTimeoutMs: 300 });
-    await expect(hasty.get('/changes', {}, changesPage)).rejects.toMatchObject({
+    await expect(hasty.ask(changesWire)).rejects.toMatchObject({
       kind: 'passing',
       message: expect.stringMatching(
         /^No server answers at http:\/\/127\.0\.0\.1:\d+ \(no response within 0\.3 s\): start the gateway/,
@@ -35,11 +38,9 @@ describe('the client of the admin API', () => {
   it('stops reading a response that is longer than its bound', async () => {
     const body = (octets: number) => JSON.stringify({ isComplete: true, changes: [] }).padEnd(octets);
     const short = await startStubAdmin(() => ({ body: body(10_000) }));
-    expect((await clientOf(short.url).get('/changes', {}, changesPage)).body.changes).toEqual([]);
+    expect((await clientOf(short.url).ask(changesWire)).body.changes).toEqual([]);
     const long = await startStubAdmin(() => ({ body: body(10_001) }));
-    await expect(clientOf(long.url).get('/changes', {}, changesPage)).rejects.toThrow(
-      'more than 10000 octets',
-    );
+    await expect(clientOf(long.url).ask(changesWire)).rejects.toThrow('more than 10000 octets');
   });
 
   it('follows pages, also empty pages, until it has all requested entries', async () => {
@@ -77,7 +78,7 @@ describe('the client of the admin API', () => {
     const stub = await startStubAdmin(() => ({
       body: { isComplete: true, changes: [{ ...change, id: '1-1', reason: { why: 'new' } }], isNew: true },
     }));
-    const { body, json } = await clientOf(stub.url).get('/changes', {}, changesPage);
+    const { body, json } = await clientOf(stub.url).ask(changesWire);
     expect(body.changes[0]).toEqual({ ...change, id: '1-1' });
     expect(json).toMatchObject({ isNew: true });
   });

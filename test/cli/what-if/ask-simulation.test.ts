@@ -14,14 +14,14 @@ const simulation = {
 
 it('a command with several simulations makes the processes send their counts once, before the first simulation', async () => {
   const asked: string[] = [];
-  const send = async ({ path }: { readonly path: string }) => {
+  const ask = async ({ path }: { readonly path: string }) => {
     asked.push(path);
     return { body: path === '/flush' ? { isComplete: true, behind: [] } : simulation };
   };
-  const client = { send } as unknown as Pick<AdminClient, 'send'>;
-  const ask = createAskSimulation(client, () => ({ show: () => {}, end: () => {} }));
+  const client = { ask } as unknown as Pick<AdminClient, 'ask'>;
+  const simulate = createAskSimulation(client, () => ({ show: () => {}, end: () => {} }));
   expect(asked).toEqual([]);
-  await ask({ plans: { free: { perMinute: 40 } } });
-  await ask({ plans: { pro: { perMinute: 400 } } });
+  await simulate({ plans: { free: { perMinute: 40 } } });
+  await simulate({ plans: { pro: { perMinute: 400 } } });
   expect(asked).toEqual(['/flush', '/simulate', '/simulate']);
 });

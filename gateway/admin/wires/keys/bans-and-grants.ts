@@ -31,10 +31,10 @@ export const whatHolds = z.object({
   ...banAndGrantShape,
 });
 
-export const whatHoldsAnswer: Answer = {
+export const whatHoldsAnswer = {
   description: 'The present grant and ban of the key, effective on every process within a second.',
   schema: whatHolds,
-};
+} as const satisfies Answer;
 
 export const unbanKeyWire = defineWire({
   method: 'POST',

@@ -61,17 +61,17 @@ export const issuedKey = keyDefinition.extend({
   kept: keptOfIdShown.optional(),
 });
 
-export const definitionAnswer: Answer = {
+export const definitionAnswer = {
   description: 'The present definition of the key.',
   schema: keyDefinition,
   headers: ['ETag'],
-};
+} as const satisfies Answer;
 
-export const issuedAnswer: Answer = {
+export const issuedAnswer = {
   description: 'The present definition of the key, with the issued secret.',
   schema: issuedKey,
   headers: ['ETag'],
-};
+} as const satisfies Answer;
 
 const { id: _, secrets: __, ...changeable } = keySchema.shape;
 
