@@ -48,6 +48,27 @@ export type AnswerOf<Of extends Pick<Wire, 'answers'>> = {
     : undefined;
 }[keyof Of['answers']];
 
+/** What a client needs to know about a route. */
+export type AskedWire = Pick<Wire, 'method' | 'path' | 'query' | 'answers'>;
+
+/** The variable parts of a request. */
+export interface SentTo<Of extends AskedWire> {
+  /** The value for each parameter of the path template. */
+  readonly params?: { readonly [Name in ParamOf<Of['path']>]: string };
+  /** The query. Members that are undefined are left out. */
+  readonly query?: QueryFor<Of>;
+  /** The body, which is sent as JSON without undefined members. */
+  readonly body?: unknown;
+}
+
+type ParamOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParamOf<Rest>
+  : never;
+
+export type QueryFor<Of extends AskedWire> = {
+  readonly [Name in keyof Of['query']['shape']]?: string | number | undefined;
+};
+
 /** Defines the wire of a route. A wire without `query` has no query parameters. */
 export function defineWire<
   const Method extends Wire['method'],

@@ -1,7 +1,7 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import * as z from 'zod';
-import type { AnswerOf, Wire } from '../../admin/wires/wire.ts';
+import type { AnswerOf, AskedWire, SentTo } from '../../admin/wires/wire.ts';
 import { printable, printableJson } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError, type CommandErrorKind } from '../output/command-error.ts';
@@ -19,35 +19,18 @@ export interface Reply<Body> {
 export interface AdminClient {
   /** The scheme, host and port of the gateway, for messages. */
   readonly origin: string;
+  /** The bounds of this command, which some wires need. */
+  readonly bounds: Bounds;
   /**
    * Sends a request to a route, and parses the response.
    *
    * @throws a CommandError, with `mayBeDone` if no response to a change came
    */
-  ask<Of extends AskedWire>(wire: Of, sent?: Sent<Of>): Promise<Reply<AnswerOf<Of>>>;
+  ask<Of extends AskedWire>(wire: Of, sent?: SentTo<Of>): Promise<Reply<AnswerOf<Of>>>;
 }
 
-/** What a client needs to know about a route. */
-export type AskedWire = Pick<Wire, 'method' | 'path' | 'query' | 'answers'>;
-
-/** The variable parts of a request. */
-export interface Sent<Of extends AskedWire> {
-  /** The value for each parameter of the path template. */
-  readonly params?: Readonly<Record<string, string>>;
-  /** The query. Members that are undefined are left out. */
-  readonly query?: QueryFor<Of>;
-  /** The body, which is sent as JSON without undefined members. */
-  readonly body?: unknown;
-}
-
-export type QueryFor<Of extends AskedWire> = {
-  readonly [Name in keyof Of['query']['shape']]?: string | number | undefined;
-};
-
-export function createAdminClient(
-  { url, token, trusted }: GatewayToAsk,
-  { adminCallTimeoutMs: timeoutMs, adminReplyBytesMax: bytesMax }: Bounds,
-): AdminClient {
+export function createAdminClient({ url, token, trusted }: GatewayToAsk, bounds: Bounds): AdminClient {
+  const { adminCallTimeoutMs: timeoutMs, adminReplyBytesMax: bytesMax } = bounds;
   const { origin } = url;
   const transport = url.protocol === 'https:' ? https : http;
   const agent = new transport.Agent({ keepAlive: true });
@@ -58,10 +41,10 @@ export function createAdminClient(
 
   async function ask<Of extends AskedWire>(
     { method, path, answers }: Of,
-    { params = {}, query = {}, body }: Sent<Of> = {},
+    { params, query = {}, body }: SentTo<Of> = {},
   ): Promise<Reply<AnswerOf<Of>>> {
     const sent = body === undefined ? undefined : JSON.stringify(body);
-    const target = new URL(`/api/v1${pathOf(path, params)}${searchOf(query)}`, url);
+    const target = new URL(`/api/v1${pathOf(path, params ?? {})}${searchOf(query)}`, url);
     const { status, text } = await exchange(method, target, sent);
     const json = status === 204 ? undefined : parseJson(origin, status, text);
     if (status < 200 || status > 299) throw refusal(url, status, json, sent !== undefined);
@@ -110,7 +93,7 @@ export function createAdminClient(
     return Buffer.concat(chunks).toString();
   }
 
-  return { origin, ask };
+  return { origin, bounds, ask };
 }
 
 function parseJson(origin: string, status: number, text: string): unknown {

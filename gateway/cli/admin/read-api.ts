@@ -4,18 +4,18 @@ import { getKeyWire, type KeyDetail } from '../../admin/wires/keys/key.ts';
 import { listKeysWire } from '../../admin/wires/keys/keys.ts';
 import { getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
 import { listPlansWire } from '../../admin/wires/plans.ts';
-import type { AnswerOf } from '../../admin/wires/wire.ts';
+import type { AnswerOf, AskedWire, QueryFor } from '../../admin/wires/wire.ts';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { printable } from '../../shared/terminal/printable.ts';
-import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError } from '../output/command-error.ts';
-import type { AdminClient, AskedWire, QueryFor, Reply } from './admin-client.ts';
+import type { AdminClient, Reply } from './admin-client.ts';
 
 type Client = Pick<AdminClient, 'ask'>;
 
 /** A list that the admin API returns in pages. */
 interface PagedList<Of extends AskedWire> {
-  readonly wire: Of;
+  readonly wire: (bounds: Bounds) => Of;
   /** The name of the field that contains the items of a page. */
   readonly member: string;
   readonly perPage: number;
@@ -24,11 +24,11 @@ interface PagedList<Of extends AskedWire> {
 const keysPerPage = 500;
 
 export const lists = {
-  keys: { wire: listKeysWire, member: 'keys', perPage: keysPerPage },
-  month: { wire: getMonthUsageWire, member: 'keys', perPage: keysPerPage },
-  changes: { wire: listChangesWire(defaultBounds), member: 'changes', perPage: 200 },
-  events: { wire: listEventsWire(defaultBounds), member: 'events', perPage: 200 },
-  deliveries: { wire: listDeliveriesWire(defaultBounds), member: 'events', perPage: 200 },
+  keys: { wire: () => listKeysWire, member: 'keys', perPage: keysPerPage },
+  month: { wire: () => getMonthUsageWire, member: 'keys', perPage: keysPerPage },
+  changes: { wire: listChangesWire, member: 'changes', perPage: 200 },
+  events: { wire: listEventsWire, member: 'events', perPage: 200 },
+  deliveries: { wire: listDeliveriesWire, member: 'events', perPage: 200 },
 } as const;
 
 /**
@@ -37,11 +37,12 @@ export const lists = {
  * @throws a CommandError if any page cannot be read, so that a bill never lacks a key
  */
 export async function readList<Of extends AskedWire>(
-  client: Client,
-  { wire, member, perPage }: PagedList<Of>,
+  client: Pick<AdminClient, 'ask' | 'bounds'>,
+  { wire: wireOf, member, perPage }: PagedList<Of>,
   query: QueryFor<Of>,
   max: number,
 ): Promise<Reply<AnswerOf<Of>>> {
+  const wire = wireOf(client.bounds);
   const items: unknown[] = [];
   const jsonItems: unknown[] = [];
   let after: string | undefined;

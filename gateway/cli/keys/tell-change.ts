@@ -1,5 +1,4 @@
 import { reportChangeWire } from '../../admin/wires/changes.ts';
-import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -28,7 +27,8 @@ export async function tellChange(
   if (!TOLLGATE_ADMIN_TOKEN && !TOLLGATE_ADMIN_TOKEN_FILE) return;
   if (changed !== undefined && changed.key.source !== 'file') return;
   try {
-    await clientOf(options).ask(reportChangeWire(defaultBounds), { body: change });
+    const client = clientOf(options);
+    await client.ask(reportChangeWire(client.bounds), { body: change });
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     console.error(`The change was made, but it is not in the record of changes: ${error.message}`);

@@ -4,7 +4,7 @@ import { figure } from '../../fleet/wording.ts';
 import type { MovedKey } from '../../keys/key-schema.ts';
 import { countMembers } from '../../shared/structures/count-members.ts';
 import { printableJsonText } from '../../shared/terminal/printable.ts';
-import { type Bounds, defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';
 import { movedJson } from './transfer.ts';
@@ -14,8 +14,10 @@ import { movedJson } from './transfer.ts';
  *
  * @throws a CommandError
  */
-export async function* exportDirectory(client: Pick<AdminClient, 'ask'>): AsyncGenerator<readonly unknown[]> {
-  const wire = exportDirectoryWire(defaultBounds);
+export async function* exportDirectory(
+  client: Pick<AdminClient, 'ask' | 'bounds'>,
+): AsyncGenerator<readonly unknown[]> {
+  const wire = exportDirectoryWire(client.bounds);
   let after: string | undefined;
   do {
     const { json } = await client.ask(wire, { query: { after } });

@@ -1,6 +1,18 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-/** @import { BodyOf, Polled, RowOf } from './api-body.ts' */
+/** @import { BodyOf, Change, PathOf, RowOf, SentAt } from '../../wires/api-types.ts' */
+
+/**
+ * The last response of a polled path, and the last error.
+ *
+ * @template [Body=unknown]
+ * @typedef {object} Polled
+ * @property {Body | undefined} body the last received body; undefined before the first response
+ * @property {number} atMs the time at which the body arrived, on the clock of the browser's machine
+ * @property {number} everyMs the interval between requests
+ * @property {{ readonly status: number, readonly message: string } | undefined} error the error of the last request;
+ * undefined after a successful request
+ */
 
 /** Sends requests to the admin API at `/api/v1/` of the same origin, with the token of this tab. */
 
@@ -51,14 +63,15 @@ export function nowMs() {
 /**
  * Sends a GET request to the API.
  *
- * @template {string} Path
- * @param {Path} path below `/api/v1`
+ * @template {PathOf<'GET'>} Path
+ * @param {Path} path a path template of the API
+ * @param {SentAt<Path>} [sent]
  * @param {AbortSignal} [signal]
  * @returns {Promise<BodyOf<Path>>}
  * @throws {ApiError}
  */
-export function ask(path, signal) {
-  return request(path, signal ? { signal } : {});
+export function ask(path, sent, signal) {
+  return request(addressOf(path, sent), signal ? { signal } : {});
 }
 
 /**
@@ -76,15 +89,29 @@ export function askForAll() {
 /**
  * Sends a change to the API.
  *
- * @param {'POST' | 'PATCH' | 'DELETE'} method
- * @param {string} path below `/api/v1`
- * @param {object} [json]
- * @returns {Promise<any>} the body; undefined if the response has none
+ * @template {Change} Method
+ * @template {PathOf<Method>} Path
+ * @param {Method} method
+ * @param {Path} path a path template of the API
+ * @param {SentAt<Path, Method>} [sent]
+ * @returns {Promise<BodyOf<Path, Method>>} undefined if the response has no body
  * @throws {ApiError}
  */
-export function change(method, path, json) {
-  const body = json && { body: JSON.stringify(json), headers: { 'Content-Type': 'application/json' } };
-  return request(path, { method, signal: AbortSignal.timeout(askTimeoutMs), ...body });
+export function change(method, path, sent) {
+  const json = sent?.body === undefined ? undefined : JSON.stringify(sent.body);
+  const body = json && { body: json, headers: { 'Content-Type': 'application/json' } };
+  return request(addressOf(path, sent), { method, signal: AbortSignal.timeout(askTimeoutMs), ...body });
+}
+
+/**
+ * Returns the address of a request below `/api/v1`.
+ *
+ * @param {string} path a path template
+ * @param {{ params?: Readonly<Record<string, string>> | undefined, query?: Readonly<Record<string, string | number | undefined>> }} [sent]
+ */
+function addressOf(path, { params = {}, query = {} } = {}) {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''));
+  return `${filled}${queryOf(query)}`;
 }
 
 /** @param {string} path @param {RequestInit} options @returns {Promise<any>} @throws {ApiError} */
@@ -160,17 +187,19 @@ const nothingYet = { body: undefined, atMs: 0, everyMs: 0, error: undefined };
  * Polls a path while the page is visible. Polling continues while the gateway is unreachable, so the page recovers when
  * the gateway responds again. While the gateway is unreachable, the page shows the last body with its age.
  *
- * @template {string} Path
- * @param {Path | undefined} path below `/api/v1`; undefined: no request
+ * @template {PathOf<'GET'>} Path
+ * @param {Path | undefined} path a path template of the API; undefined: no request
  * @param {number} everyMs
+ * @param {SentAt<Path>} [sent]
  * @returns {Polled<BodyOf<Path>>}
  */
-export function usePolled(path, everyMs) {
+export function usePolled(path, everyMs, sent) {
   const [polled, setPolled] = useState(/** @type {Polled<BodyOf<Path>>} */ (nothingYet));
+  const address = path && addressOf(path, sent);
   useEffect(() => {
-    if (path === undefined) return undefined;
-    return repeat(everyMs, (signal) => ask(path, signal), setPolled);
-  }, [path, everyMs]);
+    if (address === undefined) return undefined;
+    return repeat(everyMs, (signal) => request(address, { signal }), setPolled);
+  }, [address, everyMs]);
   return polled;
 }
 
@@ -194,15 +223,16 @@ const keptBeforeMs = 3_600_000;
  * Polls the rows of a period up to the present time (`/traffic`, the usage of a key). The first request reads all rows,
  * and later requests read only the last minutes.
  *
- * @template {string} Path
- * @param {(fromMs: number) => Path} pathOf returns the path that requests the rows since this time
- * @param {{ id: string, fromMs: () => number, everyMs: number }} options `id` identifies the requested rows
+ * @template {'/traffic' | '/keys/{id}/usage'} Path
+ * @param {Path} path a path template of the API, whose parameter `from` selects the rows
+ * @param {{ id: string, params?: SentAt<Path>['params'], fromMs: () => number, everyMs: number }} options `id` identifies the
+ * requested rows
  * @returns {Polled<Map<number, RowOf<Path>>>} the rows by their timestamps, epoch ms
  */
-export function useRows(pathOf, { id, fromMs, everyMs }) {
+export function useRows(path, { id, params, fromMs, everyMs }) {
   const [polled, setPolled] = useState(/** @type {Polled<Map<number, RowOf<Path>>>} */ (nothingYet));
-  const latest = useRef({ pathOf, fromMs });
-  latest.current = { pathOf, fromMs };
+  const latest = useRef({ params, fromMs });
+  latest.current = { params, fromMs };
   useEffect(() => {
     /** @type {Map<number, RowOf<Path>>} */
     const rows = new Map();
@@ -212,8 +242,9 @@ export function useRows(pathOf, { id, fromMs, everyMs }) {
       const firstMs = latest.current.fromMs();
       const askedMs = nowMs();
       const fromMs = Math.max(firstMs, completeUntilMs - stillGrowingMs);
+      const query = { from: new Date(fromMs).toISOString() };
       /** @type {{ rows: RowOf<Path>[] }} */
-      const body = await request(latest.current.pathOf(fromMs), { signal });
+      const body = await request(addressOf(path, { params: latest.current.params, query }), { signal });
       for (const row of body.rows) rows.set(Date.parse(row.at), row);
       for (const atMs of rows.keys()) if (atMs < firstMs - keptBeforeMs) rows.delete(atMs);
       completeUntilMs = askedMs;
@@ -284,7 +315,7 @@ function repeat(everyMs, find, tell) {
 /**
  * Makes a query string of the parameters that are set.
  *
- * @param {Record<string, string | number | undefined>} parameters
+ * @param {Readonly<Record<string, string | number | undefined>>} parameters
  * @returns {'' | `?${string}`}
  */
 export function queryOf(parameters) {

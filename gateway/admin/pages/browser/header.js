@@ -9,7 +9,7 @@ import { goTo, keyPath } from './router.js';
 import { routes } from './routes.js';
 import { switchTheme, useTheme } from './theme.js';
 
-/** @import { BodyOf, State } from './api-body.ts' */
+/** @import { BodyOf, State } from '../../wires/api-types.ts' */
 /** @import { Live } from './live.js' */
 
 /**
@@ -198,7 +198,7 @@ function useSuggested(text) {
 
 /** @param {string} text @param {number} limit @param {AbortSignal} [signal] */
 async function findKeys(text, limit, signal) {
-  const { keys } = await ask(`/keys${queryOf({ q: text.slice(0, 64), sort: 'id', limit })}`, signal);
+  const { keys } = await ask('/keys', { query: { q: text.slice(0, 64), sort: 'id', limit } }, signal);
   return keys;
 }
 

@@ -5,7 +5,7 @@ import { count, counted, fullInstant, groupIn, limitsInWords, per, windowIn, win
 import { CopyButton, html, Instant } from './parts.js';
 
 /** @import { ComponentChildren } from 'preact' */
-/** @import { BodyOf, Changed } from './api-body.ts' */
+/** @import { BodyOf, Changed } from '../../wires/api-types.ts' */
 
 /**
  * An operator's action on a key. A dialog states the effect before the action.
@@ -30,8 +30,8 @@ import { CopyButton, html, Instant } from './parts.js';
 const isInDirectory = ({ source }) => source === 'directory';
 /** @param {KeyDetail} key */
 const isRevoked = ({ state }) => state === 'disabled';
-/** @param {KeyDetail} key @returns {`/keys/${string}`} */
-const pathOf = ({ id }) => `/keys/${encodeURIComponent(id)}`;
+/** @param {KeyDetail} key */
+const ofKey = ({ id }) => ({ params: { id } });
 
 /** @type {Record<string, Action>} */
 const actions = {
@@ -41,7 +41,7 @@ const actions = {
     title: 'Lift the ban of',
     says: ({ id }, where) =>
       `${id} can send requests again within a second, ${where}. Earlier refusals no longer count towards the next ban. Used requests stay counted.`,
-    run: (key) => change('POST', `${pathOf(key)}/unban`),
+    run: (key) => change('POST', '/keys/{id}/unban', ofKey(key)),
     done: ({ id }) => `The ban of ${id} is lifted.`,
   },
   grant: {
@@ -51,7 +51,7 @@ const actions = {
     says: ({ grant }, where) =>
       `The new limits replace the key's own limits within a second, ${where}, or from the time that you choose. The grant ends by itself. Used requests stay counted.${grant === undefined ? '' : grant.fromMs ? ' The key has a grant that begins later. End that grant first.' : ' The new grant replaces the present grant.'}`,
     fields: grantFields,
-    run: (key, form) => change('POST', `${pathOf(key)}/grant`, grantIn(form)),
+    run: (key, form) => change('POST', '/keys/{id}/grant', { ...ofKey(key), body: grantIn(form) }),
     done: ({ id }, form) => {
       const { limits, fromAt, untilAt } = grantIn(form);
       const until = `until ${fullInstant(Date.parse(untilAt))}`;
@@ -66,7 +66,7 @@ const actions = {
     title: 'End the grant of',
     says: (_, where) =>
       `The key's own limits apply again within a second, ${where}. Used requests stay counted.`,
-    run: (key) => change('DELETE', `${pathOf(key)}/grant`),
+    run: (key) => change('DELETE', '/keys/{id}/grant', ofKey(key)),
     done: ({ id }) => `The grant of ${id} has ended. Its own limits apply.`,
   },
   rotate: {
@@ -76,7 +76,7 @@ const actions = {
     says: (_, where) =>
       `A new secret is issued and shown once. The old secrets end after the time that you choose. Requests with an old secret then get 401, ${where}.`,
     fields: rotateFields,
-    run: (key, form) => change('POST', `${pathOf(key)}/secrets`, overlapIn(form)),
+    run: (key, form) => change('POST', '/keys/{id}/secrets', { ...ofKey(key), body: overlapIn(form) }),
     done: ({ id }, form) => {
       const { overlap } = overlapIn(form);
       const others =
@@ -94,7 +94,7 @@ const actions = {
     title: 'Restore',
     says: (_, where) =>
       `The key's secrets work again within a second, ${where}. Secrets that have ended stay ended.`,
-    run: (key) => change('PATCH', pathOf(key), { disabled: false }),
+    run: (key) => change('PATCH', '/keys/{id}', { ...ofKey(key), body: { disabled: false } }),
     done: ({ id }) => `${id} is restored.`,
   },
   revoke: {
@@ -104,7 +104,7 @@ const actions = {
     says: ({ id }, where) =>
       `The next request of ${id} gets 401, ${where}. Nothing is deleted. You can restore the key later.`,
     isTyped: true,
-    run: (key) => change('PATCH', pathOf(key), { disabled: true }),
+    run: (key) => change('PATCH', '/keys/{id}', { ...ofKey(key), body: { disabled: true } }),
     done: ({ id }) => `${id} is revoked. Its requests get 401.`,
   },
   delete: {
@@ -114,7 +114,7 @@ const actions = {
     says: ({ id }, where) =>
       `${id} and its secrets are deleted permanently. The next request of ${id} gets 401, ${where}. A grant ends. Used requests and a ban stay, and apply to a later key with this id.`,
     isTyped: true,
-    run: (key) => change('DELETE', pathOf(key)),
+    run: (key) => change('DELETE', '/keys/{id}', ofKey(key)),
     done: ({ id }, _, changed) =>
       `${id} is deleted. Its requests get 401.${changed?.kept ? ` A later key with this id inherits ${keptInWords(changed.kept)}.` : ''}`,
     isEnd: true,

@@ -1,6 +1,7 @@
 import { usePolled } from './api.js';
 
-/** @import { Polled, State } from './api-body.ts' */
+/** @import { State } from '../../wires/api-types.ts' */
+/** @import { Polled } from './api.js' */
 
 /**
  * The last response of `/state`, and the totals of its processes; both undefined before the first response.

@@ -7,7 +7,8 @@ import { changeQuery, keyPath } from './router.js';
 import { createSignal } from './signal.js';
 
 /** @import { ComponentChildren } from 'preact' */
-/** @import { KeyWindow, Polled } from './api-body.ts' */
+/** @import { KeyWindow } from '../../wires/api-types.ts' */
+/** @import { Polled } from './api.js' */
 
 // Small components that several pages share. A component without state is a plain function, so that TypeScript checks
 // its arguments.

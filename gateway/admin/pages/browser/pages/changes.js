@@ -1,8 +1,8 @@
-import { nowMs, queryOf, usePolled } from '../api.js';
+import { nowMs, usePolled } from '../api.js';
 import { clock, count, counted, limitsInWords, shortVersion } from '../formats.js';
 import { html, newestFirst, textWithKey, timedRow } from '../parts.js';
 
-/** @import { BodyOf } from '../api-body.ts' */
+/** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { PageProps } from '../routes.js' */
 
 /** @typedef {BodyOf<'/changes'>['changes'][number]} Change */
@@ -12,7 +12,7 @@ const perPage = 50;
 /** Changes and failed changes with their author, the newest first. @param {PageProps} props */
 export function Changes({ query }) {
   const after = query.get('after') ?? undefined;
-  const polled = usePolled(`/changes${queryOf({ limit: perPage, after })}`, 5_000);
+  const polled = usePolled('/changes', 5_000, { query: { limit: perPage, after } });
   return newestFirst(polled, polled.body?.changes ?? [], {
     title: 'Changes',
     after,

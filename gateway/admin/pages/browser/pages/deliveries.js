@@ -1,4 +1,4 @@
-import { queryOf, usePolled } from '../api.js';
+import { usePolled } from '../api.js';
 import { clock, count, counted, duration } from '../formats.js';
 import {
   cards,
@@ -13,7 +13,7 @@ import {
 } from '../parts.js';
 import { deliveryPath } from '../router.js';
 
-/** @import { BodyOf } from '../api-body.ts' */
+/** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { Column } from '../parts.js' */
 /** @import { PageProps } from '../routes.js' */
 
@@ -58,7 +58,7 @@ export function Deliveries({ query }) {
     (name) => query.get(name) ?? undefined,
   );
   const filter = { state, type, receiver, subject };
-  const polled = usePolled(`/deliveries${queryOf({ ...filter, limit: perPage, after })}`, 4_000);
+  const polled = usePolled('/deliveries', 4_000, { query: { ...filter, limit: perPage, after } });
   const { body } = polled;
   if (body && body.receivers.length === 0 && body.counts.events === 0) {
     return html`<${Section} title="Deliveries" heading="h1" polled=${polled}>${noReceiver()}<//>`;

@@ -6,7 +6,7 @@ import { result } from '../key-actions.js';
 import { CopyButton, cards, html, instead, Section, textWithKey, useNow } from '../parts.js';
 import { answerText, deliveryState, nextText } from './deliveries.js';
 
-/** @import { BodyOf } from '../api-body.ts' */
+/** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { PageProps } from '../routes.js' */
 
 /** @typedef {BodyOf<'/deliveries/{id}'>} Event */
@@ -15,7 +15,7 @@ import { answerText, deliveryState, nextText } from './deliveries.js';
 /** One webhook event with its deliveries and its body. @param {PageProps} props */
 export function DeliveryPage({ params: { id = '' }, live }) {
   const now = useNow();
-  const polled = usePolled(`/deliveries/${encodeURIComponent(id)}`, 2_000);
+  const polled = usePolled('/deliveries/{id}', 2_000, { params: { id } });
   const [again, setAgain] = useState(/** @type {readonly Delivery[] | undefined} */ (undefined));
   const [done, setDone] = useState(/** @type {{ text: string, atMs: number } | undefined} */ (undefined));
   const event = polled.body;
@@ -100,11 +100,8 @@ function SendAgain({ event, to, onDone, onClose }) {
     setError('');
     try {
       const isOne = to.length === 1 && event.deliveries.length > 1;
-      await change(
-        'POST',
-        `/deliveries/${encodeURIComponent(event.id)}/send`,
-        isOne ? { receiver: first?.receiver } : {},
-      );
+      const body = isOne ? { receiver: first?.receiver } : {};
+      await change('POST', '/deliveries/{id}/send', { params: { id: event.id }, body });
       onDone(`The event is due now for ${where}.`);
     } catch (problem) {
       const { isResponse, message } = toApiError(problem);

@@ -1,8 +1,8 @@
-import { nowMs, queryOf, usePolled } from '../api.js';
+import { nowMs, usePolled } from '../api.js';
 import { clock, counted, duration } from '../formats.js';
 import { choicesInAddress, html, newestFirst, textWithKey, timedRow } from '../parts.js';
 
-/** @import { BodyOf } from '../api-body.ts' */
+/** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { PageProps } from '../routes.js' */
 
 const perPage = 50;
@@ -23,7 +23,7 @@ export function Events({ query }) {
   // The beginning of the period is rounded to a minute, so that the polled path stays the same for a minute.
   const fromMs = lengthMs && Math.floor((nowMs() - lengthMs) / minuteMs) * minuteMs;
   const from = fromMs && new Date(fromMs).toISOString();
-  const polled = usePolled(`/events${queryOf({ limit: perPage, after, kind, from })}`, 4_000);
+  const polled = usePolled('/events', 4_000, { query: { limit: perPage, after, kind, from } });
   return newestFirst(polled, polled.body?.events ?? [], {
     title: 'Events',
     after,

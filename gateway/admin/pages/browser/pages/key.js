@@ -30,11 +30,12 @@ import {
 } from '../parts.js';
 import { changeQuery } from '../router.js';
 
-/** @import { BodyOf, Polled, RowOf } from '../api-body.ts' */
+/** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
+/** @import { Polled } from '../api.js' */
 /** @import { PageProps } from '../routes.js' */
 
 /** @typedef {BodyOf<'/keys/{id}'>} KeyDetail */
-/** @typedef {RowOf<'/keys/{id}/usage?'>} UsageRow */
+/** @typedef {RowOf<'/keys/{id}/usage'>} UsageRow */
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -54,7 +55,7 @@ export function Key({ params: { id = '' }, query, live }) {
   const [done, setDone] = useState(/** @type {import('../key-actions.js').Done | undefined} */ (undefined));
   const [isDeleted, setDeleted] = useState(false);
   // A deleted key is not requested again, because the browser's console logs each 404 as an error.
-  const polled = usePolled(isDeleted ? undefined : `/keys/${encodeURIComponent(id)}`, 3_000);
+  const polled = usePolled(isDeleted ? undefined : '/keys/{id}', 3_000, { params: { id } });
   const known = usePolled('/operations', minuteMs).body?.operations ?? [];
   const { body: key, error } = polled;
   // The page still has the last response about a deleted key in memory, but does not show it.
@@ -159,13 +160,13 @@ function creditLine({ at, from, to, givenBack: { day, month } }) {
  */
 function UsageChart({ id, ban, query }) {
   const nowAt = useNow();
-  const path = /** @type {const} */ (`/keys/${encodeURIComponent(id)}`);
-  const usage = useRows((fromMs) => `${path}/usage?from=${new Date(fromMs).toISOString()}`, {
+  const usage = useRows('/keys/{id}/usage', {
     id,
+    params: { id },
     fromMs: () => Math.floor(nowMs() / minuteMs) * minuteMs - dayMs + minuteMs,
     everyMs: 4_000,
   });
-  const limits = usePolled(`${path}/limits`, 10_000);
+  const limits = usePolled('/keys/{id}/limits', 10_000, { params: { id } });
   const zoom = zoomIn(query);
   const period = periodIn(query, usage.body, nowAt);
   const toMs = zoom ? zoom.toMs : Math.floor(nowAt / minuteMs) * minuteMs + minuteMs;

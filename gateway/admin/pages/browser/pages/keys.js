@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { queryOf, usePolled } from '../api.js';
+import { usePolled } from '../api.js';
 import { count } from '../formats.js';
 import {
   cards,
@@ -41,7 +41,7 @@ export function Keys({ query }) {
     sort: inAddress('sort'),
   };
   const after = inAddress('after');
-  const polled = usePolled(`/keys${queryOf({ ...filter, after, limit: perPage })}`, 4_000);
+  const polled = usePolled('/keys', 4_000, { query: { ...filter, after, limit: perPage } });
   const plans = usePolled('/plans', 60_000).body?.plans ?? [];
   const { keys = [], next } = polled.body ?? {};
   return html`<${Section} title="Keys" heading="h1" polled=${polled} tools=${html`<${Filters} filter=${filter} plans=${plans} />`} name="keys">

@@ -32,11 +32,12 @@ import {
   useNow,
 } from '../parts.js';
 
-/** @import { BodyOf, Polled, RowOf } from '../api-body.ts' */
+/** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
+/** @import { Polled } from '../api.js' */
 /** @import { Live } from '../live.js' */
 /** @import { PageProps } from '../routes.js' */
 
-/** @typedef {Polled<Map<number, RowOf<'/traffic?'>>>} Traffic */
+/** @typedef {Polled<Map<number, RowOf<'/traffic'>>>} Traffic */
 /** @typedef {BodyOf<'/keys'>} KeyPage */
 /** @typedef {KeyPage['keys'][number] & { atMs: number }} Key a key with the time of its response */
 /** @typedef {BodyOf<'/events'>['events'][number]} Event */
@@ -64,14 +65,16 @@ export function Now({ query, live }) {
   const period = asked in longerPeriods ? asked : '';
   const { lengthMs } = longerPeriods[period] ?? usualPeriod;
   // The figures need the last 15 minutes, so every period includes these minutes.
-  const traffic = useRows((fromMs) => `/traffic?from=${new Date(fromMs).toISOString()}`, {
+  const traffic = useRows('/traffic', {
     id: period,
     fromMs: () => startOf(nowMs() - lengthMs, minuteMs),
     everyMs: 4_000,
   });
   // This page omits edits of keys, because many edits would hide an outage. The page Events lists edits of keys.
-  const happened = usePolled('/events?kind=incident,ban,reload,reload_failed&limit=50', 4_000);
-  const refused = usePolled(`/keys?sort=refused&limit=${refusedMax}`, 4_000);
+  const happened = usePolled('/events', 4_000, {
+    query: { kind: 'incident,ban,reload,reload_failed', limit: 50 },
+  });
+  const refused = usePolled('/keys', 4_000, { query: { sort: 'refused', limit: refusedMax } });
   return html`<div class="now">
     <h1 class="sr">Now</h1>
     <${Verdict} live=${live} />
@@ -218,7 +221,7 @@ function useHistory(value, atMs) {
   return kept.current;
 }
 
-/** @typedef {RowOf<'/traffic?'>} TrafficRow */
+/** @typedef {RowOf<'/traffic'>} TrafficRow */
 
 /**
  * The outcomes of requests, in the order of the stacked bars from the bottom.
@@ -376,9 +379,9 @@ const sunsetWithinDays = 30;
  * @param {{ refused: Polled<KeyPage> }} props
  */
 function NeedsALook({ refused }) {
-  const busiest = usePolled('/keys?sort=offered&limit=50', 5_000);
+  const busiest = usePolled('/keys', 5_000, { query: { sort: 'offered', limit: 50 } });
   // This request is sent only once a minute, because the gateway needs 0.5 s to check up to 10,000 keys.
-  const near = usePolled('/keys?state=near&sort=offered&limit=10', minuteMs);
+  const near = usePolled('/keys', minuteMs, { query: { state: 'near', sort: 'offered', limit: 10 } });
   const sunsets = useSunsets();
   const now = useNow();
   /** @type {Map<string, Key>} */
@@ -468,8 +471,8 @@ function useSunsets() {
     const asked = (body?.operations ?? []).map(async ({ operationId, deprecation, requests = 0 }) => {
       const { sunsetAt, daysToSunset = Number.MAX_VALUE } = deprecation ?? {};
       if (sunsetAt === undefined || daysToSunset >= sunsetWithinDays || requests === 0) return [];
-      const path = /** @type {const} */ (`/operations/${encodeURIComponent(operationId)}/callers?limit=1`);
-      const { callers, more = 0 } = await ask(path, left.signal);
+      const one = { params: { operationId }, query: { limit: 1 } };
+      const { callers, more = 0 } = await ask('/operations/{operationId}/callers', one, left.signal);
       return callers.length === 0 ? [] : [{ operationId, sunsetAt, callers: callers.length + more }];
     });
     Promise.all(asked).then(

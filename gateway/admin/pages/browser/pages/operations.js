@@ -3,7 +3,7 @@ import { count, counted, milliseconds, noFigure, percent, relative, utcMinute } 
 import { cards, errorColumns, html, Instant, instead, keyLink, Section, sparkline } from '../parts.js';
 import { changeQuery } from '../router.js';
 
-/** @import { BodyOf } from '../api-body.ts' */
+/** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { PageProps } from '../routes.js' */
 
 /** @typedef {BodyOf<'/operations'>['operations'][number]} Operation */
@@ -138,7 +138,10 @@ function brownoutText({ from, every, for: length }) {
  * @param {{ operationId: string, deprecation: Operation['deprecation'] }} props
  */
 function Callers({ operationId, deprecation }) {
-  const polled = usePolled(`/operations/${encodeURIComponent(operationId)}/callers?limit=100`, 10_000);
+  const polled = usePolled('/operations/{operationId}/callers', 10_000, {
+    params: { operationId },
+    query: { limit: 100 },
+  });
   const { callers = [], more = 0, days = [] } = polled.body ?? {};
   const all = callers.reduce((sum, { requests }) => sum + requests, 0);
   const perDay = days.map(({ requests }) => requests);
@@ -180,7 +183,7 @@ function Callers({ operationId, deprecation }) {
   <//>`;
 }
 
-/** @typedef {BodyOf<`/operations/${string}/callers?limit=100`>['callers'][number]} Caller */
+/** @typedef {BodyOf<'/operations/{operationId}/callers'>['callers'][number]} Caller */
 
 /**
  * The number of a key's requests that brownouts refused, and whether the key called the operation after the last

@@ -2,7 +2,7 @@ import { nowMs, usePolled } from '../api.js';
 import { clock, count, counted, fullInstant, noFigure, percent } from '../formats.js';
 import { cards, html, instead, keyLink, Section } from '../parts.js';
 
-/** @import { BodyOf } from '../api-body.ts' */
+/** @import { BodyOf } from '../../../wires/api-types.ts' */
 
 /** @typedef {BodyOf<'/plans/{name}/trial'>} Trial */
 /** @typedef {Trial['keys'][number]} RefusedKey */
@@ -13,7 +13,7 @@ import { cards, html, instead, keyLink, Section } from '../parts.js';
  * @param {{ plan: string, isOpen: boolean }} props `isOpen`: the keys are listed
  */
 export function PlanTrial({ plan, isOpen }) {
-  const polled = usePolled(`/plans/${encodeURIComponent(plan)}/trial`, 30_000);
+  const polled = usePolled('/plans/{name}/trial', 30_000, { params: { name: plan } });
   const { body } = polled;
   const title = `${plan}: the trial in the last 24 hours`;
   if (body === undefined) return html`<${Section} title=${title} polled=${polled}>${instead(polled, '')}<//>`;

@@ -6,10 +6,10 @@ import { clock, count, counted, fullInstant, noFigure, per, percent, windowIn } 
 import { CopyButton, cards, choices, html, keyLink, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 
-/** @import { BodyOf } from '../api-body.ts' */
+/** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { Limits, Plan } from './plans.js' */
 
-/** @typedef {BodyOf<'/simulate'>} Simulation */
+/** @typedef {BodyOf<'/simulate', 'POST'>} Simulation */
 /** @typedef {Simulation['keys'][number]} KeyLine */
 
 const minuteMs = 60_000;
@@ -114,7 +114,7 @@ function useSimulation(order) {
       const order = JSON.parse(asked);
       const end = until.current[order.from];
       try {
-        const found = await change('POST', '/simulate', { ...order, ...(end && { until: end }) });
+        const found = await change('POST', '/simulate', { body: { ...order, ...(end && { until: end }) } });
         if (found.next !== undefined) until.current[order.from] ??= found.next;
         setAnswer({ to: asked, found });
       } catch (problem) {

@@ -8,7 +8,7 @@ import { guardStates } from './plan-state.js';
 import { PlanTrial } from './plan-trial.js';
 import { WhatIf } from './plan-what-if.js';
 
-/** @import { BodyOf } from '../api-body.ts' */
+/** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { PageProps } from '../routes.js' */
 
 /** @typedef {BodyOf<'/plans'>['plans'][number]} Plan */
@@ -117,7 +117,7 @@ function triedIn(query, windows) {
 
 /** @param {{ name: string, tried: Limits, hasGroups: boolean }} props */
 function Distribution({ name, tried, hasGroups }) {
-  const polled = usePolled(`/plans/${encodeURIComponent(name)}/distribution`, 30_000);
+  const polled = usePolled('/plans/{name}/distribution', 30_000, { params: { name } });
   const { body } = polled;
   const title = `${name}: the last 24 hours`;
   if (body === undefined || body.activeKeys === 0) {

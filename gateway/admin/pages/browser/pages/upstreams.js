@@ -2,7 +2,8 @@ import { nowMs, usePolled } from '../api.js';
 import { clock, count, counted, duration } from '../formats.js';
 import { cards, html, instead, Section, timedRow } from '../parts.js';
 
-/** @import { BodyOf, Polled } from '../api-body.ts' */
+/** @import { BodyOf } from '../../../wires/api-types.ts' */
+/** @import { Polled } from '../api.js' */
 
 /** @typedef {BodyOf<'/upstreams'>['upstreams'][number]} Upstream */
 /** @typedef {Upstream['targets'][number]} Target */
@@ -13,7 +14,8 @@ const historyMax = 5;
 /** The page of the upstreams, with the health of their targets. */
 export function Upstreams() {
   const polled = usePolled('/upstreams', 2_000);
-  const happened = usePolled('/events?kind=target_unhealthy&limit=100', 10_000).body?.events ?? [];
+  const happened =
+    usePolled('/events', 10_000, { query: { kind: 'target_unhealthy', limit: 100 } }).body?.events ?? [];
   const { upstreams = [], isComplete = true } = polled.body ?? {};
   return html`<div class="upstreams">
     <h1>Upstreams</h1>
