@@ -1,7 +1,7 @@
 import { reasonText, revertedLimitsText } from '../fleet/guard/revert-text.ts';
-import { counted } from '../fleet/wording.ts';
 import type { LimitsByField } from '../keys/limit-fields.ts';
 import type { UnreadForwardedFor } from '../observe/forwarded-for-watch.ts';
+import { counted } from '../shared/words/figures.js';
 
 /** A process is ready only while it is `serving`. */
 export type Phase = 'starting' | 'serving' | 'draining';

@@ -2,10 +2,12 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Asked, List } from '../admin/words/list.js';
 import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
 import { type AdminClient, createAdminClient, type Reply } from './admin/admin-client.ts';
 import { findGateway, type GatewayOptions } from './admin/find-gateway.ts';
 import { CommandError } from './output/command-error.ts';
+import { listCsv, listLines } from './output/list.ts';
 import { print, printJson, type Screen, screenOf } from './output/screen.ts';
 
 /** The options of a command that queries a gateway and has `--json`. */
@@ -85,6 +87,27 @@ export function show<Body>(
 ): void {
   if (asJson) printJson(json);
   else print(view(body, screenNow(), Date.now()));
+}
+
+/**
+ * Prints a list: its JSON with `--json`, comma-separated values with `--csv`, and otherwise its table.
+ *
+ * @param more the lines below the table
+ */
+export function showList<Page, Row>(
+  { csv, ...options }: Pick<Asking, 'json'> & { readonly csv?: true },
+  reply: Reply<Page>,
+  list: List<Page, Row>,
+  { asked, more = () => [] }: { readonly asked: Asked; readonly more?: (page: Page) => readonly string[] },
+): void {
+  show(options, reply, (page, screen, nowMs) =>
+    csv ? listCsv(list, page) : [...listLines(list, page, asked, screen, nowMs), ...more(page)],
+  );
+}
+
+/** Adds the option `--csv` to a command that prints a list. */
+export function withCsv(command: Command): Command {
+  return command.option('--csv', 'print comma-separated values');
 }
 
 /** Standard output, with the terminal's current width. */

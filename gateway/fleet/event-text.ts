@@ -1,8 +1,9 @@
 import type { BanEvent, BanPolicy, StoreEvent, TargetEvent } from '../shared/model.ts';
+import { figure } from '../shared/words/figures.js';
 import type { KeyChange } from './changes.ts';
 import { type PlanRetried, type PlanReverted, retryText, revertText } from './guard/revert-text.ts';
 import { keyChangeText } from './key-change-text.ts';
-import { figure, ordinal, timeText, whoOf } from './wording.ts';
+import { ordinal, timeText, whoOf } from './wording.ts';
 
 /** An event of a key, Redis, a target, a certificate, the usage record, a worker, a plan or the configuration. */
 export type Happening =

@@ -1,6 +1,7 @@
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import { figure } from '../shared/words/figures.js';
 import { leakIdentity } from './changes.ts';
 import {
   type EventGroup,
@@ -12,7 +13,6 @@ import {
 } from './event-text.ts';
 import { type Begun, createBegunOutages, createOutageMerger, isOfKind } from './outages.ts';
 import { createSharedList, type Listed, type PageQuery, type Report } from './shared-list.ts';
-import { figure } from './wording.ts';
 
 export interface EventsPage {
   /** False while Redis is unavailable; then the page has only the events of this process. */

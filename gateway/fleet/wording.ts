@@ -1,46 +1,23 @@
-import {
-  groupNames,
-  haveSameOperations,
-  maxOf,
-  operationsOf,
-  policyName,
-  windowText,
-} from '../shared/limits.ts';
+import { groupNames, haveSameOperations, maxOf, operationsOf } from '../shared/limits.ts';
 import { type Limit, type Limits, planWindows } from '../shared/model.ts';
+import { figure } from '../shared/words/figures.js';
+import { per, policyName } from '../shared/words/limit-names.js';
 
 /** Formats numbers and times for sentences about keys and processes. Times are UTC. */
-
-/** With thousands separators. */
-export function figure(number: number): string {
-  return number.toLocaleString('en-US');
-}
-
-/** Formats a number with its noun: "1 key", "2 keys". */
-export function counted(number: number, one: string, many = `${one}s`): string {
-  return `${figure(number)} ${number === 1 ? one : many}`;
-}
-
-/** "12 %", "1.4 %". A share below 100 % is never rounded up to 100 %. */
-export function percent(part: number): string {
-  const hundredths = part * 100;
-  if (hundredths === 0) return '0 %';
-  if (hundredths < 0.1) return '< 0.1 %';
-  return `${hundredths < 10 ? hundredths.toFixed(1) : figure(Math.floor(hundredths))} %`;
-}
 
 /** "second", "third", "4th". */
 export function ordinal(number: number): string {
   return { 2: 'second', 3: 'third' }[number] ?? `${number}th`;
 }
 
-/** The name of a window with its article: "a day", "an hour", "a minute for the group reports". */
-export function per({ window, group }: Pick<Limit, 'window' | 'group'>): string {
-  return `${window === 'hour' ? 'an' : 'a'} ${windowText(policyName(window, group))}`;
+/** The window of a limit with its article: "a day", "an hour", "a minute for the group reports". */
+export function perLimit({ window, group }: Pick<Limit, 'window' | 'group'>): string {
+  return per(policyName(window, group));
 }
 
 /** "40 a minute, 1,000 a day, 5 a minute for the group reports" */
 export function limitsText(limits: Limits): string {
-  return limits.map((limit) => `${figure(limit.max)} ${per(limit)}`).join(', ');
+  return limits.map((limit) => `${figure(limit.max)} ${perLimit(limit)}`).join(', ');
 }
 
 /** The text "10:32:00 UTC", followed by the date when the time is on another day. */
@@ -57,7 +34,7 @@ export function limitChangeText(
   after: unknown,
 ): string {
   const limitText = (max: unknown) => (typeof max === 'number' ? figure(max) : 'no limit');
-  return `${limitText(before)} → ${limitText(after)} ${per(limit)}`;
+  return `${limitText(before)} → ${limitText(after)} ${perLimit(limit)}`;
 }
 
 /** The texts of all limits that differ, in the order of limits. A group with other operations is named, too. */

@@ -1,5 +1,6 @@
 import { eventText } from '../fleet/event-text.ts';
-import { counted, figure, timeText, whoOf } from '../fleet/wording.ts';
+import { timeText, whoOf } from '../fleet/wording.ts';
+import { counted, figure } from '../shared/words/figures.js';
 import type { KeyExpiring, Notice, OperationSunset, SecretLeaked } from './notices.ts';
 
 /** The notice in one sentence, with ids and without secrets. Times are UTC. */

@@ -1,8 +1,8 @@
 import type { KeyChange } from '../fleet/changes.ts';
 import { eventTable, type Happening } from '../fleet/event-text.ts';
-import { policyName } from '../shared/limits.ts';
 import type { DecisionSource, PlanWindow } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import { policyName } from '../shared/words/limit-names.js';
 
 /**
  * Something that receivers may want to know. Each process reports what it observes, so several processes may report the same thing. No

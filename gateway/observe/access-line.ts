@@ -1,8 +1,8 @@
 import type { Exchange } from '../request/exchange.ts';
 import { quoted } from '../request/log-members.ts';
-import { policyName } from '../shared/limits.ts';
 import { type RateLimitState, shownWindow } from '../shared/model.ts';
 import { rememberLast } from '../shared/structures/remember-last.ts';
+import { policyName } from '../shared/words/limit-names.js';
 import { traceIdOf } from './trace-id.ts';
 
 const isoTime = rememberLast((epochMs: number) => new Date(epochMs).toISOString());

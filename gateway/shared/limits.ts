@@ -1,27 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Limit, Limits } from './model.ts';
 
-/** The name of a limit for clients and operators, and of its policy in `RateLimit`: `minute`, or `reports-minute` for a group. */
-export function policyName(window: string, group: string | undefined): string {
-  return group === undefined ? window : `${group}-${window}`;
-}
-
-/** Returns the window in the name of a policy. The name of a group may contain `-`, and the name of a window does not. */
-export function windowIn(policy: string): string {
-  return policy.slice(policy.lastIndexOf('-') + 1);
-}
-
-/** Returns the group in the name of a policy. */
-export function groupIn(policy: string): string | undefined {
-  return policy.includes('-') ? policy.slice(0, policy.lastIndexOf('-')) : undefined;
-}
-
-/** "minute", or "minute for the group reports" for the policy `reports-minute` */
-export function windowText(policy: string): string {
-  const group = groupIn(policy);
-  return `${windowIn(policy)}${group === undefined ? '' : ` for the group ${group}`}`;
-}
-
 /** Whether two limits cover the same window of the same group. */
 export function isSameLimit(one: NamedLimit, other: NamedLimit): boolean {
   return one.window === other.window && one.group === other.group;

@@ -1,5 +1,5 @@
-import { policyName } from '../shared/limits.ts';
 import { type Decision, type PlanWindow, planWindows } from '../shared/model.ts';
+import { policyName } from '../shared/words/limit-names.js';
 import { figureNumber, figureOf, figurePlaceOf, type MinuteFigures } from './minute-figures.ts';
 import type { Counts } from './store/counts.ts';
 

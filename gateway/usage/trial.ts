@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { policyName } from '../shared/limits.ts';
 import type { Limit, Limits } from '../shared/model.ts';
+import { policyName } from '../shared/words/limit-names.js';
 import { outcomes } from './tally.ts';
 
 /**

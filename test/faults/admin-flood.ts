@@ -19,7 +19,7 @@ const chunked = (token: string) =>
 export const floods = {
   'request /metrics': () => asking('/metrics'),
   'request /readyz': () => asking('/readyz'),
-  'request /assets/main.js': () => asking('/assets/main.js'),
+  'request /assets/admin/pages/browser/main.js': () => asking('/assets/admin/pages/browser/main.js'),
   'request /api/v1/keys': () => asking('/api/v1/keys'),
   'open a connection for each burst of 4 requests': () => ({
     bytes: get('/healthz').repeat(3) + get('/healthz').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'),

@@ -4,9 +4,9 @@ import { basename, join } from 'node:path';
 import { pino } from 'pino';
 import type { Browser, HTTPRequest, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { milliseconds } from '../../gateway/admin/pages/browser/formats.js';
 import type { Gateway } from '../../gateway/server/gateway.ts';
 import type { Settings } from '../../gateway/shared/model.ts';
+import { milliseconds } from '../../gateway/shared/words/figures.js';
 import { makeToken } from '../support/admin-client.ts';
 import {
   axeFindings,

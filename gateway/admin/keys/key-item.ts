@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import { toLimitFields } from '../../keys/limit-fields.ts';
-import { policyName } from '../../shared/limits.ts';
 import type { Grant, Key, KeyStatus, Leak } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { policyName } from '../../shared/words/limit-names.js';
 import type { RecentUsage } from '../../usage/read/usage-reader.ts';
 import { differingUnits } from '../../usage/tally.ts';
 import type { leakShown } from '../wires/keys/key.ts';

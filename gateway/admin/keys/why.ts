@@ -1,7 +1,9 @@
-import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
-import { groupIn, maxOf, policyName, windowIn, windowText } from '../../shared/limits.ts';
+import { ordinal, perLimit, timeText } from '../../fleet/wording.ts';
+import { maxOf } from '../../shared/limits.ts';
 import type { Key, KeyStatus, Window } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { counted, figure } from '../../shared/words/figures.js';
+import { groupIn, policyName, windowIn, windowText } from '../../shared/words/limit-names.js';
 import type { OperationHour } from '../../usage/read/operations-reader.ts';
 import {
   type AddressesOfDay,
@@ -146,7 +148,9 @@ function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefi
   if (grant === undefined) return undefined;
   const parts = key.limits.flatMap((limit) => {
     const granted = maxOf(grant.limits, limit);
-    return granted === undefined ? [] : [`${figure(granted)} ${per(limit)} in place of ${figure(limit.max)}`];
+    return granted === undefined
+      ? []
+      : [`${figure(granted)} ${perLimit(limit)} in place of ${figure(limit.max)}`];
   });
   if (parts.length === 0) return undefined;
   const from =

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { ServedFile } from '../../request/pages/served-file.ts';
 import { createServedFile } from '../../request/pages/served-file.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
-import { assetPath, assets, importMap, modules } from './assets.ts';
+import { assetPath, assets, importMap, modules, pagePath } from './assets.ts';
 import { matchPage } from './browser/page-paths.js';
 
 /** Answers a request for an operators' page, or for a file that the pages load. Any other path gets 404. */
@@ -66,13 +66,13 @@ const document = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Tollgate</title>
-<script src="${assetPath('before-paint.js')}"></script>
-<link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
+<script src="${pagePath('before-paint.js')}"></script>
+<link rel="icon" href="${pagePath('icon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${assetPath('uplot.css')}">
-<link rel="stylesheet" href="${assetPath('styles.css')}">
+<link rel="stylesheet" href="${pagePath('styles.css')}">
 <script type="importmap">${importMapText}</script>
 ${modules.map((name) => `<link rel="modulepreload" href="${assetPath(name)}">`).join('\n')}
-<script type="module" src="${assetPath('main.js')}"></script>
+<script type="module" src="${pagePath('main.js')}"></script>
 </head>
 <body>
 <div id="app"></div>

@@ -26,11 +26,18 @@ const packages = {
   uplot: ['uplot', 'dist/uPlot.esm.js'],
 } as const;
 
-/** Every file in `browser/` is served, so a new page needs no entry here. */
-const folder = fileURLToPath(new URL('./browser/', import.meta.url));
-const own = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  .filter((name) => types[extname(name)] !== undefined)
-  .sort();
+/**
+ * The folders whose files are served, so a new page needs no entry here. Each file has its path below `gateway/`, so that
+ * relative imports mean the same in the browser and in the gateway.
+ */
+const folders = ['admin/pages/browser/', 'admin/words/', 'shared/words/'];
+const gateway = fileURLToPath(new URL('../../', import.meta.url));
+const own = folders.flatMap((folder) =>
+  readdirSync(join(gateway, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => types[extname(name)] !== undefined)
+    .map((name) => `${folder}${name}`)
+    .sort(),
+);
 
 const vendored = Object.entries(packages).map(([specifier, [packageName, path]]) => ({
   specifier,
@@ -39,7 +46,7 @@ const vendored = Object.entries(packages).map(([specifier, [packageName, path]])
 }));
 
 export const assets: readonly Asset[] = [
-  ...own.map((name) => assetOf(name, join(folder, name))),
+  ...own.map((name) => assetOf(name, join(gateway, name))),
   ...vendored.map(({ name, file }) => assetOf(name, file)),
   assetOf('uplot.css', inPackage('uplot', 'dist/uPlot.min.css')),
 ];
@@ -54,10 +61,15 @@ export const importMap = {
  */
 export const modules = assets
   .map(({ name }) => name)
-  .filter((name) => extname(name) === '.js' && name !== 'before-paint.js');
+  .filter((name) => extname(name) === '.js' && !name.endsWith('/before-paint.js'));
 
 export function assetPath(name: string): string {
   return `/assets/${name}`;
+}
+
+/** The path of a file in `browser/`. */
+export function pagePath(name: string): string {
+  return assetPath(`admin/pages/browser/${name}`);
 }
 
 function assetOf(name: string, file: string): Asset {

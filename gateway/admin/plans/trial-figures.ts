@@ -1,8 +1,9 @@
 import * as z from 'zod';
-import { counted, figure, limitsText, percent, timeText } from '../../fleet/wording.ts';
+import { limitsText, timeText } from '../../fleet/wording.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
 import { type Limits, planWindows } from '../../shared/model.ts';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
+import { counted, figure, percent } from '../../shared/words/figures.js';
 import type { TrialRefusal, TrialUsage } from '../../usage/read/trial-reader.ts';
 import { trialFigures, type trialOfKey } from '../wires/keys/key.ts';
 

@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
-import { limitChangeTexts, limitsText, percent } from '../../fleet/wording.ts';
+import { limitChangeTexts, limitsText } from '../../fleet/wording.ts';
 import { smallerLimits } from '../../keys/guards.ts';
 import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
-import { areSameLimits, maxOf, policyName } from '../../shared/limits.ts';
+import { areSameLimits, maxOf } from '../../shared/limits.ts';
 import type { Limits } from '../../shared/model.ts';
+import { percent } from '../../shared/words/figures.js';
+import { policyName } from '../../shared/words/limit-names.js';
 import { addedChanges, dateText } from '../settings/diff-settings.ts';
 import { limitsInView, type planShown } from '../settings/settings-view.ts';
 import { proposeGuard } from './propose-guard.ts';

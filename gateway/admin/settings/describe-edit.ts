@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { LimitsBefore } from '../../fleet/changes.ts';
-import { figure } from '../../fleet/wording.ts';
 import { changedKeys, type KeyEdit } from '../../keys/changed-keys.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { figure } from '../../shared/words/figures.js';
 import {
   changeText,
   diffMembers,

@@ -6,7 +6,6 @@ import { keySchema, type RawKey } from '../../keys/key-schema.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import { limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
 import { planShape } from '../../keys/plan-schema.ts';
-import { policyName, windowIn } from '../../shared/limits.ts';
 import {
   type Certificate,
   type Key,
@@ -23,6 +22,7 @@ import {
 } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart } from '../../shared/secrets.ts';
+import { policyName, windowIn } from '../../shared/words/limit-names.js';
 import { deprecationShown } from '../operations/operations-view.ts';
 import { deprecationShape, operationCost } from '../wires/operations.ts';
 import {

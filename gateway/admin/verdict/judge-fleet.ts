@@ -1,7 +1,7 @@
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
 import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts';
-import { counted, figure, percent } from '../../fleet/wording.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { counted, figure, percent } from '../../shared/words/figures.js';
 import type { GatewayState } from '../readiness.ts';
 import type { Verdict } from '../wires/verdict.ts';
 

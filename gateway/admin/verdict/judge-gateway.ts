@@ -1,8 +1,8 @@
 import { revertText } from '../../fleet/guard/revert-text.ts';
 import type { Fault } from '../../fleet/process-state.ts';
-import { counted, figure } from '../../fleet/wording.ts';
 import type { NotifyState } from '../../notify/notify.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { counted, figure } from '../../shared/words/figures.js';
 import { type GatewayState, unreadForwardedForText } from '../readiness.ts';
 
 /** A fault whose start time may be unknown. */

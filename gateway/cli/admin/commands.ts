@@ -3,6 +3,7 @@ import { getStateWire } from '../../admin/wires/fleet.ts';
 import { keySorts, keyStates } from '../../admin/wires/keys/keys.ts';
 import { getKeyUsageWire } from '../../admin/wires/keys/usage.ts';
 import { listCallersWire } from '../../admin/wires/operations.ts';
+import { keyList } from '../../admin/words/keys.js';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
@@ -13,7 +14,9 @@ import {
   examples,
   screenNow,
   show,
+  showList,
   wholeNumber,
+  withCsv,
   withGateway,
   withPeriod,
 } from '../command.ts';
@@ -25,7 +28,7 @@ import { createTopReader } from '../top/read-top.ts';
 import { topPicture } from '../top/top-picture.ts';
 import { changesLines, eventsLines, processesLines } from './fleet-view.ts';
 import { clientAfterFlush } from './flush-counts.ts';
-import { keyLines, keysLines } from './keys-view.ts';
+import { keyLines } from './keys-view.ts';
 import { daysOfMonth, type PeriodOptions, periodQuery, stepFor } from './period.ts';
 import { lists, ofKey, readKey, readList, requirePlan } from './read-api.ts';
 import {
@@ -45,6 +48,7 @@ interface ListOptions extends Asking {
   readonly sort?: string;
   readonly limit: number;
   readonly all?: true;
+  readonly csv?: true;
 }
 
 interface CallersOptions extends Asking, PeriodOptions {
@@ -109,7 +113,7 @@ function addTop(program: Command): void {
 }
 
 function addKeys(keys: Command): void {
-  withLimit(asking(keys.command('list').helpGroup('Read:')))
+  withCsv(withLimit(asking(keys.command('list').helpGroup('Read:'))))
     .description('list keys with their state; the keys with most refusals in the last 24 hours come first')
     .addHelpText(
       'after',
@@ -120,12 +124,17 @@ function addKeys(keys: Command): void {
     .option('--q <text>', 'only keys with this text in their id or name')
     .addOption(new Option('--sort <by>', 'the order (default: refused)').choices(keySorts))
     .option('--all', 'list all keys, like --limit 0')
-    .action(async ({ state, plan, q, sort, limit, all, ...options }: ListOptions) => {
+    .action(async ({ sort, limit, all, ...options }: ListOptions) => {
+      const { state, plan, q } = options;
       const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;
       const client = await clientAfterFlush(options);
       const reply = await readList(client, lists.keys, { state, plan, q, sort }, max);
       if (reply.body.keys.length === 0 && plan !== undefined) await requirePlan(client, plan);
-      show(options, reply, keysLines);
+      const more = 'There are more keys: --limit N shows N keys, and --all shows all keys.';
+      showList(options, reply, keyList, {
+        asked: { filter: { state, plan, q } },
+        more: ({ keys, next }) => (next === undefined || keys.length === 0 ? [] : [more]),
+      });
     });
 
   asking(keys.command('show').helpGroup('Read:'))

@@ -1,8 +1,8 @@
 import type { ChangesShown, EventsShown } from '../../admin/api/fleet/changes-view.ts';
 import type { FleetState, GatewayProcess } from '../../admin/wires/fleet.ts';
-import { counted, figure } from '../../fleet/wording.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
-import { duration, instant, milliseconds, rate } from '../output/figures.ts';
+import { counted, duration, figure, milliseconds, rate } from '../../shared/words/figures.js';
+import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 import { timeList } from '../output/time-list.ts';

@@ -1,5 +1,5 @@
 import { flushCountsWire } from '../../admin/wires/keys/makegood.ts';
-import { counted } from '../../fleet/wording.ts';
+import { counted } from '../../shared/words/figures.js';
 import { clientOf } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { AdminClient } from './admin-client.ts';

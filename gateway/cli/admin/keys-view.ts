@@ -1,53 +1,19 @@
 import type { KeyDetail } from '../../admin/wires/keys/key.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
-import { counted, figure } from '../../fleet/wording.ts';
+import { stateText, stateTone } from '../../admin/words/keys.js';
 import { keySchema } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
-import { policyName, windowText } from '../../shared/limits.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
+import { counted, figure } from '../../shared/words/figures.js';
+import { policyName, windowText } from '../../shared/words/limit-names.js';
 import { ago, beginning, clock, ending, instant, span } from '../output/figures.ts';
-import { type Screen, toneOf } from '../output/screen.ts';
+import { colourOf } from '../output/list.ts';
+import type { Screen } from '../output/screen.ts';
 import { type Cell, type Column, factTable, table } from '../output/table.ts';
 import { refusedInWords } from './usage-view.ts';
 
-export function keysLines(
-  { keys, next }: { readonly keys: readonly KeyItem[]; readonly next?: string | undefined },
-  screen: Screen,
-  nowMs: number,
-): readonly string[] {
-  if (keys.length === 0) return ['No key matches.'];
-  const rest =
-    next === undefined ? [] : ['There are more keys: --limit N shows N keys, and --all shows all keys.'];
-  return [...keysTable(keys, screen, nowMs), ...rest];
-}
-
-export function keysTable(keys: readonly KeyItem[], screen: Screen, nowMs: number): string[] {
-  const columns: readonly Column<KeyItem>[] = [
-    { title: 'KEY', cell: ({ id }) => id, cutsTo: 12 },
-    { title: 'PLAN', cell: ({ plan }) => plan, cutsTo: 6 },
-    { title: 'STATE', cell: ({ state }) => stateCell(state) },
-    { title: 'FULLEST WINDOW', cell: fullestWindow },
-    // If there is no usage record, the cells are empty, because a zero would be a wrong figure.
-    { title: 'OFFERED 24 H', cell: ({ offered24h }) => offered24h, align: 'right' },
-    { title: 'REFUSED 24 H', cell: ({ refused24h }) => refused24h, align: 'right' },
-    {
-      title: 'LAST SEEN',
-      cell: ({ lastSeenMs }) => (lastSeenMs === undefined ? '–' : ago(lastSeenMs, nowMs)),
-      align: 'right',
-    },
-    { title: 'NAME', cell: ({ name }) => name, cutsTo: 4 },
-  ];
-  return table(columns, keys, screen);
-}
-
 export function stateCell(state: string): Cell {
-  return { text: state.replace('_', ' '), tone: toneOf(state) };
-}
-
-/** The window with the largest used share, such as `minute 60/60`. */
-function fullestWindow({ windows }: KeyItem): string {
-  const [fullest] = windows.toSorted((a, b) => b.used / b.limit - a.used / a.limit);
-  return fullest === undefined ? '' : `${fullest.name} ${figure(fullest.used)}/${figure(fullest.limit)}`;
+  return { text: stateText(state), tone: colourOf(stateTone(state)) };
 }
 
 /** Where a key is stored: a file and line such as `keys.yaml:12`, or the key directory. */

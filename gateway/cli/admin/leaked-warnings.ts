@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { listLeaksWire } from '../../admin/wires/keys/leaks.ts';
-import { counted } from '../../fleet/wording.ts';
 import type { Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { printable } from '../../shared/terminal/printable.ts';
+import { counted } from '../../shared/words/figures.js';
 import { instant } from '../output/figures.ts';
 import type { AdminClient } from './admin-client.ts';
 

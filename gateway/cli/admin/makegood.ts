@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type MakegoodShown, makegoodWire } from '../../admin/wires/keys/makegood.ts';
-import { counted } from '../../fleet/wording.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { counted } from '../../shared/words/figures.js';
 import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';

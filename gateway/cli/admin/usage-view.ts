@@ -1,10 +1,11 @@
 import type { KeyUsage, MonthPage, UsageRow } from '../../admin/wires/keys/usage.ts';
 import type { Callers } from '../../admin/wires/operations.ts';
-import { figure } from '../../fleet/wording.ts';
-import { policyName } from '../../shared/limits.ts';
 import { planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
+import { figure } from '../../shared/words/figures.js';
+import { policyName } from '../../shared/words/limit-names.js';
+import { csv } from '../output/csv.ts';
 import { ago, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
@@ -63,7 +64,7 @@ function groupsIn(rows: readonly UsageRow[]): readonly string[] {
  * Makes comma-separated values of a key's usage. The columns are the same for every period, and four columns for each group of operations
  * follow. The column `refused_group` follows if there are refusals by groups that the key no longer has.
  */
-export function usageCsv({ rows }: KeyUsage): string[] {
+export function usageCsv({ rows }: KeyUsage): readonly string[] {
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
   const groups = groupsIn(rows);
   const groupColumns = rows.some(({ refused }) => refused.group !== undefined) ? ['refused_group'] : [];
@@ -74,7 +75,7 @@ export function usageCsv({ rows }: KeyUsage): string[] {
     ...groupColumns,
   ];
   return csv(
-    titles.join(','),
+    titles,
     rows.map((row) => {
       const { at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 } = row;
       const byWindow = planWindows.map((window) => refused[window] ?? 0);
@@ -146,9 +147,9 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
 }
 
 /** Makes comma-separated values of the usage of each key in a month, for bills. A removed key has no name and no plan. */
-export function monthCsv({ keys }: MonthPage): string[] {
+export function monthCsv({ keys }: MonthPage): readonly string[] {
   return csv(
-    'id,name,plan,offered,admitted,refused,units',
+    ['id', 'name', 'plan', 'offered', 'admitted', 'refused', 'units'],
     keys.map((key) => {
       const { id, name = '', plan = '', offered, admitted } = key;
       return [id, name, plan, offered, admitted, offered - admitted, chargedUnits(key)];
@@ -181,9 +182,9 @@ export function monthNotice({ month, fromAt, toAt }: MonthPage): string | undefi
 }
 
 /** Makes a mailing list: each key that called the operation, and its number of calls. */
-export function callersCsv({ callers }: Pick<Callers, 'callers'>): string[] {
+export function callersCsv({ callers }: Pick<Callers, 'callers'>): readonly string[] {
   return csv(
-    'id,name,plan,requests,last_call',
+    ['id', 'name', 'plan', 'requests', 'last_call'],
     callers.map(({ id, name = '', plan = '', requests, lastSeenMs }) => {
       return [id, name, plan, requests, isoOf(lastSeenMs)];
     }),
@@ -226,14 +227,3 @@ const brownoutColumn: Column<Callers['callers'][number]> = {
     return stillCalls ? { text: `${met}, still calls`, tone: 'bad' } : met;
   },
 };
-
-function csv(titles: string, rows: readonly (readonly (string | number)[])[]): string[] {
-  return [titles, ...rows.map((row) => row.map(csvField).join(','))];
-}
-
-/** Escapes a cell by RFC 4180 §2.6 and §2.7. A text that a spreadsheet would read as a formula gets an apostrophe in front. */
-function csvField(value: string | number): string {
-  const text = oneLine(String(value));
-  const safe = /^[=+\-@\t]/.test(text) && typeof value === 'string' ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}

@@ -1,9 +1,9 @@
 import type { WrittenKey } from '../../config/load-settings.ts';
-import { counted, figure } from '../../fleet/wording.ts';
 import { compileKey } from '../../keys/compile-key.ts';
 import { plansInForce } from '../../keys/key-table.ts';
-import { policyName, windowText } from '../../shared/limits.ts';
 import { printable } from '../../shared/terminal/printable.ts';
+import { counted, figure } from '../../shared/words/figures.js';
+import { policyName, windowText } from '../../shared/words/limit-names.js';
 import { clock, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';

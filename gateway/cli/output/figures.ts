@@ -1,30 +1,6 @@
-import { counted, figure } from '../../fleet/wording.ts';
+import { counted, relative } from '../../shared/words/figures.js';
 
-/** Formats numbers and times for people. */
-
-/** Formats a rate per second. */
-export function rate(perSecond: number): string {
-  return rounded(perSecond, perSecond < 100 ? 1 : 0);
-}
-
-export function milliseconds(ms: number | undefined): string {
-  if (ms === undefined) return '–';
-  return rounded(ms, ms < 10 ? 2 : ms < 100 ? 1 : 0);
-}
-
-function rounded(number: number, digits: number): string {
-  return number.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
-}
-
-/** Formats a duration in its largest unit: `12 s`, `5 min`, `3 h`, `2 d`. */
-export function duration(ms: number): string {
-  if (Number.isNaN(ms)) return '–';
-  const seconds = Math.max(0, Math.floor(ms / 1_000));
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h`;
-  return `${figure(Math.floor(seconds / 86_400))} d`;
-}
+/** Formats times for a terminal, in UTC. */
 
 /** Formats a duration in its two largest units, rounded: `1 day 13 hours`, `6 hours`, `2 minutes 30 seconds`. */
 export function span(ms: number): string {
@@ -44,8 +20,9 @@ export function span(ms: number): string {
   return parts.slice(0, 2).join(' ') || 'less than a second';
 }
 
+/** Formats a past time, for example "12 s ago". */
 export function ago(atMs: number | undefined, nowMs: number): string {
-  return atMs === undefined ? 'never' : `${duration(nowMs - atMs)} ago`;
+  return atMs === undefined ? 'never' : relative(atMs, nowMs);
 }
 
 /** `2026-11-22 10:31:00`. */

@@ -48,21 +48,6 @@ function plain(_: Tone, text: string): string {
   return text;
 }
 
-/** The tone of a key's state. */
-export function toneOf(state: string): Tone {
-  switch (state) {
-    case 'ok':
-      return 'good';
-    case 'near':
-    case 'limited':
-      return 'warning';
-    case 'banned':
-      return 'bad';
-    default:
-      return 'faint';
-  }
-}
-
 /** Writes lines to standard output. */
 export function print(lines: readonly string[]): void {
   console.log(lines.join('\n'));

@@ -1,5 +1,5 @@
-import { figure } from '../../fleet/wording.ts';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
+import { figure } from '../../shared/words/figures.js';
 import type { Screen, Tone } from './screen.ts';
 
 /** A cell with a tone, which terminals show as a colour. */

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
-import { counted } from '../../fleet/wording.ts';
 import { printableJson } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { counted } from '../../shared/words/figures.js';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import { type LogEntry, linesOf, parseEntry } from './log-lines.ts';

@@ -1,7 +1,6 @@
-import { counted, figure } from '../../fleet/wording.ts';
 import { errors } from '../../shared/errors.ts';
-import { windowText } from '../../shared/limits.ts';
-import { milliseconds } from '../output/figures.ts';
+import { counted, figure, milliseconds } from '../../shared/words/figures.js';
+import { windowText } from '../../shared/words/limit-names.js';
 import type { LogEntry } from './log-lines.ts';
 
 /**

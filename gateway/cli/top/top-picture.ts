@@ -1,10 +1,10 @@
 import type { FleetState } from '../../admin/wires/fleet.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
-import { counted, figure } from '../../fleet/wording.ts';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
+import { counted, duration, figure, milliseconds, rate } from '../../shared/words/figures.js';
 import { incompleteText, processColumns, usualVersion } from '../admin/fleet-view.ts';
 import { stateCell } from '../admin/keys-view.ts';
-import { clock, duration, instant, milliseconds, rate } from '../output/figures.ts';
+import { clock, instant } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
 import { type Cell, type Column, layOut } from '../output/table.ts';
 
@@ -118,8 +118,10 @@ function figureLines({ processes, store }: FleetState, nowMs: number, screen: Sc
     const label = index === 0 ? '   of these  ' : '  ';
     return { text: `${label}${name} ${rate(perSecond)}`, tone: perSecond > 0 ? tone : undefined };
   });
-  const since = store.sinceAt === undefined ? '' : `, ${duration(nowMs - Date.parse(store.sinceAt))}`;
-  const redis = `Redis, ${store.available ? 'there' : 'away'}${since}`;
+  const redis = `Redis, ${store.available ? 'there' : 'away'}`;
+  const since = store.sinceAt && duration(nowMs - Date.parse(store.sinceAt));
+  const storeParts =
+    store.kind === 'memory' ? ['memory'] : since === undefined ? [redis] : [`${redis},`, ` ${since}`];
   const requests = counted(
     sum(({ inFlight }) => inFlight),
     'request',
@@ -130,12 +132,7 @@ function figureLines({ processes, store }: FleetState, nowMs: number, screen: Sc
   );
   const lines: readonly (readonly [name: string, ...parts: readonly (string | Cell)[]])[] = [
     ['requests/s', rate(sum((one) => one.requestsPerSecond)), ...outcomes],
-    [
-      'under way',
-      `${requests},`,
-      ` ${connections}`,
-      `   store  ${store.kind === 'memory' ? 'memory' : redis}`,
-    ],
+    ['under way', `${requests},`, ` ${connections}`, `   store  ${storeParts[0]}`, ...storeParts.slice(1)],
     ['gateway', `p50 ${span((one) => one.p50Ms)}`, `   p99 ${span((one) => one.p99Ms)}`],
     ['upstream', `p50 ${span((one) => one.upstreamP50Ms)}`, `   p99 ${span((one) => one.upstreamP99Ms)}`],
   ];

@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander';
 import { getDeliveryWire, sendAgainWire } from '../../admin/wires/deliveries.ts';
-import { counted } from '../../fleet/wording.ts';
+import { deliveryList } from '../../admin/words/deliveries.js';
 import { webhookEventTypes } from '../../shared/model.ts';
 import { printable, printableJsonText } from '../../shared/terminal/printable.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import { counted } from '../../shared/words/figures.js';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
 import { lists, readList } from '../admin/read-api.ts';
 import {
@@ -14,13 +15,15 @@ import {
   requireConfig,
   screenNow,
   show,
+  showList,
   wholeNumber,
+  withCsv,
   withGateway,
   withPeriod,
 } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
-import { deliveriesLines, eventLines, testedLine } from './deliveries-view.ts';
+import { eventLines, noReceiverLines, testedLine } from './deliveries-view.ts';
 import { checkUrl, findSecrets, type Tested, testReceiver } from './test-receiver.ts';
 
 interface ListOptions extends Asking, PeriodOptions {
@@ -30,6 +33,7 @@ interface ListOptions extends Asking, PeriodOptions {
   readonly key?: string;
   readonly receiver?: string;
   readonly limit: number;
+  readonly csv?: true;
 }
 
 /** Adds the commands about webhooks: the deliveries of a running gateway, and the test of a receiver. */
@@ -46,7 +50,7 @@ function asking(command: Command): Command {
 }
 
 function addList(command: Command): void {
-  asking(withPeriod(command))
+  withCsv(asking(withPeriod(command)))
     .description('list the webhooks that were sent, that wait and that failed, the newest first')
     .enablePositionalOptions()
     .addHelpText(
@@ -68,9 +72,11 @@ function addList(command: Command): void {
       const subject = key === undefined ? undefined : `key ${key}`;
       const period = periodQuery({ from, to }, Date.now());
       const query = { ...period, state: states || undefined, type, subject, receiver };
-      const isFiltered = Object.values(query).some((value) => value !== undefined);
       const reply = await readList(clientOf(options), lists.deliveries, query, limit);
-      show(options, reply, (body, screen, nowMs) => deliveriesLines(body, screen, nowMs, { isFiltered }));
+      const { receivers, counts } = reply.body;
+      const hasNoReceiver = receivers.length === 0 && counts.events === 0 && !options.csv;
+      if (hasNoReceiver) show(options, reply, noReceiverLines);
+      else showList(options, reply, deliveryList, { asked: { filter: query } });
     });
 }
 

@@ -1,6 +1,6 @@
-import { counted, figure } from '../../fleet/wording.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
+import { counted, figure } from '../../shared/words/figures.js';
 import type { AskedSimulation, Simulation } from './ask-simulation.ts';
 import type { EditByField, LaterEdit, LimitEdits } from './edits-between.ts';
 

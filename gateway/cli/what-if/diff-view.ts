@@ -5,8 +5,8 @@ import {
   type ListDiff,
   type SettingsDiff,
 } from '../../admin/settings/diff-settings.ts';
-import { figure } from '../../fleet/wording.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
+import { figure } from '../../shared/words/figures.js';
 import type { Screen, Tone } from '../output/screen.ts';
 import { hasUnknownShare, type LimitVerdict, verdictText } from './diff-verdicts.ts';
 import { notReplayedText } from './simulation-view.ts';

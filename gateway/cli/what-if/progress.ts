@@ -1,5 +1,5 @@
-import { figure } from '../../fleet/wording.ts';
 import { terminalOf } from '../../shared/terminal/terminal.ts';
+import { figure } from '../../shared/words/figures.js';
 
 /** A progress bar at a terminal. */
 export interface Progress {

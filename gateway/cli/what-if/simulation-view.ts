@@ -1,5 +1,5 @@
-import { counted, figure } from '../../fleet/wording.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
+import { counted, figure } from '../../shared/words/figures.js';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';

@@ -1,7 +1,8 @@
 import type { PlanTrial } from '../../admin/wires/plans.ts';
-import { counted, figure, limitsText, percent } from '../../fleet/wording.ts';
+import { limitsText } from '../../fleet/wording.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
 import { oneLine, wrapText } from '../../shared/terminal/text-width.ts';
+import { counted, figure, percent } from '../../shared/words/figures.js';
 import { refusedInWords } from '../admin/usage-view.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';

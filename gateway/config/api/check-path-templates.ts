@@ -11,7 +11,7 @@ import {
   type TemplateBranch,
   type TemplateSegment,
   valueAt,
-} from '../../shared/path-template.ts';
+} from '../../shared/http/path-template.ts';
 
 /** Returns the reason why no accepted request can match a template, or undefined if a request can match the template. */
 export function templateFault(template: string): string | undefined {

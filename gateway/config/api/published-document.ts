@@ -1,8 +1,8 @@
 import { limitsText } from '../../fleet/wording.ts';
 import { changesAfter, limitsAt } from '../../keys/plans.ts';
+import { rest } from '../../shared/http/path-template.ts';
 import { groupNames, limitsOfGroup, maxOf, operationsOf } from '../../shared/limits.ts';
 import { type Limits, type Plan, type Plans, planWindows } from '../../shared/model.ts';
-import { rest } from '../../shared/path-template.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { configSizes } from '../config-sizes.ts';
 import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';

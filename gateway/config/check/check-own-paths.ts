@@ -1,5 +1,5 @@
+import { matchesSegment, parseTemplate } from '../../shared/http/path-template.ts';
 import { apiDocumentPath, limitsParts, type Operation } from '../../shared/model.ts';
-import { matchesSegment, parseTemplate } from '../../shared/path-template.ts';
 import { basePathOf } from '../build-settings.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';

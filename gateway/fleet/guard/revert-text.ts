@@ -1,7 +1,8 @@
 import type { GuardedEdit } from '../../keys/guards.ts';
 import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
 import type { Revert } from '../../shared/model.ts';
-import { figure, limitChangeTexts, percent } from '../wording.ts';
+import { figure, percent } from '../../shared/words/figures.js';
+import { limitChangeTexts } from '../wording.ts';
 
 /** A guard has returned a plan to its earlier limits. */
 export interface PlanReverted extends Revert {

@@ -1,7 +1,8 @@
 import { plansInForce } from '../../keys/key-table.ts';
 import { type Exchange, failureOf, ownMsOf, upstreamMsOf } from '../../request/exchange.ts';
-import { groupNames, policyName } from '../../shared/limits.ts';
+import { groupNames } from '../../shared/limits.ts';
 import { Histogram } from '../../shared/structures/histogram.ts';
+import { policyName } from '../../shared/words/limit-names.js';
 
 /**
  * The decision on a request. `counted` and `bucket_refused` are decisions of a bucket, such as the bucket of an

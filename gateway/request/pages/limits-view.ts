@@ -1,8 +1,8 @@
 import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limit-fields.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
-import { policyName } from '../../shared/limits.ts';
 import type { Grant, Key, KeyStatus, PlanChange } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { policyName } from '../../shared/words/limit-names.js';
 
 /**
  * Makes the JSON value that shows a key holder the limits of the key. Timestamps are in ISO 8601 format.

@@ -1,8 +1,8 @@
 import type { Refusal } from '../../shared/errors.ts';
-import { policyName, windowText } from '../../shared/limits.ts';
 import type { BucketDecision, Decision, RateLimitState, Window } from '../../shared/model.ts';
 import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
+import { policyName, windowText } from '../../shared/words/limit-names.js';
 
 /**
  * Makes the refusal of a request with a valid key. The message states the used-up limit or the ban, and when to retry.

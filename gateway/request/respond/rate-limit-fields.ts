@@ -1,7 +1,7 @@
-import { policyName } from '../../shared/limits.ts';
 import { type RateLimitState, shownWindow, type Window } from '../../shared/model.ts';
 import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
+import { policyName } from '../../shared/words/limit-names.js';
 
 /** Returns the value of `RateLimit-Policy` for the windows of one key. */
 export type PolicyText = (windows: readonly Window[]) => string;

@@ -1,11 +1,11 @@
-import { anyMethod, type Key, type Operation } from '../../shared/model.ts';
 import {
   emptyBranch,
   findByPath,
   parseTemplate,
   type TemplateBranch,
   valueAt,
-} from '../../shared/path-template.ts';
+} from '../../shared/http/path-template.ts';
+import { anyMethod, type Key, type Operation } from '../../shared/model.ts';
 import { operationFields } from './operation-fields.ts';
 
 /** An operation with texts that are made once and used for all its requests. */

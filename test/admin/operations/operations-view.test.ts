@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { relative } from '../../../gateway/admin/pages/browser/formats.js';
+import { relative } from '../../../gateway/shared/words/figures.js';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { createGateway } from '../../support/create-gateway.ts';
 import { settingsOf } from '../../support/settings-of.ts';

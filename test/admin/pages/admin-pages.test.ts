@@ -36,9 +36,9 @@ describe('the pages of operators', () => {
       '/keys/%ff',
       '/index.html',
       '/assets/',
-      '/assets/main.ts',
-      '/assets/../admin-pages.ts',
-      '/assets/tsconfig.json',
+      '/assets/admin/pages/browser/main.ts',
+      '/assets/admin/pages/admin-pages.ts',
+      '/assets/admin/pages/browser/tsconfig.json',
       '//',
     ]) {
       expect([path, (await get(path)).status]).toEqual([path, 404]);
@@ -89,7 +89,7 @@ describe('the pages of operators', () => {
     );
     const bytes = sizes.reduce((sum, size) => sum + size.bytes, 0);
     expect(bytes, JSON.stringify(sizes)).toBeLessThan(150_000);
-    expect(sizes.find(({ path }) => path === '/assets/main.js')?.coding).toBe('br');
+    expect(sizes.find(({ path }) => path === '/assets/admin/pages/browser/main.js')?.coding).toBe('br');
   });
 
   it('have one picture below 100 kB in the README and one in the page beside the code, and the gateway serves neither', async () => {
@@ -99,13 +99,15 @@ describe('the pages of operators', () => {
       expect([page, pictures.length]).toEqual([page, 1]);
       const picture = new URL(pictures[0]?.[1] ?? '', file);
       expect(statSync(picture).size).toBeLessThan(100_000);
-      const { status } = await get(`/assets/${picture.pathname.split('/pages/')[1]}`);
+      const { status } = await get(`/assets/admin/pages/${picture.pathname.split('/pages/')[1]}`);
       expect([page, status]).toEqual([page, 404]);
     }
   });
 
   it('are revalidated each time, with 304 and no content when they are unchanged', async () => {
-    const { fields, body } = await get('/assets/styles.css', { 'accept-encoding': 'gzip' });
+    const { fields, body } = await get('/assets/admin/pages/browser/styles.css', {
+      'accept-encoding': 'gzip',
+    });
     expect(fields).toMatchObject({
       'Cache-Control': 'no-cache',
       'Content-Encoding': 'gzip',
@@ -116,7 +118,7 @@ describe('the pages of operators', () => {
       'utf8',
     );
     expect(String(gunzipSync(body))).toBe(file);
-    const again = await get('/assets/styles.css', {
+    const again = await get('/assets/admin/pages/browser/styles.css', {
       'accept-encoding': 'gzip',
       'if-none-match': fields?.ETag,
     });

@@ -1,34 +1,35 @@
 import { describe, expect, it } from 'vitest';
 import { isStale } from '../../../gateway/admin/pages/browser/api.js';
 import * as formats from '../../../gateway/admin/pages/browser/formats.js';
+import * as figures from '../../../gateway/shared/words/figures.js';
 
 describe('how the pages write', () => {
   it.each([
-    [formats.count(1_234_567), '1,234,567'],
-    [formats.count(undefined), '–'],
-    [formats.rate(0), '0'],
-    [formats.rate(0.04), '0.0'],
-    [formats.rate(9.96), '10.0'],
-    [formats.rate(1_204.4), '1,204'],
-    [formats.percent(0), '0 %'],
-    [formats.percent(0.0004), '< 0.1 %'],
-    [formats.percent(0.008), '0.8 %'],
+    [figures.figure(1_234_567), '1,234,567'],
+    [figures.figure(undefined), '–'],
+    [figures.rate(0), '0'],
+    [figures.rate(0.04), '0.0'],
+    [figures.rate(9.96), '10.0'],
+    [figures.rate(1_204.4), '1,204'],
+    [figures.percent(0), '0 %'],
+    [figures.percent(0.0004), '< 0.1 %'],
+    [figures.percent(0.008), '0.8 %'],
     // A share below 1 is never shown as 100 %.
-    [formats.percent(0.9996), '99 %'],
-    [formats.percent(1), '100 %'],
-    [formats.milliseconds(0.256), '0.26'],
-    [formats.milliseconds(1.94), '1.9'],
-    [formats.milliseconds(1_250), '1,250'],
-    [formats.duration(-1), '0 s'],
-    [formats.duration(59_999), '59 s'],
-    [formats.duration(60_000), '1 min'],
-    [formats.duration(48_480_000), '13 h 28 min'],
-    [formats.duration(172_800_000), '2 days'],
-    [formats.relative(1_000_000, 1_000_500), 'now'],
-    [formats.relative(1_024_000, 1_000_000), 'in 24 s'],
-    [formats.relative(988_000, 1_000_000), '12 s ago'],
-    [formats.counted(1, 'key'), '1 key'],
-    [formats.counted(1_000, 'process', 'processes'), '1,000 processes'],
+    [figures.percent(0.9996), '99 %'],
+    [figures.percent(1), '100 %'],
+    [figures.milliseconds(0.256), '0.26'],
+    [figures.milliseconds(1.94), '1.9'],
+    [figures.milliseconds(1_250), '1,250'],
+    [figures.duration(-1), '0 s'],
+    [figures.duration(59_999), '59 s'],
+    [figures.duration(60_000), '1 min'],
+    [figures.duration(48_480_000), '13 h 28 min'],
+    [figures.duration(172_800_000), '2 days'],
+    [figures.relative(1_000_000, 1_000_500), 'now'],
+    [figures.relative(1_024_000, 1_000_000), 'in 24 s'],
+    [figures.relative(988_000, 1_000_000), '12 s ago'],
+    [figures.counted(1, 'key'), '1 key'],
+    [figures.counted(1_000, 'process', 'processes'), '1,000 processes'],
   ])('%s', (written, expected) => {
     expect(written).toBe(expected);
   });

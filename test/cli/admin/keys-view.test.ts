@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { keysTable } from '../../../gateway/cli/admin/keys-view.ts';
+import { keyList } from '../../../gateway/admin/words/keys.js';
+import { listTable } from '../../../gateway/cli/output/list.ts';
 
 test('keys list shortens names that do not fit, but no figures', () => {
   const key = {
@@ -13,6 +14,6 @@ test('keys list shortens names that do not fit, but no figures', () => {
     refused24h: 0,
     lastSeenMs: 0,
   };
-  const [, row = ''] = keysTable([key], { columns: 100, paint: (_tone, text) => text }, 60_000);
+  const [, row = ''] = listTable(keyList, [key], { columns: 104, paint: (_tone, text) => text }, 60_000);
   expect(row).toMatch(/^key-x+…x+ +\S+ +ok +month 846,123\/1,000,000 +1,269 +0 +1 min ago +The/);
 });

@@ -239,7 +239,7 @@ describe('the story of a request', () => {
     [
       'banned',
       { status: 429, error: 'key_banned', fault: 'client', decision: 'banned', source: 'shared' },
-      'answered 429 (key_banned) by the gateway after 12.3 ms. The key was banned, because it had kept sending after it was refused; the client must act.',
+      'answered 429 (key_banned) by the gateway after 12 ms. The key was banned, because it had kept sending after it was refused; the client must act.',
     ],
     [
       'beyond the concurrency limit',
@@ -306,12 +306,12 @@ describe('the story of a request', () => {
         decision: 'admitted',
         source: 'shared',
       },
-      "answered 502 (upstream_failed) by the gateway after 12.3 ms, of which 9.50 ms passed at the upstream (sent to 10.0.0.7:3000, at attempt 3). It was admitted, and left 0 of the 60 requests of this minute; the fault is the upstream's: connect ECONNREFUSED 10.0.0.7:3000.",
+      "answered 502 (upstream_failed) by the gateway after 12 ms, of which 9.5 ms passed at the upstream (sent to 10.0.0.7:3000, at attempt 3). It was admitted, and left 0 of the 60 requests of this minute; the fault is the upstream's: connect ECONNREFUSED 10.0.0.7:3000.",
     ],
     [
       'gone',
       { status: 499, fault: 'client', decision: 'admitted', source: 'shared' },
-      'ended before its response was complete, because the client went away first, after 12.3 ms.',
+      'ended before its response was complete, because the client went away first, after 12 ms.',
     ],
     [
       'cut off by the upstream',
@@ -325,12 +325,12 @@ describe('the story of a request', () => {
         upstreamMs: 9.5,
         decision: 'admitted',
       },
-      'was answered 200 by 10.0.0.7:3000, and that was cut off (upstream_failed) after 12.3 ms, of which 9.50 ms passed at the upstream.',
+      'was answered 200 by 10.0.0.7:3000, and that was cut off (upstream_failed) after 12 ms, of which 9.5 ms passed at the upstream.',
     ],
     [
       'a WebSocket',
       { status: 101, target: '10.0.0.7:3000', attempts: 1, upstreamMs: 1, decision: 'admitted' },
-      'became a WebSocket to 10.0.0.7:3000 after 12.3 ms.',
+      'became a WebSocket to 10.0.0.7:3000 after 12 ms.',
     ],
     [
       'an address without a key',
@@ -360,12 +360,12 @@ describe('the story of a request', () => {
         decision: 'counted',
         window: 'address',
       },
-      'A request that could not be read from 10.0.0.1, on 2026-11-22 at 10:31:07.123 UTC, was answered 400 (invalid_request) by the gateway after 12.3 ms. The request is malformed; the client must act.',
+      'A request that could not be read from 10.0.0.1, on 2026-11-22 at 10:31:07.123 UTC, was answered 400 (invalid_request) by the gateway after 12 ms. The request is malformed; the client must act.',
     ],
     [
       'a preflight',
       { status: 204, decision: 'counted', window: 'preflight', keyId: undefined, plan: undefined },
-      'was answered 204 by the gateway itself after 12.3 ms.',
+      'was answered 204 by the gateway itself after 12 ms.',
     ],
   ])('that is %s states this', (_, members, text) => {
     expect(requestStory({ ...common, ...members }, [])).toContain(text);

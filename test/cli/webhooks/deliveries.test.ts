@@ -31,12 +31,12 @@ it('deliveries first prints how many deliveries wait or failed, and why', async 
   expect(counts).toBe('0 failed, 2 waiting, 4 delivered.');
   const origin = new URL(started.refusing.url).origin;
   expect(problem).toMatch(
-    /^\S+: 2 waiting\. It last failed at \S+ UTC \(status 500\)\. The next attempt is (now|in \d+ s)\.$/,
+    /^\S+: 2 waiting\. It last failed at \S+ UTC \(status 500\)\. The next attempt is at \S+ UTC\.$/,
   );
   expect(problem).toContain(`${origin}/***`);
-  expect(titles).toMatch(/^ID +EVENT +SUBJECT +STATE +LAST ANSWER +WHEN +RECEIVER +NEXT +ATTEMPTS$/);
+  expect(titles).toMatch(/^ID +EVENT +SUBJECT +STATE +LAST ANSWER +EVENT AT +RECEIVER +NEXT +ATTEMPTS$/);
   expect(rows).toHaveLength(6);
-  expect(rows[0]).toMatch(/^evt_\S{20} +config\.rejected +config +delivered +status 204 +.* ago +http/);
+  expect(rows[0]).toMatch(/^evt_\S{20} +config\.rejected +config +delivered +status 204 +(now|.* ago) +http/);
 });
 
 it('deliveries filters the list', async () => {

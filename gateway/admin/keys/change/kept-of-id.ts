@@ -1,7 +1,7 @@
 import { compileKey } from '../../../keys/compile-key.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
-import { policyName } from '../../../shared/limits.ts';
+import { policyName } from '../../../shared/words/limit-names.js';
 import type { KeptOfId } from '../../wires/keys/definitions.ts';
 import { banAndGrant } from '../key-item.ts';
 import type { KeySources } from '../key-sources.ts';

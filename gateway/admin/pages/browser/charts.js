@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
-import { axisTime, clock, count, fullInstant } from './formats.js';
+import { figure } from '../../../shared/words/figures.js';
+import { axisTime, clock, fullInstant } from './formats.js';
 import { html } from './parts.js';
 import { useTheme } from './theme.js';
 
@@ -188,7 +189,7 @@ function optionsOf(latest, width, point) {
         ...(isLog && { filter: powersOfTen }),
         ticks: { show: false },
         size: 58,
-        ...(latest.current.write === count && { incrs: wholeSteps }),
+        ...(latest.current.write === figure && { incrs: wholeSteps }),
         values: (_, splits) => splits.map((value) => axisValue(latest.current, value)),
       },
     ],

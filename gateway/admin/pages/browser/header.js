@@ -1,10 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { duration, figure, noFigure } from '../../../shared/words/figures.js';
+import { stateText } from '../../words/keys.js';
 import { ask, isStale, nowMs, queryOf } from './api.js';
 import { Dialog } from './dialog.js';
-import { clock, count, duration, fullInstant, noFigure, shortVersion } from './formats.js';
+import { clock, fullInstant, shortVersion } from './formats.js';
 import { shortcuts, shortcutsButtonId } from './keyboard.js';
 import { pagePaths } from './page-paths.js';
-import { html, stateText, useNow } from './parts.js';
+import { html, useNow } from './parts.js';
 import { goTo, keyPath } from './router.js';
 import { routes } from './routes.js';
 import { switchTheme, useTheme } from './theme.js';
@@ -101,8 +103,8 @@ function processesFact({ processes, config }) {
   const others = processes.filter(({ configVersion }) => configVersion !== config.version).length;
   const title = processes.map((one) => `${one.host} pid ${one.pid}: ${shortVersion(one.configVersion)}`);
   return html`<span title=${title.join('\n')}
-    ><b>${count(processes.length)}</b> ${processes.length === 1 ? 'process' : 'processes'}
-    ${others > 0 && html`<span class="near differs">, ${count(others)} with another config</span>`}</span
+    ><b>${figure(processes.length)}</b> ${processes.length === 1 ? 'process' : 'processes'}
+    ${others > 0 && html`<span class="near differs">, ${figure(others)} with another config</span>`}</span
   >`;
 }
 
@@ -113,7 +115,7 @@ function targetsFact({ upstreams }) {
   const tone = healthy === targets.length ? '' : healthy === 0 ? 'bad' : 'near';
   const title = targets.map(({ address, healthy }) => `${address} ${healthy ? 'healthy' : 'down'}`);
   return html`<span class=${tone} title=${title.join('\n')}
-    >targets <b>${count(healthy)} of ${count(targets.length)}</b>${tone !== '' && html`<span class="healthy"> healthy</span>`}</span
+    >targets <b>${figure(healthy)} of ${figure(targets.length)}</b>${tone !== '' && html`<span class="healthy"> healthy</span>`}</span
   >`;
 }
 

@@ -1,7 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { counted, figure } from '../../../shared/words/figures.js';
+import { groupIn, per, windowIn, windowText } from '../../../shared/words/limit-names.js';
 import { askForAll, change, nowMs, toApiError } from './api.js';
 import { Dialog } from './dialog.js';
-import { count, counted, fullInstant, groupIn, limitsInWords, per, windowIn, windowText } from './formats.js';
+import { fullInstant, limitsInWords } from './formats.js';
 import { CopyButton, html, Instant } from './parts.js';
 
 /** @import { ComponentChildren } from 'preact' */
@@ -259,7 +261,7 @@ const spans = {
 function grantFields({ windows }) {
   return html`${windows.map(
     ({ name, limit }) => html`<div class="field" key=${name}>
-        <label for=${`grant-${name}`}>Requests ${per(name)} (now ${count(limit)})</label>
+        <label for=${`grant-${name}`}>Requests ${per(name)} (now ${figure(limit)})</label>
         <input id=${`grant-${name}`} name=${name} type="number" min="1" step="1" placeholder="unchanged" />
       </div>`,
   )}

@@ -1,8 +1,10 @@
 import htm from 'htm';
 import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { duration, figure, percent, relative } from '../../../shared/words/figures.js';
+import { windowIn, windowText } from '../../../shared/words/limit-names.js';
 import { isStale, nowMs, showSoon } from './api.js';
-import { count, duration, fullInstant, percent, relative, windowIn, windowText } from './formats.js';
+import { fullInstant } from './formats.js';
 import { changeQuery, keyPath } from './router.js';
 import { createSignal } from './signal.js';
 
@@ -42,28 +44,6 @@ export function Instant({ atMs, prefix = '' }) {
   return html`<time dateTime=${iso} title=${full}
     >${prefix}${relative(atMs, now)}<span class="sr"> (${full})</span></time
   >`;
-}
-
-/** @type {Record<string, string>} the colour of each state of a key */
-const toneOf = {
-  limited: 'bad',
-  banned: 'bad',
-  near: 'near',
-  expired: 'near',
-  no_secret: 'near',
-  disabled: 'off',
-  unused: 'off',
-  unknown: 'off',
-};
-
-/** Returns the state of a key in words. In the API, the state "no secret" is `no_secret`. @param {string} state */
-export function stateText(state) {
-  return state.replace('_', ' ');
-}
-
-/** @param {string} state of a key */
-export function stateWord(state) {
-  return html`<span class=${`state ${toneOf[state] ?? ''}`}>${stateText(state)}</span>`;
 }
 
 /** @param {{ id: string, name?: string | undefined }} key */
@@ -140,11 +120,11 @@ export function cards(items, { columns, idOf, isSteady = false, key }) {
 
 /** @type {Column<{ readonly clientErrors: number, readonly serverErrors: number }>[]} */
 export const errorColumns = [
-  { title: '4xx', kind: 'number', cell: ({ clientErrors }) => count(clientErrors) },
+  { title: '4xx', kind: 'number', cell: ({ clientErrors }) => figure(clientErrors) },
   {
     title: '5xx',
     kind: 'number',
-    cell: ({ serverErrors }) => count(serverErrors),
+    cell: ({ serverErrors }) => figure(serverErrors),
     isBad: ({ serverErrors }) => serverErrors > 0,
   },
 ];
@@ -160,7 +140,7 @@ export function windowBar({ name, limit, used, resetMs }, { now, isLong = false 
   const usedNow = resetMs <= now ? 0 : used;
   const part = Math.min(1, usedNow / limit);
   const tone = part >= 1 ? 'bad' : part >= 0.8 && windowIn(name) !== 'second' ? 'near' : '';
-  const figures = `${count(usedNow)} of ${count(limit)}`;
+  const figures = `${figure(usedNow)} of ${figure(limit)}`;
   const kind = `window ${isLong ? 'long' : ''}${windowIn(name) === name ? '' : ' of-group'}`;
   return html`<div key=${name} class=${kind} title=${`${figures} of this ${windowText(name)}, ${percent(part)}`}>
     <span class="name">${name}</span>

@@ -1,5 +1,6 @@
+import { counted, figure } from '../../../../shared/words/figures.js';
 import { nowMs, usePolled } from '../api.js';
-import { clock, count, counted, limitsInWords, shortVersion } from '../formats.js';
+import { clock, limitsInWords, shortVersion } from '../formats.js';
 import { html, newestFirst, textWithKey, timedRow } from '../parts.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
@@ -36,7 +37,7 @@ function whatChanged({ action, by, files, key, text, before, after, inForce }) {
     return html`<span class="bad">${text}</span> <span class="muted">${who}</span>`;
   const details =
     action === 'reload'
-      ? html`${who}${inForce && ` · in force on ${count(inForce.processes)} of ${counted(inForce.of, 'process', 'processes')}`} ·
+      ? html`${who}${inForce && ` · in force on ${figure(inForce.processes)} of ${counted(inForce.of, 'process', 'processes')}`} ·
           configuration ${shortVersion(before && String(before))} → ${shortVersion(after && String(after))}`
       : action.startsWith('plan.')
         ? who
@@ -72,7 +73,7 @@ const wordOf = {
 
 /** @param {unknown} value @returns {string} */
 function inWords(value) {
-  if (typeof value === 'number') return count(value);
+  if (typeof value === 'number') return figure(value);
   if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(String(value))) return clock(Date.parse(String(value)), nowMs());
   if (Array.isArray(value)) return value.map(inWords).join(', ');
   if (typeof value !== 'object' || value === null) return String(value);

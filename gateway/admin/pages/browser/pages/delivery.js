@@ -1,10 +1,12 @@
 import { useState } from 'preact/hooks';
+import { counted } from '../../../../shared/words/figures.js';
+import { deliveriesOfEvent } from '../../../words/deliveries.js';
 import { askForAll, change, nowMs, queryOf, toApiError, usePolled } from '../api.js';
 import { Dialog } from '../dialog.js';
-import { clock, count, counted, fullInstant } from '../formats.js';
+import { fullInstant } from '../formats.js';
 import { result } from '../key-actions.js';
+import { columnsOf } from '../list.js';
 import { CopyButton, cards, html, instead, Section, textWithKey, useNow } from '../parts.js';
-import { answerText, deliveryState, nextText } from './deliveries.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { PageProps } from '../routes.js' */
@@ -47,20 +49,15 @@ export function DeliveryPage({ params: { id = '' }, live }) {
       ${cards(event.deliveries, {
         idOf: ({ receiver }) => receiver,
         columns: [
-          {
-            title: 'Receiver',
-            kind: 'id',
-            cell: ({ url, receiver }) => html`${url} <span class="muted">${receiver}</span>`,
-          },
-          { title: 'State', cell: deliveryState },
-          {
-            title: 'Last answer',
-            cell: ({ last }) => answerText(last),
-            isBad: ({ state }) => state === 'failed',
-          },
-          { title: 'Last attempt', cell: ({ last }) => last && clock(Date.parse(last.at), now) },
-          { title: 'Attempts', kind: 'number', cell: ({ attempts }) => count(attempts) },
-          { title: 'Next', kind: 'number', cell: ({ nextAt }) => nextText(nextAt, now) },
+          ...columnsOf(deliveriesOfEvent, {
+            now,
+            cells: {
+              receiver: {
+                kind: 'id',
+                cell: ({ url, receiver }) => html`${url} <span class="muted">${receiver}</span>`,
+              },
+            },
+          }),
           ...(mayWrite && event.deliveries.length > 1
             ? [{ title: html`<span class="sr">Action</span>`, narrow: '', cell: sendButton(setAgain) }]
             : []),

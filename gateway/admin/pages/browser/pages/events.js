@@ -1,5 +1,6 @@
+import { counted, duration } from '../../../../shared/words/figures.js';
 import { nowMs, usePolled } from '../api.js';
-import { clock, counted, duration } from '../formats.js';
+import { clock } from '../formats.js';
 import { choicesInAddress, html, newestFirst, textWithKey, timedRow } from '../parts.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */

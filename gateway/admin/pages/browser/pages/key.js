@@ -1,18 +1,12 @@
 import { h } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { counted, figure, noFigure, relative } from '../../../../shared/words/figures.js';
+import { stateText, stateTone } from '../../../words/keys.js';
 import { nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import {
-  clock,
-  count,
-  counted,
-  fullInstant,
-  limitsInWords,
-  noFigure,
-  relative,
-  utcMinute,
-} from '../formats.js';
+import { clock, fullInstant, limitsInWords, utcMinute } from '../formats.js';
 import { KeyActions, result } from '../key-actions.js';
+import { stateWord } from '../list.js';
 import {
   Age,
   CopyButton,
@@ -24,7 +18,6 @@ import {
   Instant,
   noteOf,
   Section,
-  stateWord,
   useNow,
   windowBar,
 } from '../parts.js';
@@ -77,7 +70,7 @@ export function Key({ params: { id = '' }, query, live }) {
     <header class="heading">
       <h1>${id}</h1>
       <p>
-        ${key.name !== undefined && html`<bdi>${key.name}</bdi> · `}${key.plan} · ${stateWord(key.state)} ·
+        ${key.name !== undefined && html`<bdi>${key.name}</bdi> · `}${key.plan} · ${stateWord(stateText(key.state), stateTone(key.state))} ·
         <span class="muted"> ${placeOf(key)}</span>
         ${' '}<${Age} polled=${polled} />
       </p>
@@ -136,7 +129,7 @@ function banAndGrant({ ban, strikes, grant }) {
   const instant = (/** @type {string} */ prefix, /** @type {number} */ atMs) =>
     html`, <${Instant} atMs=${atMs} prefix=${prefix} />`;
   const first = ban
-    ? html`<span class="bad">Banned</span>, level ${count(ban.level)}${instant('ends ', ban.untilMs)}`
+    ? html`<span class="bad">Banned</span>, level ${figure(ban.level)}${instant('ends ', ban.untilMs)}`
     : strikes > 0
       ? `${counted(strikes, 'refusal counts', 'refusals count')} towards the next ban`
       : 'no refusal counts towards a ban';
@@ -203,7 +196,7 @@ function UsageChart({ id, ban, query }) {
     timesMs,
     fromMs,
     toMs,
-    write: count,
+    write: figure,
     note,
     onZoom: zoomTo,
   });
@@ -245,10 +238,10 @@ function limitOver(limits = [], { fromMs, toMs, nowAt }) {
     .filter((_, index, all) => (all[index + 1]?.fromMs ?? toMs) > fromMs);
   if (steps.every(({ value }) => value === undefined)) return undefined;
   const [last, before] = [steps.at(-1), steps.at(-2)];
-  const now = last?.value === undefined ? 'no limit a minute' : `limit ${count(last.value)} a minute`;
+  const now = last?.value === undefined ? 'no limit a minute' : `limit ${figure(last.value)} a minute`;
   const earlier =
     last && before
-      ? `, ${before.value === undefined ? 'none' : count(before.value)} until ${clock(last.fromMs, nowAt).slice(0, -3)}`
+      ? `, ${before.value === undefined ? 'none' : figure(before.value)} until ${clock(last.fromMs, nowAt).slice(0, -3)}`
       : '';
   return { steps, label: `${now}${earlier}` };
 }
@@ -293,7 +286,7 @@ function operations({ operations24h }, known, polled) {
         cell: ({ operationId }) => html`${operationId === '' ? html`<i>no operation</i>` : operationId}
           ${deprecated.has(operationId) && html` <span class="near">deprecated</span>`}`,
       },
-      { title: 'Requests', kind: 'number', cell: ({ requests }) => count(requests) },
+      { title: 'Requests', kind: 'number', cell: ({ requests }) => figure(requests) },
       ...errorColumns,
     ],
   });
@@ -332,7 +325,7 @@ function secrets({ secrets, source }, polled) {
           kind: 'number',
           hint: 'Requests with this secret after it expired or while the key was disabled, and the time of the last request',
           cell: ({ unauthorized }) =>
-            unauthorized ? html`${count(unauthorized.requests)}, ${instant(unauthorized.lastAt)}` : noFigure,
+            unauthorized ? html`${figure(unauthorized.requests)}, ${instant(unauthorized.lastAt)}` : noFigure,
         },
         {
           title: 'Ends',
@@ -370,7 +363,7 @@ function leaked(digestStart, { at, by, ended, source, url, ancestor }) {
 function refusals(rows, polled) {
   /** @type {import('../parts.js').Column<UsageRow>[]} */
   const units = rows.some(({ units }) => units !== undefined)
-    ? [{ title: 'Units', kind: 'number', cell: ({ admitted, units = admitted }) => count(units) }]
+    ? [{ title: 'Units', kind: 'number', cell: ({ admitted, units = admitted }) => figure(units) }]
     : [];
   return listSection(
     'Latest minutes with refusals',
@@ -386,10 +379,10 @@ function refusals(rows, polled) {
           cell: ({ at }) =>
             html`<time title=${fullInstant(Date.parse(at))} dateTime=${at}>${clock(Date.parse(at), nowMs()).slice(0, -3)}</time>`,
         },
-        { title: 'Requests', kind: 'number', cell: ({ offered }) => count(offered) },
-        { title: 'Admitted', kind: 'number', cell: ({ admitted }) => count(admitted) },
+        { title: 'Requests', kind: 'number', cell: ({ offered }) => figure(offered) },
+        { title: 'Admitted', kind: 'number', cell: ({ admitted }) => figure(admitted) },
         ...units,
-        { title: 'Refused', kind: 'number', cell: ({ offered, admitted }) => count(offered - admitted) },
+        { title: 'Refused', kind: 'number', cell: ({ offered, admitted }) => figure(offered - admitted) },
         { title: 'Refused by', cell: refusedBy },
       ],
     },
@@ -399,10 +392,11 @@ function refusals(rows, polled) {
 /** @param {UsageRow} row */
 function refusedBy({ refused, banned, undecided = 0 }) {
   const parts = Object.entries(refused).map(
-    ([name, number]) => `${name === 'concurrent' ? 'concurrent requests' : `${name} limit`} ${count(number)}`,
+    ([name, number]) =>
+      `${name === 'concurrent' ? 'concurrent requests' : `${name} limit`} ${figure(number)}`,
   );
-  if (banned > 0) parts.push(`ban ${count(banned)}`);
-  if (undecided > 0) parts.push(`Redis away ${count(undecided)}`);
+  if (banned > 0) parts.push(`ban ${figure(banned)}`);
+  if (undecided > 0) parts.push(`Redis away ${figure(undecided)}`);
   return parts.join(', ');
 }
 

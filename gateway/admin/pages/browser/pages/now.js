@@ -1,21 +1,19 @@
 import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ask, nowMs, staleAfterMs, usePolled, useRows } from '../api.js';
-import { alongTime, Chart } from '../charts.js';
 import {
-  clock,
-  count,
   counted,
   duration,
-  fullInstant,
+  figure,
   milliseconds,
   noFigure,
   percent,
   rate,
   relative,
-  windowIn,
-  windowText,
-} from '../formats.js';
+} from '../../../../shared/words/figures.js';
+import { windowIn, windowText } from '../../../../shared/words/limit-names.js';
+import { ask, nowMs, staleAfterMs, usePolled, useRows } from '../api.js';
+import { alongTime, Chart } from '../charts.js';
+import { clock, fullInstant } from '../formats.js';
 import {
   choicesInAddress,
   Fresh,
@@ -161,7 +159,7 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
   const requests = totals ? `${rate(totals.perSecond)} /s` : noFigure;
   const minutes = 'by minute, the last 15 minutes';
   return html`<${Fresh} polled=${polled}><dl class="figures">
-    ${figure(
+    ${tile(
       'requests',
       requests,
       sparkline(
@@ -169,7 +167,7 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
         `Requests ${minutes}`,
       ),
     )}
-    ${figure(
+    ${tile(
       'refused',
       percent(refusedPart),
       sparkline(
@@ -177,7 +175,7 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
         `Share refused ${minutes}`,
       ),
     )}
-    ${figure(
+    ${tile(
       'own p50 / p99',
       ownTime,
       sparkline(
@@ -185,10 +183,10 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
         `Own time, p99, ${minutes}`,
       ),
     )}
-    ${figure('keys limited', `${count(limited)}${limited === refusedMax ? '+' : ''}`, sparkline(limitedBefore, 'Keys limited or banned since this page was opened'))}
-    ${figure(
+    ${tile('keys limited', `${figure(limited)}${limited === refusedMax ? '+' : ''}`, sparkline(limitedBefore, 'Keys limited or banned since this page was opened'))}
+    ${tile(
       'upstream failures, 15 min',
-      count(theirs),
+      figure(theirs),
       sparkline(
         found.map((row) => row?.failedByUpstream),
         `Failures of the upstream ${minutes}`,
@@ -199,7 +197,7 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
 }
 
 /** @param {string} name @param {string} value @param {any} picture @param {string} [tone] */
-function figure(name, value, picture, tone = '') {
+function tile(name, value, picture, tone = '') {
   return html`<div class=${`figure ${tone}`}>
     <dt>${name}</dt>
     <dd class="value">${value}</dd>
@@ -400,7 +398,7 @@ function NeedsALook({ refused }) {
   ];
   const more = (/** @type {number} */ shown, /** @type {string} */ width) =>
     lines.length > shown &&
-    html`<p class=${`more ${width}`}>${`and ${count(lines.length - shown)} more`}</p>`;
+    html`<p class=${`more ${width}`}>${`and ${figure(lines.length - shown)} more`}</p>`;
   return html`<${Section} title="Needs attention" polled=${refused} tools=${html`<a href="/keys">All keys</a>`} name="lines">
     ${
       lines.length === 0
@@ -438,11 +436,11 @@ function keyLine({ id, state, windows, ban, refused24h, atMs }, now) {
   const used =
     fullest &&
     (state === 'limited'
-      ? `all ${count(fullest.limit)} of this ${windowText(fullest.name)} used`
+      ? `all ${figure(fullest.limit)} of this ${windowText(fullest.name)} used`
       : `${percent(fullest.used / fullest.limit)} of this ${windowText(fullest.name)} used`);
   const [what, then] =
     state === 'banned'
-      ? [`banned until ${clock(ban?.untilMs ?? now, now)}`, `${count(refused24h)} refused in 24 h`]
+      ? [`banned until ${clock(ban?.untilMs ?? now, now)}`, `${figure(refused24h)} refused in 24 h`]
       : [used, fullest && resetText(fullest.resetMs, now)];
   return html`${keyLink({ id })}
     <span class=${state === 'near' ? 'near' : 'bad'}>${what}</span>

@@ -1,5 +1,13 @@
+import {
+  counted,
+  figure,
+  milliseconds,
+  noFigure,
+  percent,
+  relative,
+} from '../../../../shared/words/figures.js';
 import { nowMs, usePolled } from '../api.js';
-import { count, counted, milliseconds, noFigure, percent, relative, utcMinute } from '../formats.js';
+import { utcMinute } from '../formats.js';
 import { cards, errorColumns, html, Instant, instead, keyLink, Section, sparkline } from '../parts.js';
 import { changeQuery } from '../router.js';
 
@@ -49,7 +57,7 @@ function byUrgency(one, other) {
 }
 
 /** The units that a request costs. Requests without an operation cost 1 unit. @type {import('../parts.js').Column<Operation>} */
-const unitsColumn = { title: 'Cost', kind: 'number', cell: ({ cost = 1 }) => count(cost) };
+const unitsColumn = { title: 'Cost', kind: 'number', cell: ({ cost = 1 }) => figure(cost) };
 
 /**
  * @param {string | undefined} open
@@ -74,17 +82,17 @@ function columnsOf(open, hasCosts) {
     },
     { title: 'State', cell: operationState },
     ...(hasCosts ? [unitsColumn] : []),
-    { title: 'Calls', kind: 'number', cell: ({ requests }) => count(requests) },
-    { title: '429', kind: 'number', cell: (one) => count(requestsWith(one, (status) => status === 429)) },
+    { title: 'Calls', kind: 'number', cell: ({ requests }) => figure(requests) },
+    { title: '429', kind: 'number', cell: (one) => figure(requestsWith(one, (status) => status === 429)) },
     {
       title: 'Other 4xx',
       kind: 'number',
-      cell: (one) => count(requestsWith(one, (status) => status >= 400 && status < 500 && status !== 429)),
+      cell: (one) => figure(requestsWith(one, (status) => status >= 400 && status < 500 && status !== 429)),
     },
     {
       title: '5xx',
       kind: 'number',
-      cell: (one) => count(requestsWith(one, (status) => status >= 500)),
+      cell: (one) => figure(requestsWith(one, (status) => status >= 500)),
       // A 501 without an operation is not marked as a failure, because the client sent an unknown method.
       isBad: (one) =>
         requestsWith(one, (status) => status >= 500 && !(status === 501 && one.operationId === '')) > 0,
@@ -145,7 +153,7 @@ function Callers({ operationId, deprecation }) {
   const { callers = [], more = 0, days = [] } = polled.body ?? {};
   const all = callers.reduce((sum, { requests }) => sum + requests, 0);
   const perDay = days.map(({ requests }) => requests);
-  const byDay = `Calls by day (today last): ${perDay.map(count).join(', ')}.`;
+  const byDay = `Calls by day (today last): ${perDay.map(figure).join(', ')}.`;
   const tools = html`<button type="button" onClick=${() => changeQuery({ operation: undefined })}>Close</button>`;
   return html`<${Section} title=${`Callers of ${operationId}`} polled=${polled} tools=${tools}>
     ${
@@ -167,7 +175,7 @@ function Callers({ operationId, deprecation }) {
             columns: [
               { title: 'Key', kind: 'id', cell: keyLink },
               { title: 'Plan', cell: ({ plan }) => plan ?? html`<span class="muted">removed</span>` },
-              { title: 'Calls', kind: 'number', cell: ({ requests }) => count(requests) },
+              { title: 'Calls', kind: 'number', cell: ({ requests }) => figure(requests) },
               { title: 'Share', kind: 'number', cell: ({ requests }) => percent(requests / all) },
               ...errorColumns,
               ...(callers.some(({ brownouts }) => brownouts) ? [brownoutColumn] : []),
@@ -179,7 +187,7 @@ function Callers({ operationId, deprecation }) {
             ],
           })
     }
-    ${more > 0 && html`<p class="more">${`and ${count(more)} more`}</p>`}
+    ${more > 0 && html`<p class="more">${`and ${figure(more)} more`}</p>`}
   <//>`;
 }
 

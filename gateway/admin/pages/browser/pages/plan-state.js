@@ -1,5 +1,6 @@
+import { counted, figure, percent } from '../../../../shared/words/figures.js';
 import { nowMs } from '../api.js';
-import { count, counted, limitsInWords, percent } from '../formats.js';
+import { limitsInWords } from '../formats.js';
 import { CopyButton, html, Instant } from '../parts.js';
 
 /** @import { Plan } from './plans.js' */
@@ -48,7 +49,7 @@ function revertedText({ name, guard, reverted }) {
       it${' '}<${Instant} atMs=${Date.parse(sinceAt)} />.
     </p>
     <p>
-      The edit to ${limitsInWords(edit)} refused ${count(refused)} of ${count(requests)} requests
+      The edit to ${limitsInWords(edit)} refused ${figure(refused)} of ${figure(requests)} requests
       (${percent(refused / requests)}) in ten minutes. Edit the plan, or let it try the edit again:
     </p>
     <p><code>${command}</code>${' '}<${CopyButton} text=${command} label="Copy the command" /></p>`;

@@ -1,5 +1,6 @@
+import { counted, figure, noFigure, percent } from '../../../../shared/words/figures.js';
 import { nowMs, usePolled } from '../api.js';
-import { clock, count, counted, fullInstant, noFigure, percent } from '../formats.js';
+import { clock, fullInstant } from '../formats.js';
 import { cards, html, instead, keyLink, Section } from '../parts.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
@@ -20,7 +21,7 @@ export function PlanTrial({ plan, isOpen }) {
   const { sentence, firstAt, refused, refusedNow, keys, more = 0, activeKeys, examinedKeys } = body;
   const examined =
     examinedKeys < activeKeys
-      ? ` Only the ${count(examinedKeys)} most recently active of ${counted(activeKeys, 'key')} are counted.`
+      ? ` Only the ${figure(examinedKeys)} most recently active of ${counted(activeKeys, 'key')} are counted.`
       : '';
   return html`<${Section} title=${title} name="trial" polled=${polled}>
     <p class=${`sentence ${refused > refusedNow ? 'near' : ''}`}>
@@ -36,12 +37,12 @@ export function PlanTrial({ plan, isOpen }) {
 /** @type {import('../parts.js').Column<RefusedKey>[]} */
 const columns = [
   { title: 'Key', kind: 'id', cell: ({ id, name }) => keyLink({ id, name }) },
-  { title: 'Requests', kind: 'number', cell: ({ requests }) => count(requests) },
-  { title: 'Refused now', kind: 'number', cell: ({ refusedNow }) => count(refusedNow) },
+  { title: 'Requests', kind: 'number', cell: ({ requests }) => figure(requests) },
+  { title: 'Refused now', kind: 'number', cell: ({ refusedNow }) => figure(refusedNow) },
   {
     title: 'By the trial',
     kind: 'number',
-    cell: ({ refused }) => count(refused),
+    cell: ({ refused }) => figure(refused),
     isBad: ({ refused, refusedNow }) => refused > refusedNow,
   },
   { title: 'Share', kind: 'number', cell: ({ refused, requests }) => percent(refused / requests) },
@@ -54,7 +55,7 @@ const columns = [
 function refusers(refusedBy) {
   return Object.entries(refusedBy)
     .sort(([, a], [, b]) => b - a)
-    .map(([name, refused]) => `${name === 'banned' ? 'ban' : name} ${count(refused)}`)
+    .map(([name, refused]) => `${name === 'banned' ? 'ban' : name} ${figure(refused)}`)
     .join(', ');
 }
 

@@ -1,8 +1,10 @@
 import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { counted, figure, noFigure, percent } from '../../../../shared/words/figures.js';
+import { per, windowIn } from '../../../../shared/words/limit-names.js';
 import { change, nowMs, toApiError } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import { clock, count, counted, fullInstant, noFigure, per, percent, windowIn } from '../formats.js';
+import { clock, fullInstant } from '../formats.js';
 import { CopyButton, cards, choices, html, keyLink, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 
@@ -162,7 +164,7 @@ function LimitField({ window, limit, value }) {
     if (isLimit) changeQuery({ [window]: number === limit ? undefined : String(number) }, { replace: true });
   };
   return html`<label>
-    ${`${count(limit)} ${per(window)} → `}
+    ${`${figure(limit)} ${per(window)} → `}
     <input type="number" min="1" step="1" name=${window} value=${draft ?? value} onInput=${onInput} onBlur=${() => setDraft(undefined)} />
   </label>`;
 }
@@ -201,10 +203,10 @@ function verdict({ totals, reproduced, activeKeys, examinedKeys }, { tried, plan
   const { refusedNow, offered } = totals;
   const sentence = isTried
     ? sentenceOf(totals, tried)
-    : `${counted(refusedNow, 'request')} of ${count(offered)} (${percent(refusedNow / offered)}) were refused. Drag a limit, or type a new value.`;
+    : `${counted(refusedNow, 'request')} of ${figure(offered)} (${percent(refusedNow / offered)}) were refused. Drag a limit, or type a new value.`;
   const part =
     examinedKeys < activeKeys
-      ? ` Of ${count(activeKeys)} active keys, ${count(examinedKeys)} are replayed.`
+      ? ` Of ${figure(activeKeys)} active keys, ${figure(examinedKeys)} are replayed.`
       : '';
   return html`
     <p class="sentence verdict-text" role="status">${sentence}${part}</p>
@@ -233,12 +235,12 @@ function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
     minutesThatDiffer > 0
       ? `An estimate: the replay of the present plan differs from the record in ${counted(minutesThatDiffer, 'minute')}.`
       : isBounded
-        ? `Between ${count(refusedThenMin)} and ${counted(refusedThenMax, 'refusal')} with these limits.`
+        ? `Between ${figure(refusedThenMin)} and ${counted(refusedThenMax, 'refusal')} with these limits.`
         : 'The replay of the present plan agrees with the record.';
   return html`<details class="certainty">
     <summary class=${minutesThatDiffer > 0 ? 'near' : 'muted'}>${summary}</summary>
-    ${isBounded && html`<p>At least ${count(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused. The exact number depends on the order of requests within a minute, because of bans, limits per second and requests of different costs.</p>`}
-    <p>The replay of the present plan reproduces ${count(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')}.</p>
+    ${isBounded && html`<p>At least ${figure(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused. The exact number depends on the order of requests within a minute, because of bans, limits per second and requests of different costs.</p>`}
+    <p>The replay of the present plan reproduces ${figure(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')}.</p>
     ${
       minutesThatDiffer > 0 &&
       html`<ul class="differences">
@@ -262,7 +264,7 @@ function differenceText(minutes) {
   const ids = [...new Set(minutes.flatMap(({ of }) => of))];
   const who = ids.length === 1 ? ids[0] : 'several keys';
   const sumOf = (/** @type {'recordedRefusals' | 'replayedRefusals'} */ name) =>
-    count(minutes.reduce((sum, one) => sum + one[name], 0));
+    figure(minutes.reduce((sum, one) => sum + one[name], 0));
   return `${when}, ${who}: recorded ${sumOf('recordedRefusals')}, replayed ${sumOf('replayedRefusals')}.`;
 }
 
@@ -270,21 +272,21 @@ function differenceText(minutes) {
 function sentenceOf(totals, tried) {
   const { refusedNow, refusedThen, newlyLimitedKeys, freedKeys } = totals;
   const limits = Object.entries(tried)
-    .map(([window, max]) => `${count(max)} ${per(window)}`)
+    .map(([window, max]) => `${figure(max)} ${per(window)}`)
     .join(' and ');
   if (totals.refusedThenMin < refusedNow && refusedNow < totals.refusedThenMax)
-    return `With ${limits}, it is not certain whether more or fewer requests would have been refused: ${count(refusedNow)} were refused.`;
+    return `With ${limits}, it is not certain whether more or fewer requests would have been refused: ${figure(refusedNow)} were refused.`;
   if (refusedThen === refusedNow)
-    return `With ${limits}, the same number of requests would have been refused: ${count(refusedNow)}.`;
+    return `With ${limits}, the same number of requests would have been refused: ${figure(refusedNow)}.`;
   const change = Math.abs(refusedThen - refusedNow);
   const isMore = refusedThen > refusedNow;
   const who = counted(isMore ? totals.keysRefusedMore : totals.keysRefusedLess, 'key');
   const first =
     newlyLimitedKeys > 0
-      ? ` ${count(newlyLimitedKeys)} of them ${newlyLimitedKeys === 1 ? 'was' : 'were'} never refused before.`
+      ? ` ${figure(newlyLimitedKeys)} of them ${newlyLimitedKeys === 1 ? 'was' : 'were'} never refused before.`
       : '';
   const freed = freedKeys > 0 ? ` ${counted(freedKeys, 'key')} would not have been refused at all.` : '';
-  return `With ${limits}, ${who} would have been refused ${count(change)} ${isMore ? 'more' : 'fewer'} requests (${percent(change / totals.offered)} of the plan's).${first}${freed}`;
+  return `With ${limits}, ${who} would have been refused ${figure(change)} ${isMore ? 'more' : 'fewer'} requests (${percent(change / totals.offered)} of the plan's).${first}${freed}`;
 }
 
 /** @param {readonly KeyLine[]} keys @param {string | undefined} openKey @param {boolean} isTried */
@@ -293,25 +295,25 @@ function keyTable(keys, openKey, isTried) {
   const refusedNow = {
     title: isTried ? 'Refused now' : 'Refused',
     kind: 'number',
-    cell: ({ refusedNow }) => count(refusedNow),
+    cell: ({ refusedNow }) => figure(refusedNow),
   };
   /** @type {import('../parts.js').Column<KeyLine>} */
   const refusedThen = {
     title: 'Refused then',
     kind: 'number',
     cell: ({ refusedThen, refusedThenMin }) =>
-      `${count(refusedThen)}${refusedThenMin === undefined ? '' : ' *'}`,
+      `${figure(refusedThen)}${refusedThenMin === undefined ? '' : ' *'}`,
     cellHint: ({ refusedThenMin, refusedThenMax }) =>
       refusedThenMin === undefined
         ? undefined
-        : `at least ${count(refusedThenMin)}, at most ${count(refusedThenMax)}`,
+        : `at least ${figure(refusedThenMin)}, at most ${figure(refusedThenMax)}`,
   };
   return cards(keys, {
     idOf: ({ id }) => id,
     columns: [
       { title: 'Key', kind: 'id', cell: ({ id }) => keyLink({ id }) },
       ...(isTried ? [{ title: 'Change', cell: changeWord }] : []),
-      { title: 'Requests', kind: 'number', cell: ({ offered }) => count(offered) },
+      { title: 'Requests', kind: 'number', cell: ({ offered }) => figure(offered) },
       ...(isTried ? [refusedNow, refusedThen] : [refusedNow]),
       {
         title: 'First refusal',
@@ -323,7 +325,7 @@ function keyTable(keys, openKey, isTried) {
       {
         title: 'Minutes with refusals',
         kind: 'number',
-        cell: ({ censoredMinutes }) => count(censoredMinutes),
+        cell: ({ censoredMinutes }) => figure(censoredMinutes),
       },
       {
         title: html`<span class="sr">Chart</span>`,
@@ -373,7 +375,7 @@ function Picture({ id, minutes, isTried, fromMs, toMs }) {
   const label = `Requests of ${id} and what is admitted under both limits, from ${fullInstant(fromMs)} to ${fullInstant(toMs)}`;
   const note = 'No requests in this period.';
   return html`<h3 class="picture">${id}, in steps of ${stepMs / minuteMs} minutes</h3>
-    ${h(Chart, { kind: 'lines', timesMs, fromMs, toMs, series, write: count, note, label })}`;
+    ${h(Chart, { kind: 'lines', timesMs, fromMs, toMs, series, write: figure, note, label })}`;
 }
 
 /** Quotes a name that YAML could read as another type. @param {string} name */

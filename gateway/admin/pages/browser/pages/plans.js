@@ -1,7 +1,9 @@
 import { h } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { counted, figure, percent } from '../../../../shared/words/figures.js';
+import { per } from '../../../../shared/words/limit-names.js';
 import { usePolled } from '../api.js';
-import { count, counted, limitsInWords, per, percent, utcMinute } from '../formats.js';
+import { limitsInWords, utcMinute } from '../formats.js';
 import { cards, html, instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 import { guardStates } from './plan-state.js';
@@ -62,14 +64,14 @@ function columnsOf(open, plans) {
       title: 'Limits',
       cell: ({ isCustom, windows, trial }) => {
         if (isCustom) return 'each key states its own';
-        const limits = windows.map(({ name, limit }) => `${count(limit)} ${per(name)}`).join(', ');
+        const limits = windows.map(({ name, limit }) => `${figure(limit)} ${per(name)}`).join(', ');
         return html`${limits}${trial && html`<br /><span class="muted">trial: ${limitsInWords(trial)}</span>`}`;
       },
     },
     ...(hasLater ? [later] : []),
     { title: 'Operations', cell: ({ operations }) => operations?.join(', ') ?? 'all' },
-    { title: 'Keys', kind: 'number', cell: ({ keys }) => count(keys) },
-    { title: 'Disabled', kind: 'number', cell: ({ disabledKeys }) => count(disabledKeys) },
+    { title: 'Keys', kind: 'number', cell: ({ keys }) => figure(keys) },
+    { title: 'Disabled', kind: 'number', cell: ({ disabledKeys }) => figure(disabledKeys) },
   ];
 }
 
@@ -129,10 +131,10 @@ function Distribution({ name, tried, hasGroups }) {
   const part =
     refusedKeys === 0
       ? `no request was refused${hasGroups ? ' by a limit of all operations' : ''}`
-      : `${count(refusedKeys)} of them had refusals (${percent(refusedKeys / examinedKeys)}), which are included below`;
+      : `${figure(refusedKeys)} of them had refusals (${percent(refusedKeys / examinedKeys)}), which are included below`;
   const examined =
     examinedKeys < activeKeys
-      ? ` Only the ${count(examinedKeys)} most recently active keys are counted.`
+      ? ` Only the ${figure(examinedKeys)} most recently active keys are counted.`
       : '';
   return html`<${Section} title=${title} polled=${polled}>
     <p class="sentence">
@@ -172,7 +174,7 @@ function SpreadFigure({ title, unit, counts, tried, spread: { limit, buckets } }
       <tbody ref=${rows}>
         ${[...buckets, undefined].flatMap((bucket, index) => [
           index === before &&
-            html`<tr key="before" class="limit before"><td colspan="3">now ${count(limit)}</td></tr>`,
+            html`<tr key="before" class="limit before"><td colspan="3">now ${figure(limit)}</td></tr>`,
           index === at &&
             shown !== undefined &&
             h(LimitLine, { key: 'limit', limit: shown, unit, rows, buckets, onChange: change }),
@@ -186,9 +188,9 @@ function SpreadFigure({ title, unit, counts, tried, spread: { limit, buckets } }
 /** @param {Spread['buckets'][number]} bucket @param {{ most: number, isOver: boolean }} options */
 function bucketRow({ from, to, keys }, { most, isOver }) {
   return html`<tr key=${from} data-from=${from} data-to=${to}>
-    <td class="number range">${to - from === 1 ? count(from) : `${count(from)}–${count(to - 1)}`}</td>
+    <td class="number range">${to - from === 1 ? figure(from) : `${figure(from)}–${figure(to - 1)}`}</td>
     <td><span class=${`bar ${isOver ? 'bad' : ''}`}><span style=${{ width: `${(100 * keys) / most}%` }}></span></span></td>
-    <td class="number">${count(keys)}</td>
+    <td class="number">${figure(keys)}</td>
   </tr>`;
 }
 
@@ -244,7 +246,7 @@ function LimitLine({ limit, unit, rows, buckets, onChange }) {
         aria-valuenow=${limit}
         onPointerDown=${onPointerDown}
         onKeyDown=${onKeyDown}
-        >↕ limit: ${count(limit)} a ${unit}</span
+        >↕ limit: ${figure(limit)} a ${unit}</span
       >
     </td>
   </tr>`;

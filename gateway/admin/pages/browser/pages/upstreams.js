@@ -1,5 +1,6 @@
+import { counted, duration, figure } from '../../../../shared/words/figures.js';
 import { nowMs, usePolled } from '../api.js';
-import { clock, count, counted, duration } from '../formats.js';
+import { clock } from '../formats.js';
 import { cards, html, instead, Section, timedRow } from '../parts.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
@@ -35,7 +36,7 @@ function upstreamSection(
 ) {
   const healthy = targets.filter((target) => target.healthy).length;
   const tone = healthy === 0 ? 'bad' : healthy < targets.length ? 'near' : 'muted';
-  const all = html`<span class=${tone}>${count(healthy)} of ${counted(targets.length, 'target')} healthy</span>`;
+  const all = html`<span class=${tone}>${figure(healthy)} of ${counted(targets.length, 'target')} healthy</span>`;
   return html`<${Section} key=${name} title=${isDefault && name !== 'default' ? `${name} (default)` : name} polled=${polled} tools=${all}>
     <p class="muted">
       ${url} · ${health === undefined ? 'healthy when it accepts a connection' : `health ${health}`} · Host ${host === 'keep' ? 'of the client' : 'of the target'}${encodedSlashes === 'forward' ? ' · forwards %2F' : ''} · timeouts: connect
@@ -50,16 +51,16 @@ function upstreamSection(
             columns: [
               { title: 'Target', kind: 'id', cell: ({ address }) => address },
               { title: 'State', cell: targetState },
-              { title: 'In flight', kind: 'number', cell: ({ inFlight }) => count(inFlight) },
+              { title: 'In flight', kind: 'number', cell: ({ inFlight }) => figure(inFlight) },
               {
                 title: 'WebSockets',
                 kind: 'number',
-                cell: ({ processes }) => count(processes.reduce((sum, { tunnels }) => sum + tunnels, 0)),
+                cell: ({ processes }) => figure(processes.reduce((sum, { tunnels }) => sum + tunnels, 0)),
               },
               {
                 title: 'Processes',
                 cell: ({ processes }) =>
-                  `healthy for ${count(processes.filter(({ healthy }) => healthy).length)} of ${count(processes.length)}`,
+                  `healthy for ${figure(processes.filter(({ healthy }) => healthy).length)} of ${figure(processes.length)}`,
               },
             ],
           })

@@ -1,0 +1,118 @@
+import { figure, percent, relative } from '../../../shared/words/figures.js';
+import { isFigure } from '../../words/list.js';
+import { clock } from './formats.js';
+import { cards, html, Instant, instead } from './parts.js';
+
+/** @import { ComponentChildren } from 'preact' */
+/** @import { Asked, Column, List, Say, Sentence, Tone } from '../../words/list.js' */
+/** @import { Polled } from './api.js' */
+
+/**
+ * The rows of a list of the admin API as a table, or the sentence about an empty list.
+ *
+ * @template Page
+ * @template Row
+ * @param {List<Page, Row>} list
+ * @param {Polled<Page>} polled
+ * @param {{ asked: Asked, now: number, key?: string, cells?: Record<string, Cell<Row>> }} options `cells`: the cells that
+ * the list does not describe, by the name of the column
+ */
+export function listTable(list, polled, { asked, now, key, cells = {} }) {
+  const rows = polled.body === undefined ? [] : list.rows(polled.body);
+  if (rows.length === 0) return instead(polled, sentence(list.empty(asked)));
+  return cards(rows, {
+    ...(key !== undefined && { key, isSteady: true }),
+    idOf: list.idOf,
+    columns: columnsOf(list, { now, cells }),
+  });
+}
+
+/**
+ * The sentences above the rows of a list.
+ *
+ * @template Page
+ * @template Row
+ * @param {List<Page, Row>} list @param {Page} page @param {number} now
+ */
+export function listHead({ head }, page, now) {
+  /** @type {Say} */
+  const say = { nowMs: now, clock: (atMs) => clock(atMs, now) };
+  return html`<div class="sentence">
+    ${head?.(page, say).map((one, index) => html`<p key=${index} class=${classOf(one.tone)}>${sentence(one)}</p>`)}
+  </div>`;
+}
+
+/**
+ * @template Row
+ * @typedef {{ kind?: 'id' | 'windows', cell: (row: Row) => ComponentChildren }} Cell
+ */
+
+/**
+ * The columns of a list, for `cards`.
+ *
+ * @template Row
+ * @param {Pick<List<never, Row>, 'columns' | 'onPage'>} list
+ * @param {{ now: number, cells?: Record<string, Cell<Row>> }} options
+ * @returns {import('./parts.js').Column<Row>[]}
+ */
+export function columnsOf({ columns, onPage }, { now, cells = {} }) {
+  return onPage.flatMap((name) => {
+    const column = columns[name];
+    if (column === undefined) return [];
+    const { title, kind = 'text', tone, page = {} } = column;
+    return [
+      {
+        title,
+        ...(isFigure(kind) && { kind: /** @type {const} */ ('number') }),
+        cell: (row) => cellOf(column, row, now),
+        ...(page.width !== undefined && { width: page.width }),
+        ...(page.hint && { cellHint: page.hint }),
+        ...(tone && kind !== 'state' && { isBad: (row) => tone(row) === 'bad' }),
+        ...cells[name],
+      },
+    ];
+  });
+}
+
+/**
+ * @template Row
+ * @param {Column<Row>} column @param {Row} row @param {number} now
+ * @returns {ComponentChildren}
+ */
+function cellOf({ kind = 'text', value, tone, missing = '' }, row, now) {
+  const found = value(row);
+  if (found === undefined) return missing === '' ? '' : html`<span class="muted">${missing}</span>`;
+  if (typeof found === 'string') return kind === 'state' ? stateWord(found, tone?.(row)) : found;
+  switch (kind) {
+    case 'percent':
+      return percent(found);
+    case 'ago':
+      return html`<${Instant} atMs=${found} />`;
+    case 'until':
+      return relative(Math.max(found, now), now);
+    case 'clock':
+      return clock(found, now);
+    default:
+      return figure(found);
+  }
+}
+
+/** A word with its tone as a colour. @param {string} word @param {Tone | undefined} tone */
+export function stateWord(word, tone) {
+  return html`<span class=${`state ${classOf(tone)}`}>${word}</span>`;
+}
+
+/** Good is the usual case, so it has no colour. @param {Tone | undefined} tone */
+function classOf(tone = 'good') {
+  return tone === 'good' ? '' : tone;
+}
+
+/** @param {Sentence} sentence */
+export function sentence({ parts }) {
+  return parts.map((part) => {
+    if (typeof part === 'string') return part;
+    const { text, href, tone, isCode } = part;
+    if (href !== undefined) return html`<a class=${classOf(tone)} href=${href}>${text}</a>`;
+    return isCode ? html`<code>${text}</code>` : html`<span class=${classOf(tone)}>${text}</span>`;
+  });
+}

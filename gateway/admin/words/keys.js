@@ -1,0 +1,124 @@
+import { figure, noFigure } from '../../shared/words/figures.js';
+
+/** @import { BodyOf } from '../wires/api-types.ts' */
+/** @import { KeySort, KeyState } from '../wires/keys/keys.ts' */
+/** @import { Asked, List, Sentence, Tone } from './list.js' */
+
+/** @typedef {BodyOf<'/keys'>} KeyPage */
+/** @typedef {KeyPage['keys'][number]} Key */
+
+/** The tone of each state, the most urgent state first. @type {Readonly<Record<KeyState, Tone>>} */
+const toneOfState = {
+  banned: 'bad',
+  limited: 'bad',
+  near: 'near',
+  ok: 'good',
+  unused: 'off',
+  expired: 'near',
+  no_secret: 'near',
+  disabled: 'off',
+  unknown: 'off',
+};
+
+/** @type {readonly string[]} */
+export const keyStates = Object.keys(toneOfState);
+
+/** Returns the state of a key in words. In the API, the state "no secret" is `no_secret`. @param {string} state */
+export function stateText(state) {
+  return state.replace('_', ' ');
+}
+
+/** @param {string} state @returns {Tone | undefined} undefined for a state of a later version */
+export function stateTone(state) {
+  return Object.hasOwn(toneOfState, state) ? toneOfState[/** @type {KeyState} */ (state)] : undefined;
+}
+
+/** The orders of the list. @type {Readonly<Record<KeySort, string>>} */
+export const keySorts = {
+  refused: 'most refused',
+  offered: 'most requests',
+  lastSeen: 'last seen',
+  id: 'id',
+};
+
+/** @type {List<KeyPage, Key>} */
+export const keyList = {
+  columns: {
+    id: {
+      title: 'Key',
+      value: ({ id }) => id,
+      terminal: { cutsTo: 12 },
+      page: { hint: ({ id, name }) => (name === undefined ? id : `${id} ${name}`) },
+    },
+    state: {
+      title: 'State',
+      kind: 'state',
+      value: ({ state }) => stateText(state),
+      tone: ({ state }) => stateTone(state),
+    },
+    plan: { title: 'Plan', value: ({ plan }) => plan, terminal: { cutsTo: 6 }, page: { width: 'short' } },
+    used: {
+      title: 'Used',
+      value: fullestWindow,
+      terminal: { title: 'Fullest window' },
+      page: { width: 'windows' },
+    },
+    // Without a usage record, the figures are missing, because a zero would be a wrong figure.
+    requests_24h: {
+      title: 'Requests, 24 h',
+      kind: 'count',
+      value: ({ offered24h }) => offered24h,
+      missing: noFigure,
+    },
+    refused_24h: {
+      title: 'Refused, 24 h',
+      kind: 'count',
+      value: ({ refused24h }) => refused24h,
+      tone: ({ refused24h = 0 }) => (refused24h > 0 ? 'bad' : undefined),
+      missing: noFigure,
+    },
+    last_seen: { title: 'Last seen', kind: 'ago', value: ({ lastSeenMs }) => lastSeenMs, missing: 'never' },
+    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 4 } },
+  },
+  onTerminal: ['id', 'plan', 'state', 'used', 'requests_24h', 'refused_24h', 'last_seen', 'name'],
+  onPage: ['id', 'state', 'plan', 'used', 'requests_24h', 'refused_24h', 'last_seen'],
+  inCsv: ['id', 'name', 'plan', 'state', 'requests_24h', 'refused_24h', 'last_seen'],
+  rows: ({ keys }) => keys,
+  idOf: ({ id }) => id,
+  empty: noKeys,
+};
+
+/** Returns the window with the largest used share, such as `minute 60/60`. @param {Key} key */
+function fullestWindow({ windows }) {
+  const [fullest] = windows.toSorted((a, b) => b.used / b.limit - a.used / a.limit);
+  return fullest && `${fullest.name} ${figure(fullest.used)}/${figure(fullest.limit)}`;
+}
+
+/** @param {Asked} asked @returns {Sentence} */
+function noKeys({ filter: { q = '', state, plan }, after, next }) {
+  if (next !== undefined) {
+    return { parts: ['No match among the keys searched so far. The next page continues the search.'] };
+  }
+  if (after !== undefined) return { parts: ['No more keys.'] };
+  if (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(q)) {
+    const text =
+      'No key has this id. It looks like the id of a request. The access log has a line for each request, with its key.';
+    return { parts: [text] };
+  }
+  if (state === 'limited' || state === 'banned') {
+    const all = { text: 'All keys', href: '/keys' };
+    return {
+      parts: [`No key is ${state} now. `, all, ' are sorted by their refusals in the last 24 hours.'],
+    };
+  }
+  if (q || state || plan) {
+    return { parts: ['No key matches these filters. ', { text: 'Show all keys', href: '/keys' }, '.'] };
+  }
+  const create = 'npm run tollgate -- keys create --id acme --plan free --file config/keys.yaml';
+  return {
+    parts: [
+      'There are no keys yet. Create one on the machine of the gateway: ',
+      { text: create, isCode: true },
+    ],
+  };
+}

@@ -1,0 +1,72 @@
+// The form in which a list of the admin API is described for the command line and for the pages. A browser imports this
+// file, too.
+
+/**
+ * What a value means to an operator: good, about to become bad, bad, or not in use. A terminal and a page show it as a
+ * colour.
+ *
+ * @typedef {'good' | 'near' | 'bad' | 'off'} Tone
+ */
+
+/**
+ * A part of a sentence. A page shows `href` as a link and `isCode` in another font; a terminal shows only the text.
+ *
+ * @typedef {string | { readonly text: string, readonly href?: string, readonly tone?: Tone | undefined, readonly isCode?: true }} Part
+ */
+
+/** @typedef {{ readonly parts: readonly Part[], readonly tone?: Tone | undefined }} Sentence */
+
+/**
+ * The formats that differ between a terminal, whose times are in UTC, and a page, whose times are local.
+ *
+ * @typedef {{ readonly nowMs: number, readonly clock: (atMs: number) => string }} Say
+ */
+
+/**
+ * @template Row
+ * @typedef {object} Column
+ * @property {string} title
+ * @property {'text' | 'state' | 'count' | 'percent' | 'ago' | 'until' | 'clock'} [kind] the format of the value, by default `text`.
+ * The value of `ago`, `until` and `clock` is a time, epoch ms
+ * @property {(row: Row) => string | number | undefined} value
+ * @property {(row: Row) => Tone | undefined} [tone]
+ * @property {string} [missing] the text for an undefined value, by default an empty text
+ * @property {{ title?: string, cutsTo?: number, isOptional?: boolean }} [terminal] see `Column` of the command line
+ * @property {{ width?: string, hint?: (row: Row) => string | undefined }} [page] the class of the heading, and a text on
+ * hover
+ */
+
+/**
+ * What a list knows when it has no rows.
+ *
+ * @typedef {{ readonly filter: Readonly<Record<string, string | undefined>>, readonly after?: string | undefined, readonly next?: string | undefined }} Asked
+ */
+
+/**
+ * @template Page the response
+ * @template Row
+ * @typedef {object} List
+ * @property {Readonly<Record<string, Column<Row>>>} columns by name, in the order of the page
+ * @property {readonly string[]} onTerminal a narrow terminal shows the first columns
+ * @property {readonly string[]} onPage
+ * @property {readonly string[]} inCsv
+ * @property {(page: Page) => readonly Row[]} rows
+ * @property {(row: Row) => string} idOf
+ * @property {(page: Page, say: Say) => readonly Sentence[]} [head] the sentences above the rows
+ * @property {(asked: Asked) => Sentence} empty
+ */
+
+/** Whether the value is a figure, which is aligned right. @param {Column<never>['kind']} kind */
+export function isFigure(kind) {
+  return kind === 'count' || kind === 'percent' || kind === 'ago' || kind === 'until';
+}
+
+/** Returns the sentence without links and tones. @param {Sentence} sentence */
+export function textOf({ parts }) {
+  return parts.map((part) => (typeof part === 'string' ? part : part.text)).join('');
+}
+
+/** @param {Asked} asked */
+export function isFiltered({ filter, after }) {
+  return [...Object.values(filter), after].some((value) => value !== undefined && value !== '');
+}

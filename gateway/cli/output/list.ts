@@ -1,0 +1,114 @@
+import {
+  type Asked,
+  type Column,
+  isFigure,
+  type List,
+  type Sentence,
+  type Tone,
+  textOf,
+} from '../../admin/words/list.js';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { wrapText } from '../../shared/terminal/text-width.ts';
+import { figure, percent, relative } from '../../shared/words/figures.js';
+import { csv } from './csv.ts';
+import { clock } from './figures.ts';
+import type { Tone as Colour, Screen } from './screen.ts';
+import { type Cell, type Column as TableColumn, table } from './table.ts';
+
+/** Makes the lines of a list of the admin API: its sentences, and its table or the sentence about an empty list. */
+export function listLines<Page, Row>(
+  list: List<Page, Row>,
+  page: Page,
+  asked: Asked,
+  screen: Screen,
+  nowMs: number,
+): readonly string[] {
+  const say = { nowMs, clock: (atMs: number) => `${clock(atMs, nowMs)} UTC` };
+  const rows = list.rows(page);
+  return [
+    ...(list.head?.(page, say) ?? []).flatMap((sentence) => sentenceLines(sentence, screen)),
+    ...(rows.length === 0 ? sentenceLines(list.empty(asked), screen) : listTable(list, rows, screen, nowMs)),
+  ];
+}
+
+/** Makes the table of a list. */
+export function listTable<Row>(
+  { columns, onTerminal }: Pick<List<never, Row>, 'columns' | 'onTerminal'>,
+  rows: readonly Row[],
+  screen: Screen,
+  nowMs: number,
+): readonly string[] {
+  const shown = onTerminal.flatMap((name) => columns[name] ?? []);
+  return table(
+    shown.map((column) => tableColumn(column, nowMs)),
+    rows,
+    screen,
+  );
+}
+
+/** Makes comma-separated values of a list. Numbers are plain, times are RFC 3339 texts in UTC, and a missing value is empty. */
+export function listCsv<Page, Row>(
+  { columns, inCsv, rows }: Pick<List<Page, Row>, 'columns' | 'inCsv' | 'rows'>,
+  page: Page,
+): readonly string[] {
+  const shown = inCsv.flatMap((name) => columns[name] ?? []);
+  return csv(
+    inCsv,
+    rows(page).map((row) => shown.map(({ kind, value }) => rawValue(kind, value(row)))),
+  );
+}
+
+function rawValue(kind: Column<never>['kind'], value: string | number | undefined): string | number {
+  if (value === undefined) return '';
+  return typeof value === 'number' && isTime(kind) ? isoOf(value) : value;
+}
+
+function isTime(kind: Column<never>['kind']): boolean {
+  return kind === 'ago' || kind === 'until' || kind === 'clock';
+}
+
+function tableColumn<Row>(
+  { title, kind = 'text', value, tone, missing = '', terminal = {} }: Column<Row>,
+  nowMs: number,
+): TableColumn<Row> {
+  const { title: shownTitle = title, ...rest } = terminal;
+  return {
+    title: `${shownTitle.toUpperCase()}${kind === 'clock' ? ' (UTC)' : ''}`,
+    ...(isFigure(kind) && { align: 'right' as const }),
+    ...rest,
+    cell(row): Cell | number {
+      const found = value(row);
+      const colour = colourOf(tone?.(row));
+      if (found === undefined) return { text: missing };
+      if (typeof found === 'number' && kind === 'count' && colour === undefined) return found;
+      return { text: formatted(kind, found, nowMs), tone: colour };
+    },
+  };
+}
+
+function formatted(kind: Column<never>['kind'], value: string | number, nowMs: number): string {
+  if (typeof value === 'string') return value;
+  switch (kind) {
+    case 'percent':
+      return percent(value);
+    case 'ago':
+      return relative(value, nowMs);
+    case 'until':
+      return relative(Math.max(value, nowMs), nowMs);
+    case 'clock':
+      return clock(value, nowMs);
+    default:
+      return figure(value);
+  }
+}
+
+function sentenceLines(sentence: Sentence, { columns, paint }: Screen): readonly string[] {
+  const colour = colourOf(sentence.tone);
+  const lines = wrapText(textOf(sentence), columns);
+  return colour === undefined ? lines : lines.map((line) => paint(colour, line));
+}
+
+/** Returns the colour of a tone on a terminal. */
+export function colourOf(tone: Tone | undefined): Colour | undefined {
+  return tone && ({ good: 'good', near: 'warning', bad: 'bad', off: 'faint' } as const)[tone];
+}

@@ -1,0 +1,85 @@
+// Formats of numbers and durations, for sentences, terminals and pages. A browser imports this file, too.
+
+const wholeNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** The placeholder for a figure that is not known. */
+export const noFigure = '–';
+
+/** Formats a whole number with thousands separators, for example 1,204. @param {number | undefined} number */
+export function figure(number) {
+  return number === undefined ? noFigure : wholeNumber.format(number);
+}
+
+/**
+ * Formats a number with its noun, for example "1 key" or "2 keys".
+ *
+ * @param {number} number
+ * @param {string} one
+ * @param {string} [many]
+ */
+export function counted(number, one, many = `${one}s`) {
+  return `${figure(number)} ${number === 1 ? one : many}`;
+}
+
+/** Formats a rate. A small rate has one decimal. @param {number | undefined} number */
+export function rate(number) {
+  if (number === undefined) return noFigure;
+  if (number === 0) return '0';
+  return number < 10 ? oneDecimal.format(number) : wholeNumber.format(number);
+}
+
+/**
+ * Formats a share as a percentage, for example 0.8 %. A share below 100 % is never rounded up to 100 %.
+ *
+ * @param {number | undefined} part
+ */
+export function percent(part) {
+  if (part === undefined || Number.isNaN(part)) return noFigure;
+  const hundredths = part * 100;
+  if (hundredths === 0) return '0 %';
+  if (hundredths < 0.1) return '< 0.1 %';
+  return `${hundredths < 10 ? oneDecimal.format(hundredths) : wholeNumber.format(Math.floor(hundredths))} %`;
+}
+
+/**
+ * Formats a duration in milliseconds, without the unit. A duration below 10 ms has two significant digits.
+ *
+ * @param {number | undefined} ms
+ */
+export function milliseconds(ms) {
+  if (ms === undefined) return noFigure;
+  if (ms < 1) return ms.toFixed(2);
+  if (ms < 10) return ms.toFixed(1);
+  return wholeNumber.format(ms);
+}
+
+/** Formats a duration in words, for example 24 s, 13 h 28 min, 12 days. @param {number} ms */
+export function duration(ms) {
+  if (Number.isNaN(ms)) return noFigure;
+  const length = Math.max(0, ms);
+  if (length < minuteMs) return `${Math.floor(length / secondMs)} s`;
+  if (length < hourMs) return `${Math.floor(length / minuteMs)} min`;
+  if (length < 2 * dayMs) {
+    const minutes = Math.floor((length % hourMs) / minuteMs);
+    const hours = `${Math.floor(length / hourMs)} h`;
+    return minutes === 0 || length >= dayMs ? hours : `${hours} ${minutes} min`;
+  }
+  return `${wholeNumber.format(Math.floor(length / dayMs))} days`;
+}
+
+/**
+ * Formats a time relative to now, for example "in 24 s" or "12 s ago".
+ *
+ * @param {number} atMs
+ * @param {number} nowMs
+ */
+export function relative(atMs, nowMs) {
+  if (Math.abs(atMs - nowMs) < secondMs) return 'now';
+  return atMs > nowMs ? `in ${duration(atMs - nowMs)}` : `${duration(nowMs - atMs)} ago`;
+}

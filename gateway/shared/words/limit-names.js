@@ -1,0 +1,37 @@
+// The names of limits for clients and operators. A browser imports this file, too.
+
+/**
+ * Returns the name of a limit, which is also the name of its policy in `RateLimit`: `minute`, or `reports-minute` for a
+ * group.
+ *
+ * @param {string} window
+ * @param {string | undefined} group
+ */
+export function policyName(window, group) {
+  return group === undefined ? window : `${group}-${window}`;
+}
+
+/**
+ * Returns the window in the name of a policy. The name of a group may contain `-`, and the name of a window does not.
+ *
+ * @param {string} policy
+ */
+export function windowIn(policy) {
+  return policy.slice(policy.lastIndexOf('-') + 1);
+}
+
+/** Returns the group in the name of a policy. @param {string} policy */
+export function groupIn(policy) {
+  return policy.includes('-') ? policy.slice(0, policy.lastIndexOf('-')) : undefined;
+}
+
+/** Returns "minute", or "minute for the group reports" for the policy `reports-minute`. @param {string} policy */
+export function windowText(policy) {
+  const group = groupIn(policy);
+  return group === undefined ? policy : `${windowIn(policy)} for the group ${group}`;
+}
+
+/** Returns a limit's window with its article: "a minute", "an hour", "a minute for the group reports". @param {string} policy */
+export function per(policy) {
+  return `${windowIn(policy) === 'hour' ? 'an' : 'a'} ${windowText(policy)}`;
+}
