@@ -92,16 +92,26 @@ export function show<Body>(
 /**
  * Prints a list: its JSON with `--json`, comma-separated values with `--csv`, and otherwise its table.
  *
- * @param more the lines below the table
+ * @param title the line above the list @param more the lines below the table
  */
 export function showList<Page, Row>(
   { csv, ...options }: Pick<Asking, 'json'> & { readonly csv?: true },
   reply: Reply<Page>,
   list: List<Page, Row>,
-  { asked, more = () => [] }: { readonly asked: Asked; readonly more?: (page: Page) => readonly string[] },
+  {
+    asked,
+    title,
+    more = () => [],
+  }: {
+    readonly asked: Asked;
+    readonly title?: (page: Page) => string;
+    readonly more?: (page: Page) => readonly string[];
+  },
 ): void {
   show(options, reply, (page, screen, nowMs) =>
-    csv ? listCsv(list, page) : [...listLines(list, page, asked, screen, nowMs), ...more(page)],
+    csv
+      ? listCsv(list, page, nowMs)
+      : [...(title ? [title(page)] : []), ...listLines(list, page, asked, screen, nowMs), ...more(page)],
   );
 }
 

@@ -58,7 +58,7 @@ describe('the words', () => {
       inCsv: ['name', 'used', 'debt', 'last', 'next'],
       rows: (rows: readonly { name: string }[]) => rows,
     };
-    expect(listCsv(list, [{ name: '=1+1' }, { name: 'a, "b"\nc' }])).toEqual([
+    expect(listCsv(list, [{ name: '=1+1' }, { name: 'a, "b"\nc' }], 0)).toEqual([
       'name,used,debt,last,next',
       "'=1+1,1234567,-5,1970-01-01T00:00:00.000Z,",
       expect.stringMatching(/^"a, ""b"".*c",1234567,-5,1970-01-01T00:00:00.000Z,$/),

@@ -58,7 +58,7 @@ const ofDelivery = {
 function inRow({ value, tone, page, ...column }) {
   return {
     ...column,
-    value: ({ delivery }) => value(delivery),
+    value: ({ delivery }, say) => value(delivery, say),
     ...(tone && { tone: ({ delivery }) => tone(delivery) }),
     ...(page?.width && { page: { width: page.width } }),
   };

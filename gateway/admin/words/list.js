@@ -26,10 +26,11 @@
  * @template Row
  * @typedef {object} Column
  * @property {string} title
- * @property {'text' | 'state' | 'count' | 'percent' | 'ago' | 'until' | 'clock'} [kind] the format of the value, by default `text`.
- * The value of `ago`, `until` and `clock` is a time, epoch ms
- * @property {(row: Row) => string | number | undefined} value
+ * @property {'text' | 'state' | 'count' | 'percent' | 'ago' | 'until' | 'clock' | 'minute'} [kind] the format of the value, by default `text`.
+ * The value of `ago`, `until`, `clock` and `minute` is a time, epoch ms
+ * @property {(row: Row, say: Say) => string | number | undefined} value
  * @property {(row: Row) => Tone | undefined} [tone]
+ * @property {boolean} [isOptional] whether the column is left out if no row has a value
  * @property {string} [missing] the text for an undefined value, by default an empty text
  * @property {{ title?: string, cutsTo?: number, isOptional?: boolean }} [terminal] see `Column` of the command line
  * @property {{ width?: string, hint?: (row: Row) => string | undefined }} [page] the class of the heading, and a text on
@@ -55,6 +56,11 @@
  * @property {(page: Page, say: Say) => readonly Sentence[]} [head] the sentences above the rows
  * @property {(asked: Asked) => Sentence} empty
  */
+
+/** Whether the value is a time, epoch ms. @param {Column<never>['kind']} kind */
+export function isTime(kind) {
+  return kind === 'ago' || kind === 'until' || kind === 'clock' || kind === 'minute';
+}
 
 /** Whether the value is a figure, which is aligned right. @param {Column<never>['kind']} kind */
 export function isFigure(kind) {

@@ -3,10 +3,12 @@ import { getStateWire } from '../../admin/wires/fleet.ts';
 import { keySorts, keyStates } from '../../admin/wires/keys/keys.ts';
 import { getKeyUsageWire } from '../../admin/wires/keys/usage.ts';
 import { listCallersWire } from '../../admin/wires/operations.ts';
+import { callerList } from '../../admin/words/callers.js';
 import { keyList } from '../../admin/words/keys.js';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import { figure } from '../../shared/words/figures.js';
 import { usageSteps } from '../../usage/read/usage-rows.ts';
 import {
   type Asking,
@@ -31,15 +33,7 @@ import { clientAfterFlush } from './flush-counts.ts';
 import { keyLines } from './keys-view.ts';
 import { daysOfMonth, type PeriodOptions, periodQuery, stepFor } from './period.ts';
 import { lists, ofKey, readKey, readList, requirePlan } from './read-api.ts';
-import {
-  callersCsv,
-  callersLines,
-  monthCsv,
-  monthNotice,
-  monthTable,
-  usageCsv,
-  usageTable,
-} from './usage-view.ts';
+import { callersTitle, monthCsv, monthNotice, monthTable, usageCsv, usageTable } from './usage-view.ts';
 
 interface ListOptions extends Asking {
   readonly state?: string;
@@ -193,11 +187,13 @@ function addUsage(program: Command): void {
     .action(async (operationId: string, { from, to, limit, csv, ...options }: CallersOptions) => {
       const query = { ...periodQuery({ from, to }, Date.now()), limit: csv ? callersMax : limit };
       const client = await clientAfterFlush(options);
-      show(
-        options,
-        await client.ask(listCallersWire, { params: { operationId }, query }),
-        csv ? callersCsv : callersLines,
-      );
+      const reply = await client.ask(listCallersWire, { params: { operationId }, query });
+      showList({ ...options, ...(csv && { csv }) }, reply, callerList, {
+        asked: { filter: {} },
+        title: callersTitle,
+        more: ({ more = 0 }) =>
+          more === 0 ? [] : [`and ${figure(more)} more: --limit N shows up to 10,000`],
+      });
     });
 
   asking(withPeriod(program.command('usage')))

@@ -1,6 +1,7 @@
 import type { KeyDetail } from '../../admin/wires/keys/key.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
 import { stateText, stateTone } from '../../admin/words/keys.js';
+import { refusedInWords } from '../../admin/words/usage.js';
 import { keySchema } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
@@ -10,7 +11,6 @@ import { ago, beginning, clock, ending, instant, span } from '../output/figures.
 import { colourOf } from '../output/list.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Cell, type Column, factTable, table } from '../output/table.ts';
-import { refusedInWords } from './usage-view.ts';
 
 export function stateCell(state: string): Cell {
   return { text: stateText(state), tone: colourOf(stateTone(state)) };

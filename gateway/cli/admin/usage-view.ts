@@ -1,12 +1,11 @@
 import type { KeyUsage, MonthPage, UsageRow } from '../../admin/wires/keys/usage.ts';
 import type { Callers } from '../../admin/wires/operations.ts';
+import { refusedInWords } from '../../admin/words/usage.js';
 import { planWindows } from '../../shared/model.ts';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
-import { figure } from '../../shared/words/figures.js';
 import { policyName } from '../../shared/words/limit-names.js';
 import { csv } from '../output/csv.ts';
-import { ago, instant } from '../output/figures.ts';
+import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 
@@ -37,22 +36,6 @@ export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
     { title: 'REFUSED BY', cell: refusedInWords, cutsTo: 10 },
   ];
   return table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined));
-}
-
-/**
- * Lists the number of refused requests for each limit and each other reason, such as `minute 10, ban 2`. The largest number comes first.
- */
-export function refusedInWords({
-  refused,
-  banned,
-  undecided = 0,
-}: Pick<UsageRow, 'refused' | 'banned'> & Partial<Pick<UsageRow, 'undecided'>>): string {
-  const all = [...Object.entries(refused), ['ban', banned] as const, ['no decision', undecided] as const];
-  return all
-    .filter(([, requests]) => requests > 0)
-    .sort(([, a], [, b]) => b - a)
-    .map(([name, requests]) => `${name} ${figure(requests)}`)
-    .join(', ');
 }
 
 /** Returns the names of the groups of operations that the rows have. */
@@ -181,49 +164,7 @@ export function monthNotice({ month, fromAt, toAt }: MonthPage): string | undefi
     : undefined;
 }
 
-/** Makes a mailing list: each key that called the operation, and its number of calls. */
-export function callersCsv({ callers }: Pick<Callers, 'callers'>): readonly string[] {
-  return csv(
-    ['id', 'name', 'plan', 'requests', 'last_call'],
-    callers.map(({ id, name = '', plan = '', requests, lastSeenMs }) => {
-      return [id, name, plan, requests, isoOf(lastSeenMs)];
-    }),
-  );
+/** The line above the callers of an operation: its name, and the period. */
+export function callersTitle({ operationId, fromAt, toAt }: Callers): string {
+  return `${oneLine(operationId)}, from ${instant(fromAt)} to ${instant(toAt)} UTC`;
 }
-
-export function callersLines(
-  { operationId, fromAt, toAt, callers, more = 0 }: Callers,
-  screen: Screen,
-  nowMs: number,
-): string[] {
-  const operation = oneLine(operationId);
-  const period = `from ${instant(fromAt)} to ${instant(toAt)} UTC`;
-  if (callers.length === 0) return [`No key called ${operation} ${period}.`];
-  const columns: readonly Column<Callers['callers'][number]>[] = [
-    { title: 'KEY', cell: ({ id }) => id, cutsTo: 12 },
-    // A removed key has no plan.
-    { title: 'PLAN', cell: ({ plan = '(removed)' }) => plan, cutsTo: 6 },
-    { title: 'REQUESTS', cell: ({ requests }) => requests },
-    { title: '4XX', cell: ({ clientErrors }) => clientErrors },
-    { title: '5XX', cell: ({ serverErrors }) => serverErrors },
-    { title: 'LAST CALL', cell: ({ lastSeenMs }) => ago(lastSeenMs, nowMs), align: 'right' },
-    ...(callers.some(({ brownouts }) => brownouts) ? [brownoutColumn] : []),
-    { title: 'NAME', cell: ({ name }) => name, cutsTo: 4 },
-  ];
-  const rest = more === 0 ? [] : [`and ${figure(more)} more: --limit N shows up to 10,000`];
-  return [`${operation}, ${period}`, ...table(columns, callers, screen), ...rest];
-}
-
-/**
- * The column shows how many requests of the key were refused during brownouts. The column also shows whether the key has called the
- * operation since the last refusal.
- */
-const brownoutColumn: Column<Callers['callers'][number]> = {
-  title: 'BROWNOUTS',
-  cell({ brownouts }) {
-    if (brownouts === undefined) return '–';
-    const { requests, lastAt, stillCalls } = brownouts;
-    const met = `${figure(requests)} refused, last ${instant(lastAt).slice(0, 16)}`;
-    return stillCalls ? { text: `${met}, still calls`, tone: 'bad' } : met;
-  },
-};

@@ -2,7 +2,9 @@ import {
   type Asked,
   type Column,
   isFigure,
+  isTime,
   type List,
+  type Say,
   type Sentence,
   type Tone,
   textOf,
@@ -11,7 +13,7 @@ import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { figure, percent, relative } from '../../shared/words/figures.js';
 import { csv } from './csv.ts';
-import { clock } from './figures.ts';
+import { clock, instant } from './figures.ts';
 import type { Tone as Colour, Screen } from './screen.ts';
 import { type Cell, type Column as TableColumn, table } from './table.ts';
 
@@ -23,10 +25,9 @@ export function listLines<Page, Row>(
   screen: Screen,
   nowMs: number,
 ): readonly string[] {
-  const say = { nowMs, clock: (atMs: number) => `${clock(atMs, nowMs)} UTC` };
   const rows = list.rows(page);
   return [
-    ...(list.head?.(page, say) ?? []).flatMap((sentence) => sentenceLines(sentence, screen)),
+    ...(list.head?.(page, sayAt(nowMs)) ?? []).flatMap((sentence) => sentenceLines(sentence, screen)),
     ...(rows.length === 0 ? sentenceLines(list.empty(asked), screen) : listTable(list, rows, screen, nowMs)),
   ];
 }
@@ -50,11 +51,13 @@ export function listTable<Row>(
 export function listCsv<Page, Row>(
   { columns, inCsv, rows }: Pick<List<Page, Row>, 'columns' | 'inCsv' | 'rows'>,
   page: Page,
+  nowMs: number,
 ): readonly string[] {
+  const say = sayAt(nowMs);
   const shown = inCsv.flatMap((name) => columns[name] ?? []);
   return csv(
     inCsv,
-    rows(page).map((row) => shown.map(({ kind, value }) => rawValue(kind, value(row)))),
+    rows(page).map((row) => shown.map(({ kind, value }) => rawValue(kind, value(row, say)))),
   );
 }
 
@@ -63,21 +66,19 @@ function rawValue(kind: Column<never>['kind'], value: string | number | undefine
   return typeof value === 'number' && isTime(kind) ? isoOf(value) : value;
 }
 
-function isTime(kind: Column<never>['kind']): boolean {
-  return kind === 'ago' || kind === 'until' || kind === 'clock';
-}
-
 function tableColumn<Row>(
-  { title, kind = 'text', value, tone, missing = '', terminal = {} }: Column<Row>,
+  { title, kind = 'text', value, tone, isOptional = false, missing = '', terminal = {} }: Column<Row>,
   nowMs: number,
 ): TableColumn<Row> {
   const { title: shownTitle = title, ...rest } = terminal;
+  const say = sayAt(nowMs);
   return {
-    title: `${shownTitle.toUpperCase()}${kind === 'clock' ? ' (UTC)' : ''}`,
+    title: `${shownTitle.toUpperCase()}${kind === 'clock' || kind === 'minute' ? ' (UTC)' : ''}`,
     ...(isFigure(kind) && { align: 'right' as const }),
+    ...(isOptional && { isOptional }),
     ...rest,
     cell(row): Cell | number {
-      const found = value(row);
+      const found = value(row, say);
       const colour = colourOf(tone?.(row));
       if (found === undefined) return { text: missing };
       if (typeof found === 'number' && kind === 'count' && colour === undefined) return found;
@@ -97,12 +98,19 @@ function formatted(kind: Column<never>['kind'], value: string | number, nowMs: n
       return relative(Math.max(value, nowMs), nowMs);
     case 'clock':
       return clock(value, nowMs);
+    case 'minute':
+      return instant(value).slice(0, 16);
     default:
       return figure(value);
   }
 }
 
-function sentenceLines(sentence: Sentence, { columns, paint }: Screen): readonly string[] {
+/** A terminal shows times in UTC. */
+function sayAt(nowMs: number): Say {
+  return { nowMs, clock: (atMs) => `${clock(atMs, nowMs)} UTC` };
+}
+
+export function sentenceLines(sentence: Sentence, { columns, paint }: Screen): readonly string[] {
   const colour = colourOf(sentence.tone);
   const lines = wrapText(textOf(sentence), columns);
   return colour === undefined ? lines : lines.map((line) => paint(colour, line));

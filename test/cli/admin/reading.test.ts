@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { callersCsv } from '../../../gateway/cli/admin/usage-view.ts';
+import { callerList } from '../../../gateway/admin/words/callers.js';
+import { listCsv } from '../../../gateway/cli/output/list.ts';
 import { widthOf } from '../../../gateway/shared/terminal/text-width.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
@@ -253,7 +254,8 @@ describe('the text output', () => {
     expect(titles).toBe('id,name,plan,requests,last_call');
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatch(/^acme,The company .* of acme 猫,enterprise,9,\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-    expect(callersCsv({ ...none, callers: [{ ...none.caller, id: 'a', name: '=1+"1",2' }] })[1]).toBe(
+    const callers = [{ ...none.caller, id: 'a', name: '=1+"1",2' }];
+    expect(listCsv(callerList, { ...none, callers, days: [] }, 0)[1]).toBe(
       `a,"'=1+""1"",2",,1,1970-01-01T00:00:00.000Z`,
     );
   });
@@ -262,10 +264,12 @@ describe('the text output', () => {
     const stdout = await run('callers', 'getPet', '--from', 'today');
     const today = new Date().toISOString().slice(0, 10);
     expect(stdout).toMatch(
-      new RegExp(`^getPet, from ${today} 00:00:00 to ${today} .* UTC\nKEY.*\nlong-x+.*business +2 +2 +0 `),
+      new RegExp(
+        `^getPet, from ${today} 00:00:00 to ${today} .* UTC\nKEY.*\nlong-x+.*business +2 +100 % +2 +0 `,
+      ),
     );
     expect(await run('callers', 'getPet', '--from', '2026-01-01', '--to', '2026-01-02')).toMatch(
-      /^No key called getPet from 2026-01-01 00:00:00/,
+      /^getPet, from 2026-01-01 00:00:00.* UTC\nNo key called this operation in this period\.\n$/,
     );
   });
 

@@ -1,6 +1,6 @@
 import { figure, percent, relative } from '../../../shared/words/figures.js';
 import { isFigure } from '../../words/list.js';
-import { clock } from './formats.js';
+import { clock, fullInstant } from './formats.js';
 import { cards, html, Instant, instead } from './parts.js';
 
 /** @import { ComponentChildren } from 'preact' */
@@ -23,7 +23,7 @@ export function listTable(list, polled, { asked, now, key, cells = {} }) {
   return cards(rows, {
     ...(key !== undefined && { key, isSteady: true }),
     idOf: list.idOf,
-    columns: columnsOf(list, { now, cells }),
+    columns: columnsOf(list, { now, cells, rows }),
   });
 }
 
@@ -35,10 +35,8 @@ export function listTable(list, polled, { asked, now, key, cells = {} }) {
  * @param {List<Page, Row>} list @param {Page} page @param {number} now
  */
 export function listHead({ head }, page, now) {
-  /** @type {Say} */
-  const say = { nowMs: now, clock: (atMs) => clock(atMs, now) };
   return html`<div class="sentence">
-    ${head?.(page, say).map((one, index) => html`<p key=${index} class=${classOf(one.tone)}>${sentence(one)}</p>`)}
+    ${head?.(page, sayAt(now)).map((one, index) => html`<p key=${index} class=${classOf(one.tone)}>${sentence(one)}</p>`)}
   </div>`;
 }
 
@@ -52,19 +50,21 @@ export function listHead({ head }, page, now) {
  *
  * @template Row
  * @param {Pick<List<never, Row>, 'columns' | 'onPage'>} list
- * @param {{ now: number, cells?: Record<string, Cell<Row>> }} options
+ * @param {{ now: number, cells?: Record<string, Cell<Row>>, rows?: readonly Row[] }} options
  * @returns {import('./parts.js').Column<Row>[]}
  */
-export function columnsOf({ columns, onPage }, { now, cells = {} }) {
+export function columnsOf({ columns, onPage }, { now, cells = {}, rows = [] }) {
+  const say = sayAt(now);
   return onPage.flatMap((name) => {
     const column = columns[name];
     if (column === undefined) return [];
+    if (column.isOptional && rows.every((row) => column.value(row, say) === undefined)) return [];
     const { title, kind = 'text', tone, page = {} } = column;
     return [
       {
         title,
         ...(isFigure(kind) && { kind: /** @type {const} */ ('number') }),
-        cell: (row) => cellOf(column, row, now),
+        cell: (row) => cellOf(column, row, say),
         ...(page.width !== undefined && { width: page.width }),
         ...(page.hint && { cellHint: page.hint }),
         ...(tone && kind !== 'state' && { isBad: (row) => tone(row) === 'bad' }),
@@ -76,11 +76,11 @@ export function columnsOf({ columns, onPage }, { now, cells = {} }) {
 
 /**
  * @template Row
- * @param {Column<Row>} column @param {Row} row @param {number} now
+ * @param {Column<Row>} column @param {Row} row @param {Say} say
  * @returns {ComponentChildren}
  */
-function cellOf({ kind = 'text', value, tone, missing = '' }, row, now) {
-  const found = value(row);
+function cellOf({ kind = 'text', value, tone, missing = '' }, row, say) {
+  const found = value(row, say);
   if (found === undefined) return missing === '' ? '' : html`<span class="muted">${missing}</span>`;
   if (typeof found === 'string') return kind === 'state' ? stateWord(found, tone?.(row)) : found;
   switch (kind) {
@@ -89,12 +89,19 @@ function cellOf({ kind = 'text', value, tone, missing = '' }, row, now) {
     case 'ago':
       return html`<${Instant} atMs=${found} />`;
     case 'until':
-      return relative(Math.max(found, now), now);
+      return relative(Math.max(found, say.nowMs), say.nowMs);
     case 'clock':
-      return clock(found, now);
+      return say.clock(found);
+    case 'minute':
+      return html`<time dateTime=${new Date(found).toISOString()} title=${fullInstant(found)}>${say.clock(found).slice(0, -3)}</time>`;
     default:
       return figure(found);
   }
+}
+
+/** A page shows local times. @param {number} nowMs @returns {Say} */
+function sayAt(nowMs) {
+  return { nowMs, clock: (atMs) => clock(atMs, nowMs) };
 }
 
 /** A word with its tone as a colour. @param {string} word @param {Tone | undefined} tone */

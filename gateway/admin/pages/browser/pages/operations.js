@@ -1,14 +1,9 @@
-import {
-  counted,
-  figure,
-  milliseconds,
-  noFigure,
-  percent,
-  relative,
-} from '../../../../shared/words/figures.js';
+import { counted, figure, milliseconds, noFigure, relative } from '../../../../shared/words/figures.js';
+import { callerList } from '../../../words/callers.js';
 import { nowMs, usePolled } from '../api.js';
 import { utcMinute } from '../formats.js';
-import { cards, errorColumns, html, Instant, instead, keyLink, Section, sparkline } from '../parts.js';
+import { listTable } from '../list.js';
+import { cards, html, Instant, instead, keyLink, Section, sparkline, useNow } from '../parts.js';
 import { changeQuery } from '../router.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
@@ -151,7 +146,6 @@ function Callers({ operationId, deprecation }) {
     query: { limit: 100 },
   });
   const { callers = [], more = 0, days = [] } = polled.body ?? {};
-  const all = callers.reduce((sum, { requests }) => sum + requests, 0);
   const perDay = days.map(({ requests }) => requests);
   const byDay = `Calls by day (today last): ${perDay.map(figure).join(', ')}.`;
   const tools = html`<button type="button" onClick=${() => changeQuery({ operation: undefined })}>Close</button>`;
@@ -166,47 +160,15 @@ function Callers({ operationId, deprecation }) {
         ${sparkline(perDay, byDay)}
       </div>`
     }
-    ${
-      callers.length === 0
-        ? instead(polled, 'No calls in the last 24 hours.')
-        : cards(callers, {
-            isSteady: true,
-            idOf: ({ id }) => id,
-            columns: [
-              { title: 'Key', kind: 'id', cell: keyLink },
-              { title: 'Plan', cell: ({ plan }) => plan ?? html`<span class="muted">removed</span>` },
-              { title: 'Calls', kind: 'number', cell: ({ requests }) => figure(requests) },
-              { title: 'Share', kind: 'number', cell: ({ requests }) => percent(requests / all) },
-              ...errorColumns,
-              ...(callers.some(({ brownouts }) => brownouts) ? [brownoutColumn] : []),
-              {
-                title: 'Last call',
-                kind: 'number',
-                cell: ({ lastSeenMs }) => html`<${Instant} atMs=${lastSeenMs} />`,
-              },
-            ],
-          })
-    }
+    ${listTable(callerList, polled, {
+      asked: { filter: {} },
+      now: useNow(),
+      key: operationId,
+      cells: { id: { kind: 'id', cell: keyLink } },
+    })}
     ${more > 0 && html`<p class="more">${`and ${figure(more)} more`}</p>`}
   <//>`;
 }
-
-/** @typedef {BodyOf<'/operations/{operationId}/callers'>['callers'][number]} Caller */
-
-/**
- * The number of a key's requests that brownouts refused, and whether the key called the operation after the last
- * refusal.
- *
- * @type {import('../parts.js').Column<Caller>}
- */
-const brownoutColumn = {
-  title: 'Brownouts',
-  cell: ({ brownouts }) =>
-    brownouts &&
-    html`${counted(brownouts.requests, 'request')} refused, <${Instant} atMs=${Date.parse(brownouts.lastAt)} prefix="last " />${
-      brownouts.stillCalls && html` <span class="state bad">still calls</span>`
-    }`,
-};
 
 /** Describes the time until the operation's sunset or removal. @param {Operation['deprecation']} deprecation */
 function timeLeft(deprecation) {

@@ -1,12 +1,9 @@
-import { counted, figure, noFigure, percent } from '../../../../shared/words/figures.js';
+import { counted, figure, noFigure } from '../../../../shared/words/figures.js';
+import { trialKeyList } from '../../../words/trial-keys.js';
 import { nowMs, usePolled } from '../api.js';
 import { clock, fullInstant } from '../formats.js';
-import { cards, html, instead, keyLink, Section } from '../parts.js';
-
-/** @import { BodyOf } from '../../../wires/api-types.ts' */
-
-/** @typedef {BodyOf<'/plans/{name}/trial'>} Trial */
-/** @typedef {Trial['keys'][number]} RefusedKey */
+import { listTable } from '../list.js';
+import { html, instead, keyLink, Section } from '../parts.js';
 
 /**
  * Shows what the trial of a plan would have refused, in words, and the keys with these requests.
@@ -29,34 +26,17 @@ export function PlanTrial({ plan, isOpen }) {
       ${!isOpen && keys.length > 0 && html` <a href=${`/plans?plan=${encodeURIComponent(plan)}`}>Show the keys</a>`}
     </p>
     ${firstAt !== undefined && html`<p class="muted">The trial decided its first request of this period at ${minute(firstAt)}.</p>`}
-    ${isOpen && keys.length > 0 && cards(keys, { idOf: ({ id }) => id, columns })}
+    ${
+      isOpen &&
+      keys.length > 0 &&
+      listTable(trialKeyList, polled, {
+        asked: { filter: {} },
+        now: nowMs(),
+        cells: { id: { kind: 'id', cell: keyLink } },
+      })
+    }
     ${isOpen && more > 0 && html`<p class="more">and ${counted(more, 'key')} more</p>`}
   <//>`;
-}
-
-/** @type {import('../parts.js').Column<RefusedKey>[]} */
-const columns = [
-  { title: 'Key', kind: 'id', cell: ({ id, name }) => keyLink({ id, name }) },
-  { title: 'Requests', kind: 'number', cell: ({ requests }) => figure(requests) },
-  { title: 'Refused now', kind: 'number', cell: ({ refusedNow }) => figure(refusedNow) },
-  {
-    title: 'By the trial',
-    kind: 'number',
-    cell: ({ refused }) => figure(refused),
-    isBad: ({ refused, refusedNow }) => refused > refusedNow,
-  },
-  { title: 'Share', kind: 'number', cell: ({ refused, requests }) => percent(refused / requests) },
-  { title: 'Refused by', cell: ({ refusedBy }) => refusers(refusedBy) },
-  { title: 'First', cell: ({ firstRefusedAt }) => minute(firstRefusedAt) },
-  { title: 'Last', cell: ({ lastRefusedAt }) => minute(lastRefusedAt) },
-];
-
-/** Lists what refused requests, for example "minute 130, ban 2". @param {RefusedKey['refusedBy']} refusedBy */
-function refusers(refusedBy) {
-  return Object.entries(refusedBy)
-    .sort(([, a], [, b]) => b - a)
-    .map(([name, refused]) => `${name === 'banned' ? 'ban' : name} ${figure(refused)}`)
-    .join(', ');
 }
 
 /** @param {string | undefined} at */

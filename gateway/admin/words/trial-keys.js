@@ -1,0 +1,54 @@
+import { noFigure } from '../../shared/words/figures.js';
+import { refusedInWords } from './usage.js';
+
+/** @import { BodyOf } from '../wires/api-types.ts' */
+/** @import { List } from './list.js' */
+
+/** @typedef {BodyOf<'/plans/{name}/trial'>} Trial */
+/** @typedef {Trial['keys'][number]} RefusedKey */
+
+/** The keys with requests that a trial would have refused. @type {List<Trial, RefusedKey>} */
+export const trialKeyList = {
+  columns: {
+    id: { title: 'Key', value: ({ id }) => id, terminal: { cutsTo: 12 } },
+    requests: { title: 'Requests', kind: 'count', value: ({ requests }) => requests },
+    refused_now: { title: 'Refused now', kind: 'count', value: ({ refusedNow }) => refusedNow },
+    refused: {
+      title: 'By the trial',
+      kind: 'count',
+      value: ({ refused }) => refused,
+      tone: ({ refused, refusedNow }) => (refused > refusedNow ? 'bad' : 'good'),
+    },
+    share: { title: 'Share', kind: 'percent', value: ({ refused, requests }) => refused / requests },
+    refused_by: { title: 'Refused by', value: refusers, terminal: { cutsTo: 10 } },
+    first: {
+      title: 'First',
+      kind: 'minute',
+      value: ({ firstRefusedAt }) => timeOf(firstRefusedAt),
+      missing: noFigure,
+    },
+    last: {
+      title: 'Last',
+      kind: 'minute',
+      value: ({ lastRefusedAt }) => timeOf(lastRefusedAt),
+      missing: noFigure,
+    },
+    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 4 } },
+  },
+  onTerminal: ['id', 'requests', 'refused_now', 'refused', 'share', 'first', 'last', 'refused_by', 'name'],
+  onPage: ['id', 'requests', 'refused_now', 'refused', 'share', 'refused_by', 'first', 'last'],
+  inCsv: ['id', 'name', 'requests', 'refused_now', 'refused', 'first', 'last'],
+  rows: ({ keys }) => keys,
+  idOf: ({ id }) => id,
+  empty: () => ({ parts: ['The trial would have refused no request in this period.'] }),
+};
+
+/** @param {RefusedKey} key */
+function refusers({ refusedBy: { banned = 0, ...refused } }) {
+  return refusedInWords({ refused, banned });
+}
+
+/** @param {string | undefined} at */
+function timeOf(at) {
+  return at === undefined ? undefined : Date.parse(at);
+}
