@@ -14,6 +14,12 @@ import { usePolled } from './api.js';
  * @typedef {{ perSecond: number, refusedPerSecond: number }} Totals
  */
 
+/**
+ * What the component of a page gets. `params` are the parameters of the path, and `live` is the last response of `/state`.
+ *
+ * @typedef {{ params: Record<string, string>, query: URLSearchParams, live: Live }} PageProps
+ */
+
 const stateEveryMs = 1_000;
 
 /** @param {boolean} isAllowed @returns {Live} */

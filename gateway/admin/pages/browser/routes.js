@@ -11,11 +11,7 @@ import { Upstreams } from './pages/upstreams.js';
 
 /** @import { ComponentChildren } from 'preact' */
 
-/**
- * `params` are the parameters of the path, and `live` is the last response of `/state`.
- *
- * @typedef {{ params: Record<string, string>, query: URLSearchParams, live: import('./live.js').Live }} PageProps
- */
+/** @import { PageProps } from './live.js' */
 
 /**
  * The component of each path in `page-paths.js`. A new page needs an entry in `page-paths.js`, an entry here, and a

@@ -4,7 +4,7 @@ import { clock, limitsInWords, shortVersion } from '../formats.js';
 import { html, newestFirst, textWithKey, timedRow } from '../parts.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
-/** @import { PageProps } from '../routes.js' */
+/** @import { PageProps } from '../live.js' */
 
 /** @typedef {BodyOf<'/changes'>['changes'][number]} Change */
 

@@ -5,7 +5,7 @@ import { choicesInAddress, html, paging, Section, selectInAddress, useNow } from
 import { deliveryPath } from '../router.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
-/** @import { PageProps } from '../routes.js' */
+/** @import { PageProps } from '../live.js' */
 
 /** @typedef {BodyOf<'/deliveries'>} Page */
 

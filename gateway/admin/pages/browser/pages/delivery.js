@@ -9,7 +9,7 @@ import { columnsOf } from '../list.js';
 import { CopyButton, cards, html, instead, Section, textWithKey, useNow } from '../parts.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
-/** @import { PageProps } from '../routes.js' */
+/** @import { PageProps } from '../live.js' */
 
 /** @typedef {BodyOf<'/deliveries/{id}'>} Event */
 /** @typedef {Event['deliveries'][number]} Delivery */

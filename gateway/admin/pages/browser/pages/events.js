@@ -4,7 +4,7 @@ import { clock } from '../formats.js';
 import { choicesInAddress, html, newestFirst, textWithKey, timedRow } from '../parts.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
-/** @import { PageProps } from '../routes.js' */
+/** @import { PageProps } from '../live.js' */
 
 const perPage = 50;
 const minuteMs = 60_000;

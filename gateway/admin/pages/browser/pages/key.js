@@ -25,7 +25,7 @@ import { changeQuery } from '../router.js';
 
 /** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
 /** @import { Polled } from '../api.js' */
-/** @import { PageProps } from '../routes.js' */
+/** @import { PageProps } from '../live.js' */
 
 /** @typedef {BodyOf<'/keys/{id}'>} KeyDetail */
 /** @typedef {RowOf<'/keys/{id}/usage'>} UsageRow */

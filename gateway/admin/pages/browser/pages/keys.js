@@ -6,7 +6,7 @@ import { listTable, stateWord } from '../list.js';
 import { html, Instant, keyLink, paging, Section, selectInAddress, useNow, windowBar } from '../parts.js';
 import { changeQuery } from '../router.js';
 
-/** @import { PageProps } from '../routes.js' */
+/** @import { PageProps } from '../live.js' */
 
 const perPage = 50;
 const typingMs = 250;

@@ -33,7 +33,7 @@ import {
 /** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
 /** @import { Polled } from '../api.js' */
 /** @import { Live } from '../live.js' */
-/** @import { PageProps } from '../routes.js' */
+/** @import { PageProps } from '../live.js' */
 
 /** @typedef {Polled<Map<number, RowOf<'/traffic'>>>} Traffic */
 /** @typedef {BodyOf<'/keys'>} KeyPage */

@@ -7,7 +7,7 @@ import { cards, html, Instant, instead, keyLink, Section, sparkline, useNow } fr
 import { changeQuery } from '../router.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
-/** @import { PageProps } from '../routes.js' */
+/** @import { PageProps } from '../live.js' */
 
 /** @typedef {BodyOf<'/operations'>['operations'][number]} Operation */
 

@@ -3,7 +3,10 @@ import { nowMs } from '../api.js';
 import { limitsInWords } from '../formats.js';
 import { CopyButton, html, Instant } from '../parts.js';
 
-/** @import { Plan } from './plans.js' */
+/** @import { BodyOf } from '../../../wires/api-types.ts' */
+
+/** @typedef {BodyOf<'/plans'>['plans'][number]} Plan */
+/** @typedef {Record<string, number>} Limits by the name of the window */
 
 /** More sentences about guarded plans are folded, so that the list of plans begins near the top of the page. */
 const unfoldedMax = 3;

@@ -9,7 +9,7 @@ import { CopyButton, cards, choices, html, keyLink, Section } from '../parts.js'
 import { changeQuery } from '../router.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
-/** @import { Limits, Plan } from './plans.js' */
+/** @import { Limits, Plan } from './plan-state.js' */
 
 /** @typedef {BodyOf<'/simulate', 'POST'>} Simulation */
 /** @typedef {Simulation['keys'][number]} KeyLine */

@@ -11,12 +11,11 @@ import { PlanTrial } from './plan-trial.js';
 import { WhatIf } from './plan-what-if.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
-/** @import { PageProps } from '../routes.js' */
+/** @import { PageProps } from '../live.js' */
 
-/** @typedef {BodyOf<'/plans'>['plans'][number]} Plan */
+/** @import { Limits, Plan } from './plan-state.js' */
 /** @typedef {NonNullable<Plan['changes']>[number]} Change */
 /** @typedef {BodyOf<'/plans/{name}/distribution'>['minute']} Spread */
-/** @typedef {Record<string, number>} Limits by the name of the window */
 
 /**
  * The page that lists the plans. Below the list, charts show how many requests the keys of one plan send.
