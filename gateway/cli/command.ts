@@ -2,13 +2,14 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Asked, List } from '../admin/words/list.js';
+import type { Asked, List, Timeline } from '../admin/words/list.js';
 import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
 import { type AdminClient, createAdminClient, type Reply } from './admin/admin-client.ts';
 import { findGateway, type GatewayOptions } from './admin/find-gateway.ts';
 import { CommandError } from './output/command-error.ts';
 import { listCsv, listLines } from './output/list.ts';
 import { print, printJson, type Screen, screenOf } from './output/screen.ts';
+import { timelineCsv, timelineLines } from './output/time-list.ts';
 
 /** The options of a command that queries a gateway and has `--json`. */
 export interface Asking extends GatewayOptions {
@@ -112,6 +113,17 @@ export function showList<Page, Row>(
     csv
       ? listCsv(list, page, nowMs)
       : [...(title ? [title(page)] : []), ...listLines(list, page, asked, screen, nowMs), ...more(page)],
+  );
+}
+
+/** Prints a list that is sorted by time, as `showList` prints other lists. */
+export function showTimeline<Page extends { readonly isComplete: boolean }, Item>(
+  { csv, ...options }: Pick<Asking, 'json'> & { readonly csv?: true },
+  reply: Reply<Page>,
+  timeline: Timeline<Page, Item>,
+): void {
+  show(options, reply, (page, screen, nowMs) =>
+    csv ? timelineCsv(timeline, page) : timelineLines(timeline, page, screen, nowMs),
   );
 }
 

@@ -13,7 +13,7 @@ const lists = (
   await Promise.all(
     words.map(async (file) =>
       Object.entries<List<never, never>>(await import(join(root, file)))
-        .filter(([, value]) => typeof value === 'object' && 'inCsv' in value)
+        .filter(([, value]) => typeof value === 'object' && 'onTerminal' in value)
         .map(([name, list]) => ({ name, list })),
     ),
   )

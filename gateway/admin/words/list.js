@@ -57,6 +57,44 @@
  * @property {(asked: Asked) => Sentence} empty
  */
 
+/**
+ * An entry of a list that is sorted by time.
+ *
+ * @typedef {object} Entry
+ * @property {string} id
+ * @property {string} at the time, as an RFC 3339 text
+ * @property {string} label the kind of the event, or the author of the change
+ * @property {string} text the sentence
+ * @property {string} [by] the author of the change, if the sentence does not name the author
+ * @property {Tone | undefined} [tone]
+ * @property {string} [key] the id of the key in the sentence
+ * @property {readonly string[]} details
+ * @property {readonly Member[]} [members] the changed members
+ * @property {string | undefined} [error] the lines of an error, with a quoted line of a file
+ */
+
+/**
+ * A member that changed. A page isolates both values, because a right-to-left name would otherwise swap them.
+ *
+ * @typedef {{ readonly name: string, readonly from?: string | undefined, readonly to?: string | undefined }} Member
+ */
+
+/**
+ * A list that is sorted by time, the newest entry first.
+ *
+ * @template Page the response
+ * @template Item
+ * @typedef {object} Timeline
+ * @property {readonly [label: string, text: string]} titles
+ * @property {(page: Page) => readonly Item[]} items
+ * @property {(item: Item, say: Say) => Entry} entry
+ * @property {string} empty
+ * @property {Readonly<Record<string, (item: Item) => string | number | undefined>>} inCsv the columns of CSV by name
+ */
+
+/** The sentence above a list with the entries of one process. */
+export const incompleteText = 'Redis is away, so this list has only the entries of one process.';
+
 /** Whether the value is a time, epoch ms. @param {Column<never>['kind']} kind */
 export function isTime(kind) {
   return kind === 'ago' || kind === 'until' || kind === 'clock' || kind === 'minute';

@@ -4,6 +4,8 @@ import { keySorts, keyStates } from '../../admin/wires/keys/keys.ts';
 import { getKeyUsageWire } from '../../admin/wires/keys/usage.ts';
 import { listCallersWire } from '../../admin/wires/operations.ts';
 import { callerList } from '../../admin/words/callers.js';
+import { changeList } from '../../admin/words/changes.js';
+import { eventList } from '../../admin/words/events.js';
 import { keyList } from '../../admin/words/keys.js';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
@@ -17,6 +19,7 @@ import {
   screenNow,
   show,
   showList,
+  showTimeline,
   wholeNumber,
   withCsv,
   withGateway,
@@ -28,7 +31,7 @@ import { isRequestId, needsLog, whyRequest } from '../request/find-request.ts';
 import { runLiveTop } from '../top/live-top.ts';
 import { createTopReader } from '../top/read-top.ts';
 import { topPicture } from '../top/top-picture.ts';
-import { changesLines, eventsLines, processesLines } from './fleet-view.ts';
+import { processesLines } from './fleet-view.ts';
 import { clientAfterFlush } from './flush-counts.ts';
 import { keyLines } from './keys-view.ts';
 import { daysOfMonth, type PeriodOptions, periodQuery, stepFor } from './period.ts';
@@ -264,7 +267,7 @@ function addFleet(program: Command): void {
       show(options, { body, json: { isComplete, answeredBy, processes } }, processesLines);
     });
 
-  asking(withLimit(withPeriod(program.command('events'))))
+  withCsv(asking(withLimit(withPeriod(program.command('events')))))
     .description('list outages, bans and changes, the newest first')
     .addHelpText('after', examples('events --kind incident', 'events --kind ban --from -12h'))
     .option(
@@ -274,14 +277,16 @@ function addFleet(program: Command): void {
     .action(
       async ({ from, to, kind, limit, ...options }: ListOptions & PeriodOptions & { kind?: string }) => {
         const query = { ...periodQuery({ from, to }, Date.now()), kind };
-        show(options, await readList(clientOf(options), lists.events, query, limit), eventsLines);
+        const reply = await readList(clientOf(options), lists.events, query, limit);
+        showTimeline(options, reply, eventList);
       },
     );
 
-  withLimit(asking(program.command('changes')))
+  withCsv(withLimit(asking(program.command('changes'))))
     .description('list changes of configuration and keys, the newest first')
     .addHelpText('after', examples('changes --limit 10'))
-    .action(async ({ limit, ...options }: Asking & { limit: number }) => {
-      show(options, await readList(clientOf(options), lists.changes, {}, limit), changesLines);
+    .action(async ({ limit, ...options }: Asking & { limit: number; csv?: true }) => {
+      const reply = await readList(clientOf(options), lists.changes, {}, limit);
+      showTimeline(options, reply, changeList);
     });
 }

@@ -106,11 +106,11 @@ function formatted(kind: Column<never>['kind'], value: string | number, nowMs: n
 }
 
 /** A terminal shows times in UTC. */
-function sayAt(nowMs: number): Say {
+export function sayAt(nowMs: number): Say {
   return { nowMs, clock: (atMs) => `${clock(atMs, nowMs)} UTC` };
 }
 
-export function sentenceLines(sentence: Sentence, { columns, paint }: Screen): readonly string[] {
+function sentenceLines(sentence: Sentence, { columns, paint }: Screen): readonly string[] {
   const colour = colourOf(sentence.tone);
   const lines = wrapText(textOf(sentence), columns);
   return colour === undefined ? lines : lines.map((line) => paint(colour, line));

@@ -1,10 +1,66 @@
-import { oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
+import { memberText } from '../../admin/words/changes.js';
+import { type Entry, incompleteText, type Timeline } from '../../admin/words/list.js';
+import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
+import { csv } from './csv.ts';
 import { instant } from './figures.ts';
+import { colourOf, sayAt } from './list.ts';
 import type { Screen, Tone } from './screen.ts';
 import { layOut } from './table.ts';
 
+/** Makes the lines of a list that is sorted by time, or the sentence about an empty list. */
+export function timelineLines<Page extends { readonly isComplete: boolean }, Item>(
+  { titles: [label, text], items, entry, empty }: Timeline<Page, Item>,
+  page: Page,
+  screen: Screen,
+  nowMs: number,
+): readonly string[] {
+  const say = sayAt(nowMs);
+  const notice = page.isComplete ? [] : wrapText(incompleteText, screen.columns);
+  const rows = items(page).map((item) => rowOf(entry(item, say), screen));
+  if (rows.length === 0) return [...notice, ...wrapText(empty, screen.columns)];
+  return [...notice, ...timeList([label.toUpperCase(), text.toUpperCase()], rows, screen)];
+}
+
+/** Makes comma-separated values of a list that is sorted by time. */
+export function timelineCsv<Page, Item>(
+  { items, inCsv }: Pick<Timeline<Page, Item>, 'items' | 'inCsv'>,
+  page: Page,
+): readonly string[] {
+  return csv(
+    Object.keys(inCsv),
+    items(page).map((item) => Object.values(inCsv).map((value) => value(item) ?? '')),
+  );
+}
+
+function rowOf(
+  { at, label, text, tone, details, members = [], error }: Entry,
+  { columns }: Screen,
+): TimeListRow {
+  const more = [...details, ...members.map(memberText)].join(' · ');
+  return {
+    ...{ at, label, tone: colourOf(tone) },
+    text: more === '' ? text : `${text} (${more})`,
+    below: error === undefined ? [] : errorLines(error, columns),
+  };
+}
+
+/**
+ * Makes the lines about an error of a configuration. A quoted line of the file is not wrapped, because a caret in the next line marks the
+ * position of the error.
+ */
+function errorLines(error: string, columns: number): string[] {
+  const room = columns - indent.length;
+  return error
+    .trimEnd()
+    .split('\n')
+    .flatMap((line) => (line.startsWith(' ') ? [cutText(line, room)] : wrapText(line, room)))
+    .map((line) => indent + line);
+}
+
+const indent = '    ';
+
 /** An event with its timestamp. */
-export interface TimeListRow {
+interface TimeListRow {
   readonly at: string;
   /** The kind of the event, or the author of the change. */
   readonly label: string;
@@ -20,7 +76,7 @@ const textColumnsMin = 40;
 const indentColumns = 4;
 
 /** Formats the rows in the given order. Each row has the timestamp (UTC), the label, and the sentence. */
-export function timeList(
+function timeList(
   [labelTitle, textTitle]: readonly [label: string, text: string],
   rows: readonly TimeListRow[],
   { columns, paint }: Screen,

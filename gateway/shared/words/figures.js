@@ -83,3 +83,8 @@ export function relative(atMs, nowMs) {
   if (Math.abs(atMs - nowMs) < secondMs) return 'now';
   return atMs > nowMs ? `in ${duration(atMs - nowMs)}` : `${duration(nowMs - atMs)} ago`;
 }
+
+/** Shortens a version of the configuration to its first digits. @param {string | undefined} version */
+export function shortVersion(version) {
+  return version === undefined ? noFigure : version.slice(0, 6);
+}

@@ -1,4 +1,8 @@
+import { figure } from './figures.js';
+
 // The names of limits for clients and operators. A browser imports this file, too.
+
+/** @typedef {Readonly<Record<string, any>> & { readonly groups?: Readonly<Record<string, object>> | undefined }} LimitsByField */
 
 /**
  * Returns the name of a limit, which is also the name of its policy in `RateLimit`: `minute`, or `reports-minute` for a
@@ -34,4 +38,18 @@ export function windowText(policy) {
 /** Returns a limit's window with its article: "a minute", "an hour", "a minute for the group reports". @param {string} policy */
 export function per(policy) {
   return `${windowIn(policy) === 'hour' ? 'an' : 'a'} ${windowText(policy)}`;
+}
+
+/**
+ * Formats limits in words, for example "60 a minute, 1,000 a day, 5 a minute for the group reports".
+ *
+ * @param {LimitsByField} limits
+ */
+export function limitsInWords({ groups = {}, ...limits }) {
+  const texts = (/** @type {object} */ fields, /** @type {string} */ prefix) =>
+    Object.entries(fields).flatMap(([name, limit]) =>
+      name === 'operations' ? [] : `${figure(limit)} ${per(prefix + name.slice('per'.length).toLowerCase())}`,
+    );
+  const ofGroups = Object.entries(groups).flatMap(([name, fields]) => texts(fields, `${name}-`));
+  return [...texts(limits, ''), ...ofGroups].join(', ');
 }

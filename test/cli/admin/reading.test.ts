@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { callerList } from '../../../gateway/admin/words/callers.js';
+import { changeList } from '../../../gateway/admin/words/changes.js';
 import { listCsv } from '../../../gateway/cli/output/list.ts';
 import { widthOf } from '../../../gateway/shared/terminal/text-width.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
@@ -350,9 +351,9 @@ it('changes states for an empty list that other processes are not shown while Re
   };
   const said = await sentences(redisUrl(), patientStore);
   // The gateway may not yet be connected to Redis.
-  await expect.poll(said).toBe('No change is on record.\n');
+  await expect.poll(said).toBe(`${changeList.empty}\n`);
   const saidAlone = await sentences('redis://127.0.0.1:1');
   expect(await saidAlone()).toBe(
-    'Redis did not answer, so these are only the figures of the process that answered.\nNo change is on record.\n',
+    `Redis is away, so this list has only the entries of one process.\n${changeList.empty}\n`,
   );
 });

@@ -1,9 +1,4 @@
-import { figure, noFigure } from '../../../shared/words/figures.js';
-import { per } from '../../../shared/words/limit-names.js';
-
 // Formats of times and limits. The functions get the present time as an argument.
-
-/** @typedef {Readonly<Record<string, any>> & { readonly groups?: Readonly<Record<string, object>> | undefined }} LimitsByField */
 
 // The formats are created once, because creating a format takes longer than using it.
 const timeOfDay = timeFormat({ hour: '2-digit', minute: '2-digit', second: '2-digit' });
@@ -56,23 +51,4 @@ export function fullInstant(atMs) {
 /** Formats a time in UTC to the minute, for example "2027-01-01 00:00 UTC". @param {string} iso an ISO 8601 time in UTC */
 export function utcMinute(iso) {
   return `${iso.slice(0, 16).replace('T', ' ')} UTC`;
-}
-
-/**
- * Formats limits in words, for example "60 a minute, 1,000 a day, 5 a minute for the group reports".
- *
- * @param {LimitsByField} limits
- */
-export function limitsInWords({ groups = {}, ...limits }) {
-  const texts = (/** @type {object} */ fields, /** @type {string} */ prefix) =>
-    Object.entries(fields).flatMap(([name, limit]) =>
-      name === 'operations' ? [] : `${figure(limit)} ${per(prefix + name.slice('per'.length).toLowerCase())}`,
-    );
-  const ofGroups = Object.entries(groups).flatMap(([name, fields]) => texts(fields, `${name}-`));
-  return [...texts(limits, ''), ...ofGroups].join(', ');
-}
-
-/** Shortens a version of the configuration to its first digits. @param {string | undefined} version */
-export function shortVersion(version) {
-  return version === undefined ? noFigure : version.slice(0, 6);
 }

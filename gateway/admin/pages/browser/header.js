@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { duration, figure, noFigure } from '../../../shared/words/figures.js';
+import { duration, figure, noFigure, shortVersion } from '../../../shared/words/figures.js';
 import { stateText } from '../../words/keys.js';
 import { ask, isStale, nowMs, queryOf } from './api.js';
 import { Dialog } from './dialog.js';
-import { clock, fullInstant, shortVersion } from './formats.js';
+import { clock, fullInstant } from './formats.js';
 import { shortcuts, shortcutsButtonId } from './keyboard.js';
 import { pagePaths } from './page-paths.js';
 import { html, useNow } from './parts.js';

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { counted, figure } from '../../../shared/words/figures.js';
-import { groupIn, per, windowIn, windowText } from '../../../shared/words/limit-names.js';
+import { groupIn, limitsInWords, per, windowIn, windowText } from '../../../shared/words/limit-names.js';
 import { askForAll, change, nowMs, toApiError } from './api.js';
 import { Dialog } from './dialog.js';
-import { fullInstant, limitsInWords } from './formats.js';
+import { fullInstant } from './formats.js';
 import { CopyButton, html, Instant } from './parts.js';
 
 /** @import { ComponentChildren } from 'preact' */

@@ -100,7 +100,7 @@ function cellOf({ kind = 'text', value, tone, missing = '' }, row, say) {
 }
 
 /** A page shows local times. @param {number} nowMs @returns {Say} */
-function sayAt(nowMs) {
+export function sayAt(nowMs) {
   return { nowMs, clock: (atMs) => clock(atMs, nowMs) };
 }
 
@@ -110,7 +110,7 @@ export function stateWord(word, tone) {
 }
 
 /** Good is the usual case, so it has no colour. @param {Tone | undefined} tone */
-function classOf(tone = 'good') {
+export function classOf(tone = 'good') {
   return tone === 'good' ? '' : tone;
 }
 

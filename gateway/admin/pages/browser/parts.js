@@ -354,33 +354,6 @@ export function paging({ first, further, after, next }, more) {
 }
 
 /**
- * A page with a list of entries from all processes, the newest first.
- *
- * @template {{ readonly id: string, readonly at: string }} Item
- * @param {Polled<{ readonly isComplete: boolean, readonly next?: string | undefined }>} polled
- * @param {readonly Item[]} rows
- * @param {object} options
- * @param {string} options.title
- * @param {string | undefined} options.after
- * @param {ComponentChildren} [options.tools]
- * @param {string} [options.name]
- * @param {(item: Item) => ComponentChildren} options.row a `timedRow`
- * @param {string} options.empty the text when there are no rows
- */
-export function newestFirst(polled, rows, { title, after, tools, name = '', row, empty }) {
-  const { next, isComplete = true } = polled.body ?? {};
-  return html`<${Section} title=${title} heading="h1" polled=${polled} tools=${tools}>
-    ${!isComplete && html`<p class="near">Redis is away, so this list has only the entries of one process.</p>`}
-    ${
-      rows.length === 0
-        ? instead(polled, empty)
-        : html`<ul class=${`rows changes ${name}`}>${rows.map(row)}</ul>`
-    }
-    ${paging({ first: 'Newest', further: 'Older', after, next })}
-  <//>`;
-}
-
-/**
  * A row of a list that is sorted by time.
  *
  * @param {{ readonly id: string, readonly at: string }} item

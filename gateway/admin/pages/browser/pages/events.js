@@ -1,9 +1,8 @@
-import { counted, duration } from '../../../../shared/words/figures.js';
+import { eventList } from '../../../words/events.js';
 import { nowMs, usePolled } from '../api.js';
-import { clock } from '../formats.js';
-import { choicesInAddress, html, newestFirst, textWithKey, timedRow } from '../parts.js';
+import { choicesInAddress } from '../parts.js';
+import { timelinePage } from '../timeline.js';
 
-/** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { PageProps } from '../live.js' */
 
 const perPage = 50;
@@ -25,7 +24,7 @@ export function Events({ query }) {
   const fromMs = lengthMs && Math.floor((nowMs() - lengthMs) / minuteMs) * minuteMs;
   const from = fromMs && new Date(fromMs).toISOString();
   const polled = usePolled('/events', 4_000, { query: { limit: perPage, after, kind, from } });
-  return newestFirst(polled, polled.body?.events ?? [], {
+  return timelinePage(eventList, polled, {
     title: 'Events',
     after,
     name: 'events',
@@ -33,23 +32,5 @@ export function Events({ query }) {
       choicesInAddress('kind', 'Kind', kinds, kind),
       choicesInAddress('period', 'Period', periods, period),
     ],
-    row: eventRow,
-    empty: 'No such events in this period.',
   });
-}
-
-/** @param {BodyOf<'/events'>['events'][number]} event */
-function eventRow(event) {
-  const { at, beganAt, group, kind, text, key, processes } = event;
-  const atMs = Date.parse(at);
-  const beganMs = beganAt && Date.parse(beganAt);
-  const seen = processes > 1 && `seen by ${counted(processes, 'process', 'processes')}`;
-  const lasted =
-    beganMs && `from ${clock(beganMs, nowMs())} to ${clock(atMs, nowMs())}, ${duration(atMs - beganMs)}`;
-  const isOpen = group === 'incident' && beganAt === undefined && kind !== 'worker_ended';
-  return timedRow(
-    event,
-    html`<span class=${isOpen || kind === 'reload_failed' ? 'near' : ''}>${textWithKey(text, key)}</span>
-      <span class="muted members">${[lasted, seen].filter(Boolean).join(' · ')}</span>`,
-  );
 }

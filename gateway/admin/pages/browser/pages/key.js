@@ -1,10 +1,11 @@
 import { h } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { counted, figure, noFigure, relative } from '../../../../shared/words/figures.js';
+import { limitsInWords } from '../../../../shared/words/limit-names.js';
 import { stateText, stateTone } from '../../../words/keys.js';
 import { nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import { clock, fullInstant, limitsInWords, utcMinute } from '../formats.js';
+import { clock, fullInstant, utcMinute } from '../formats.js';
 import { KeyActions, result } from '../key-actions.js';
 import { stateWord } from '../list.js';
 import {

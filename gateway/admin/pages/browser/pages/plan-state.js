@@ -1,6 +1,6 @@
 import { counted, figure, percent } from '../../../../shared/words/figures.js';
+import { limitsInWords } from '../../../../shared/words/limit-names.js';
 import { nowMs } from '../api.js';
-import { limitsInWords } from '../formats.js';
 import { CopyButton, html, Instant } from '../parts.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */

@@ -1,9 +1,9 @@
 import { h } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { counted, figure, percent } from '../../../../shared/words/figures.js';
-import { per } from '../../../../shared/words/limit-names.js';
+import { limitsInWords, per } from '../../../../shared/words/limit-names.js';
 import { usePolled } from '../api.js';
-import { limitsInWords, utcMinute } from '../formats.js';
+import { utcMinute } from '../formats.js';
 import { cards, html, instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 import { guardStates } from './plan-state.js';

@@ -1,0 +1,91 @@
+import { counted, figure, shortVersion } from '../../shared/words/figures.js';
+import { limitsInWords } from '../../shared/words/limit-names.js';
+
+/** @import { BodyOf } from '../wires/api-types.ts' */
+/** @import { Entry, Member, Say, Timeline } from './list.js' */
+
+/** @typedef {BodyOf<'/changes'>} ChangesPage */
+/** @typedef {ChangesPage['changes'][number]} Change */
+
+/** @type {Timeline<ChangesPage, Change>} */
+export const changeList = {
+  titles: ['By', 'Change'],
+  items: ({ changes }) => changes,
+  entry,
+  empty: 'No changes yet. An edit of the configuration is listed here two seconds after you save it.',
+  inCsv: {
+    at: ({ at }) => at,
+    action: ({ action }) => action,
+    by: ({ by }) => by,
+    files: ({ files }) => files?.join(' '),
+    key: ({ key }) => key,
+    text: ({ text }) => text,
+    error: ({ error }) => error,
+  },
+};
+
+/** @param {Change} change @param {Say} say @returns {Entry} */
+function entry({ id, at, action, by, files, key, text, before, after, inForce, error }, say) {
+  const label = files?.join(', ') ?? (by === 'file' ? 'an edit of the files' : by);
+  const isOfKey = typeof before !== 'string' && !/^(?:reload|plan\.)/.test(action);
+  return {
+    ...{ id, at, label, text, error },
+    ...(action === 'reload_failed' ? { tone: 'bad' } : {}),
+    ...(key === undefined ? {} : { key }),
+    details: [
+      ...(inForce
+        ? [`in force on ${figure(inForce.processes)} of ${counted(inForce.of, 'process', 'processes')}`]
+        : []),
+      ...(action === 'reload' ? [`configuration ${versionText(before)} → ${versionText(after)}`] : []),
+    ],
+    // The sentence about a key names the author, and the sentences about reloads and plans state what changed.
+    ...(isOfKey ? { members: membersOf(Object(before), Object(after), say) } : { by: label }),
+  };
+}
+
+/** @param {Change['before']} version */
+function versionText(version) {
+  return shortVersion(typeof version === 'string' ? version : undefined);
+}
+
+/**
+ * @param {Readonly<Record<string, unknown>>} before @param {Readonly<Record<string, unknown>>} after @param {Say} say
+ * @returns {readonly Member[]}
+ */
+function membersOf(before, after, say) {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].map((name) => {
+    const [from, to] = [before[name], after[name]].map((value) =>
+      value === undefined ? undefined : inWords(value, say),
+    );
+    return { name: wordOf[name] ?? name, from, to };
+  });
+}
+
+/** The words for some names of members. @type {Readonly<Record<string, string | undefined>>} */
+const wordOf = {
+  fromAt: 'from',
+  untilAt: 'until',
+  expiresAt: 'ends',
+  bannedUntilAt: 'banned until',
+  digestStart: 'secret',
+  othersEndAt: 'others end',
+};
+
+/** @param {unknown} value @param {Say} say @returns {string} */
+function inWords(value, say) {
+  if (typeof value === 'number') return figure(value);
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(String(value))) return say.clock(Date.parse(String(value)));
+  if (Array.isArray(value)) return value.map((one) => inWords(one, say)).join(', ');
+  if (typeof value !== 'object' || value === null) return String(value);
+  const all = Object.entries(value);
+  if (all.every(([name]) => name.startsWith('per') || name === 'groups')) {
+    return limitsInWords(Object.fromEntries(all));
+  }
+  return all.map(([name, member]) => `${name} ${inWords(member, say)}`).join(', ');
+}
+
+/** Describes a changed member, for example "plan free → pro", "name was Acme". @param {Member} member */
+export function memberText({ name, from, to }) {
+  if (from === undefined) return `${name} ${to ?? ''}`;
+  return to === undefined ? `${name} was ${from}` : `${name} ${from} → ${to}`;
+}
