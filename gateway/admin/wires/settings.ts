@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { statedSettings } from '../../config/schema/settings-schema.ts';
 import { keySchema } from '../../keys/key-schema.ts';
-import { isMasked, type Mark, marks, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
+import { isMasked, marks, marksIn, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
 import { deprecationShape, operationCost } from './operations.ts';
 import { planShown, shownWindows } from './plans.ts';
 import { instant, list, digestStart as shownDigest, stated, version, words } from './response-parts.ts';
@@ -11,10 +11,12 @@ import { defineWire } from './wire.ts';
 function shownSchema(schema: z.ZodType): z.ZodType {
   const described = (shown: z.ZodType) => {
     const { description } = schema;
-    return description === undefined ? shown : shown.describe(description);
+    if (description === undefined) return shown;
+    return shown.describe([description, maskOf(schema) ?? []].flat().join(' '));
   };
   const mark = marks.get(schema);
-  if (mark !== undefined && isMasked(mark)) return maskedSchema(mark);
+  if (mark?.secret === 'digest') return shownDigest;
+  if (mark !== undefined && isMasked(mark)) return described(z.string().describe(maskOf(schema) ?? ''));
   const parts = partsOf(schema);
   switch (parts.kind) {
     case 'members':
@@ -34,11 +36,14 @@ function shownSchema(schema: z.ZodType): z.ZodType {
   }
 }
 
-function maskedSchema({ secret, secretInUrl }: Mark): z.ZodType {
-  if (secret === 'digest') return shownDigest;
-  if (secret === true) return z.string().describe('Masked, because it is a secret or belongs to a secret.');
-  const hidden = secretInUrl === 'path' ? 'path and parameters' : 'user information and values of parameters';
-  return z.string().describe(`The URL, in which ${hidden} are masked.`);
+/** Describes how a value of the schema is masked; undefined if the value as a whole has no mark. */
+function maskOf(schema: z.ZodType): string | undefined {
+  const mark = marksIn(schema).find(({ path }) => path.length === 0)?.mark;
+  if (mark?.secret === true) return 'The response shows `***`.';
+  if (mark?.secretInUrl === 'path') return 'The path and the parameters are shown as `***`.';
+  if (mark?.secretInUrl === 'credentials')
+    return 'User information and the values of parameters are shown as `***`.';
+  return undefined;
 }
 
 function shownMembers(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
@@ -174,6 +179,6 @@ export const getSettingsWire = defineWire({
   tag: 'Configuration',
   summary: 'The effective configuration',
   description:
-    'Every setting, including defaults and without secrets. The order is always the same, so that two responses can be compared. Each key adds about 200 octets to the response.',
+    'Every setting as the configuration states it, including defaults. Secrets are masked. A duration has the largest unit that fits, such as `1m`. The order is always the same, so that two responses can be compared. Each key adds about 200 octets to the response.',
   answers: { 200: { description: 'The present settings.', schema: settingsShown } },
 });
