@@ -6,12 +6,17 @@ import type {
   Receiver,
   RedisSettings,
   Settings,
+  StatedSettings,
   Upstream,
   UpstreamTls,
 } from '../shared/model.ts';
-import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
+import { statedForm } from '../shared/schema/marks.ts';
+import { type RawSettings, type RawUpstream, statedSettings } from './schema/settings-schema.ts';
 
-/** Builds the settings from validated parts. The parts already contain the defaults. */
+/**
+ * Builds the settings from validated parts. The parts already contain the defaults. A setting needs an entry here
+ * only if its effective form differs from its stated form.
+ */
 export function buildSettings(parts: {
   readonly raw: RawSettings;
   readonly plans: Settings['plans'];
@@ -27,18 +32,19 @@ export function buildSettings(parts: {
   readonly githubKeys?: readonly GithubKey[] | undefined;
 }): Settings {
   const { raw, plans, keys, keysFile, operations, redis, notify, certificates, version, docs } = parts;
+  const { baseUrl: _, upstream: __, api: ___, docsPath: ____, ...asStated } = raw;
   return {
+    ...asStated,
     version,
-    environment: raw.environment,
+    stated: statedForm(statedSettings, raw) as StatedSettings,
     basePath: basePathOf(raw),
-    workers: raw.workers,
     listen: { host: raw.listen.host, port: raw.listen.port, tls: certificates.listen },
     admin: {
       host: raw.admin.host,
       port: raw.admin.port,
       tls: certificates.admin,
       tokens: raw.admin.tokens,
-      hosts: raw.admin.hosts.map((host) => host.toLowerCase()),
+      hosts: raw.admin.hosts,
     },
     redis,
     upstreams: buildUpstreams(raw, parts.upstreamTls),
@@ -47,13 +53,10 @@ export function buildSettings(parts: {
     directory: typeof raw.keys === 'object' && 'directory' in raw.keys && raw.keys.directory,
     keysFile,
     operations,
-    limitsPath: raw.limitsPath,
-    leaksPath: raw.leaksPath,
     leaks: {
       onLeak: raw.leaks.onLeak,
       github: raw.leaks.github && { keysUrl: raw.leaks.github.keysUrl, keys: parts.githubKeys },
     },
-    selfService: raw.selfService,
     docs,
     bans: {
       after: raw.bans.after,
@@ -61,17 +64,12 @@ export function buildSettings(parts: {
       forMs: raw.bans.for,
       maxMs: raw.bans.max,
     },
-    addressBucket: raw.addressBucket,
-    bodyBytesMax: raw.bodyBytesMax,
-    usage: raw.usage,
     notify,
     thresholds: thresholdsOf(notify),
-    cors: raw.cors,
     hsts: raw.hsts && {
       maxAgeSeconds: raw.hsts.maxAge / 1_000,
       includeSubDomains: raw.hsts.includeSubDomains,
     },
-    trustedProxies: raw.trustedProxies.filter((entry) => entry !== ''),
   };
 }
 
@@ -99,7 +97,7 @@ function buildUpstream(
   const { connect, headers, total } = timeouts;
   return {
     name,
-    url: new URL(url).origin,
+    url,
     tls,
     health,
     host,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Settings } from '../shared/model.ts';
+import type { Settings, StatedListener, StatedSettings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { KeptFile } from './last-valid/keep-valid-files.ts';
 import type { Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
@@ -240,15 +240,7 @@ const fixedAtStart = [
 type FixedWhole = Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>;
 
 /** The settings that `restartNeeded` compares. `Settings` and the settings in a response of the admin API both have this type. */
-type FixedSettings = { readonly [Name in 'listen' | 'admin']: FixedListener } & {
-  readonly [Name in FixedWhole]?: unknown;
-};
-
-interface FixedListener {
-  readonly host: string;
-  readonly port: number;
-  readonly tls?: unknown;
-}
+type FixedSettings = { readonly [Name in (typeof fixedAtStart)[number]]?: unknown };
 
 /** The names of changed settings that take effect only at the next start. */
 export function restartNeeded(before: FixedSettings, after: FixedSettings): string[] {
@@ -264,12 +256,25 @@ export function settingsInForce(atStart: Settings, loaded: Settings): Settings {
   return {
     ...rest,
     ...asAtStart,
+    stated: statedInForce(atStart.stated, loaded.stated),
     listen: listenerInForce(atStart.listen, loaded.listen),
     admin: listenerInForce(atStart.admin, loaded.admin),
   };
 }
 
-function listenerInForce<Listener extends Settings['listen']>(atStart: Listener, loaded: Listener): Listener {
+function statedInForce(atStart: StatedSettings, loaded: StatedSettings): StatedSettings {
+  return {
+    ...loaded,
+    ...Object.fromEntries(fixedAtStart.map((name) => [name, atStart[name]])),
+    listen: listenerInForce(atStart.listen, loaded.listen),
+    admin: listenerInForce(atStart.admin, loaded.admin),
+  };
+}
+
+function listenerInForce<Listener extends StatedListener | Settings['listen']>(
+  atStart: Listener,
+  loaded: Listener,
+): Listener {
   const { host, port } = atStart;
   const { tls: _, ...rest } = loaded;
   const tls = atStart.tls && (loaded.tls ?? atStart.tls);
@@ -282,7 +287,7 @@ function listenerInForce<Listener extends Settings['listen']>(atStart: Listener,
  */
 function fixedPart(settings: FixedSettings, name: (typeof fixedAtStart)[number]): unknown {
   if (name !== 'listen' && name !== 'admin') return settings[name];
-  const { host, port, tls } = settings[name];
+  const { host, port, tls } = Object(settings[name]);
   return { host, port, isTls: tls !== undefined };
 }
 

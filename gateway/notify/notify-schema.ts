@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { keyId } from '../keys/key-schema.ts';
 import { type Receiver, type WebhookEventType, webhookEventTypes } from '../shared/model.ts';
 import { adviceOnName } from '../shared/schema/closest-name.ts';
+import { marks } from '../shared/schema/marks.ts';
 import { expects, fields, list, text, wholeNumber } from '../shared/schema/schema-parts.ts';
 
 /** The maximum numbers of receivers, and of percentages of one receiver. Each event is stored once for each of its receivers. */
@@ -20,18 +21,23 @@ function filter<Entry extends z.ZodType<string>>(entry: Entry, what: string) {
     .optional();
 }
 
+export const receiverUrl = text('an https URL such as https://hooks.example.com/tollgate', /^\S{1,2048}$/)
+  .refine(
+    (url) => URL.parse(url) !== null,
+    expects('an https URL such as https://hooks.example.com/tollgate'),
+  )
+  .describe(
+    'The URL to which the gateway posts events. It needs https, except for a loopback address. Credentials in the path or in parameters are masked wherever the gateway shows the URL.',
+  )
+  .register(marks, { secretInUrl: 'path' });
+
 const receiver = fields('a receiver: a mapping with url, secretFile and events', {
-  url: text('an https URL such as https://hooks.example.com/tollgate', /^\S{1,2048}$/)
-    .refine(
-      (url) => URL.parse(url) !== null,
-      expects('an https URL such as https://hooks.example.com/tollgate'),
-    )
+  url: receiverUrl,
+  secretFile: text('the path of a file with the secret')
     .describe(
-      'The URL to which the gateway posts events. It needs https, except for a loopback address. Credentials in the path or in parameters are masked wherever the gateway shows the URL.',
-    ),
-  secretFile: text('the path of a file with the secret').describe(
-    'A file with the secret that signs the deliveries, relative to this file: `whsec_` and the base64 of 24 to 64 octets. During a rotation, the file has a second line with the other secret, and each delivery has a signature for each secret. A change needs no restart.',
-  ),
+      'A file with the secret that signs the deliveries, relative to this file: `whsec_` and the base64 of 24 to 64 octets. During a rotation, the file has a second line with the other secret, and each delivery has a signature for each secret. A change needs no restart.',
+    )
+    .register(marks, { secret: true }),
   events: list(
     z.enum(webhookEventTypes, {
       error: ({ input }) =>

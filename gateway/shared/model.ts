@@ -652,6 +652,18 @@ export interface GithubKey {
   readonly pem: string;
 }
 
+/** The members of the main file, in the form that `statedForm` makes. The code reads only the members with a type of their own. */
+export interface StatedSettings extends Readonly<Record<string, unknown>> {
+  readonly listen: StatedListener;
+  readonly admin: StatedListener;
+}
+
+export interface StatedListener {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: Readonly<Record<string, unknown>> | undefined;
+}
+
 /**
  * The validated settings of the operator, including the default of each omitted setting. All members except the keys are plain data, which
  * `config/loader/settings-message.ts` sends to other threads and processes.
@@ -660,6 +672,8 @@ export interface Settings {
   /** A digest of the configuration files, 12 hex digits. The access line and `/readyz` show the digest. */
   readonly version: string;
   readonly environment: string;
+  /** The settings as they are stated, with defaults and without secrets, for `/settings`. Plans and keys are not among them. */
+  readonly stated: StatedSettings;
   /** The path of `baseUrl`, for example `/v1`: the prefix of every operation. */
   readonly basePath: string;
   /** The number of processes that serve requests; `auto`: one for each CPU. */

@@ -3,7 +3,9 @@ import { stringify } from 'yaml';
 import { settingsText } from '../../gateway/admin/settings/settings-view.ts';
 import { operationSchema } from '../../gateway/config/api/operation-schema.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { settingsSchema } from '../../gateway/config/schema/settings-schema.ts';
 import { limitFieldNames } from '../../gateway/keys/limit-fields.ts';
+import { marksIn } from '../../gateway/shared/schema/marks.ts';
 import { apiDocument, configFolder, digestOf } from '../support/config-folder.ts';
 import { makeReporter } from '../support/leak-report.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
@@ -14,6 +16,7 @@ const [one, other] = [makeCertificate(), makeCertificate()];
 const [github, otherGithub] = [makeReporter(), makeReporter()];
 const files = {
   'openapi.yaml': apiDocument,
+  'other.yaml': apiDocument,
   'one.pem': one.cert,
   'one.key': one.key,
   'other.pem': other.cert,
@@ -89,6 +92,7 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   'redis.ca': [{ redis: { url } }, { redis: { url, ca: 'one.pem' } }],
   'redis.cert': [{ redis: { url, ...pair('one') } }, { redis: { url, ...pair('other') } }],
   'redis.key': [{ redis: { url, ...pair('one') } }, { redis: { url, ...pair('other') } }],
+  'redis.sentinel.tls': [{ redis: { sentinel } }, { redis: { sentinel: { ...sentinel, tls: true } } }],
   'redis.prefix': [{ redis: { url } }, { redis: { url, prefix: 'other' } }],
   'redis.onFailure': [{ redis: { url } }, { redis: { url, onFailure: 'refuse' } }],
   'upstream.url': [{}, { upstream: { url: 'http://other:3000' } }],
@@ -167,6 +171,7 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
     notify({ events: ['operation.sunset'], operations: ['listPets'] }),
   ],
   'notify.[].plans': [notify({}), notify({ plans: ['free'] })],
+  api: [{}, { api: 'other.yaml' }],
   'cors.origins': [{}, { cors: { origins: ['https://app.example.com'] } }],
   'hsts.maxAge': [{ listen: { tls: pair('one') }, hsts: { maxAge: '1d' } }, { hsts: { maxAge: '2d' } }],
   'hsts.includeSubDomains': [
@@ -175,21 +180,16 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   ],
 };
 
-/** Settings that `/settings` does not show, each with the reason. */
-const notShown: Readonly<Record<string, string>> = {
-  api: 'it shows the operations that the document has',
-  'redis.username': 'it belongs to a secret',
-  'redis.passwordFile': 'it is the path of a secret',
-  'redis.sentinel.username': 'it belongs to a secret',
-  'redis.sentinel.passwordFile': 'it is the path of a secret',
-  'redis.sentinel.tls': 'the URL of the master shows it',
-};
+/** Settings of which `/settings` shows only that they are set, because they are secrets or belong to secrets. */
+const notShown = marksIn(settingsSchema).flatMap(({ path, mark }) =>
+  mark.secret === true ? [path.join('.')] : [],
+);
 
 /** `upstreams` has the same members as `upstream`. `/test/keys/every-member.test.ts` tests the members of a key. */
 const paths = settingPaths().filter((path) => !/^(upstreams|keys\.\[\])\./.test(path));
 
 it('every row of the tables is a setting of the schema', () => {
-  const rows = Object.keys({ ...differing, ...notShown });
+  const rows = Object.keys(differing);
   expect(rows.filter((row) => !paths.includes(row))).toEqual([]);
 });
 
@@ -212,7 +212,7 @@ function generated(path: string): readonly [Members, Members] {
   return [{}, other];
 }
 
-test.each(paths.filter((path) => !Object.hasOwn(notShown, path)))(
+test.each(paths.filter((path) => Object.hasOwn(differing, path) || !notShown.includes(path)))(
   '/settings shows a changed %s',
   async (path) => {
     const [before, after] = differing[path] ?? generated(path);

@@ -26,7 +26,8 @@ function settingsOf(files: Readonly<Record<string, string>>, env: Env = {}) {
 }
 
 test('a small configuration gets every default', () => {
-  const { version, keys, ...settings } = settingsOf({});
+  const { version, keys, stated, ...settings } = settingsOf({});
+  expect(stated).toMatchObject({ baseUrl: 'https://api.example.com/v1', bans: { within: '1m', max: '24h' } });
   expect([...keys.ids()]).toEqual(['acme']);
   expect(keys.find(digestOf('a'))).toEqual({
     key: { id: 'acme', plan: 'free', limits: limitsOf({ perMinute: 60, perDay: 1000 }), disabled: false },

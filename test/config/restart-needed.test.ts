@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import type { Members } from '../../gateway/admin/settings/diff-settings.ts';
+import { settingsMembers } from '../../gateway/admin/settings/settings-view.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { restartNeeded, settingsInForce } from '../../gateway/config/watch-settings.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
@@ -45,5 +47,13 @@ test('settings that need a restart keep their values from the start, and all oth
       bodyBytesMax: 5,
       hosts: ['gateway'],
     });
+    const [shown, before]: Members[] = [settingsMembers(inForce), settingsMembers(atStart)];
+    for (const name of ['workers', 'usage', 'redis', 'listen', 'directory']) {
+      expect([name, shown?.[name]]).toEqual([name, before?.[name]]);
+    }
+    expect([shown?.bodyBytesMax, shown?.admin]).toEqual([
+      5,
+      { ...Object(before?.admin), hosts: ['gateway'] },
+    ]);
   }
 });

@@ -1,17 +1,31 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { describeEdit } from '../../gateway/admin/settings/describe-edit.ts';
+import { diffSettings } from '../../gateway/admin/settings/diff-settings.ts';
 import { settingsText } from '../../gateway/admin/settings/settings-view.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import { settingsSchema } from '../../gateway/config/schema/settings-schema.ts';
+import { isMasked, type Mark, marksIn } from '../../gateway/shared/schema/marks.ts';
+import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { type ConfigFolder, configFolder } from '../support/config-folder.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { settingPaths } from '../support/setting-paths.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const secret = 'Xq7Zw9Kv_Rt4';
 
-/** Settings that can have no secret, except in a URL that an operator wrote there. A setting that is not listed can have one. */
-const withoutSecrets =
-  /^(environment|baseUrl|workers|(listen|admin)\.(host|port)|admin\.hosts|upstreams?\b.*|plans\..*|api|(limits|leaks|docs)Path|selfService\..*|bans\..*|addressBucket\..*|bodyBytesMax|usage\..*|cors\..*|hsts\..*|trustedProxies|redis\.(onFailure|prefix|sentinel\.name)|keys\.directory|keys\.\[\]\.(id|plan)|notify\.\[\]\.(keys|plans|operations))$/;
+const marked = marksIn(settingsSchema)
+  .filter(({ mark }) => isMasked(mark))
+  .map(({ path, mark }) => ({ mark, path: path.join('.').replace(/\.\[\]$/, '') }));
+
+/** The settings with a mark. Text in a wrong place of these settings may be a piece of a secret. */
+const withMarks = new Set(marked.map(({ path }) => path.split('.')[0]));
+
+/** Parts of settings with a mark that are shown, because they are valid with every text. */
+const shownAsStated =
+  /^((listen|admin)\.(host|port)|admin\.hosts|redis\.(onFailure|prefix|sentinel\.name)|keys\.directory|keys\.\[\]\.(id|plan)|notify\.\[\]\.(keys|plans|operations))$/;
 
 /** URLs with the secret. Each URL is broken in another way. */
 const brokenUrls: Readonly<Record<string, string>> = {
@@ -46,17 +60,22 @@ const redis: Readonly<Record<string, Members>> = {
   other: { url: 'rediss://r' },
 };
 const certificate = makeCertificate();
-const files = { 'cert.pem': certificate.cert, 'key.pem': certificate.key, hook: `whsec_${'a'.repeat(40)}` };
+const files = {
+  password: 'password',
+  'cert.pem': certificate.cert,
+  'key.pem': certificate.key,
+  hook: `whsec_${'a'.repeat(40)}`,
+};
 
 type Members = Readonly<Record<string, unknown>>;
 
-function configWith(path: string, value: unknown): Members {
+function configWith(path: string, value: unknown, others: Members = {}): Members {
   const steps = path.split('.');
   const [first = '', second = ''] = steps;
-  const base = first === 'redis' ? { ...sound, redis: redis[second] ?? redis.other } : sound;
+  const base = { ...sound, ...(first === 'redis' && { redis: redis[second] ?? redis.other }), ...others };
   const parent = steps.slice(0, -1);
-  const beside = /\.(?:cert|key)$/.test(path) ? Object.entries({ cert: 'cert.pem', key: 'key.pem' }) : [];
-  const whole = beside.reduce<unknown>(
+  const files = /\.(?:cert|key)$/.test(path) ? Object.entries({ cert: 'cert.pem', key: 'key.pem' }) : [];
+  const whole = files.reduce<unknown>(
     (config, [name, file]) => withValue(config, [...parent, name], file),
     base,
   );
@@ -99,7 +118,7 @@ test.each(paths)('no output has a secret of a broken URL in %s', async (path) =>
   }
 });
 
-test.each(paths.filter((path) => !withoutSecrets.test(path)))(
+test.each(paths.filter((path) => withMarks.has(path.split('.')[0]) && !shownAsStated.test(path)))(
   'no output has a secret that stands in %s, and a report names the setting',
   async (path) => {
     const folder = configFolder(files);
@@ -118,3 +137,77 @@ test.each(paths.filter((path) => !withoutSecrets.test(path)))(
     }
   },
 );
+
+test('a setting whose name says that it is about a secret has a mark', () => {
+  const named = paths.filter((path) => /(?:sha256|secretFile|passwordFile|username)$/.test(path));
+  expect(named.filter((path) => !marked.some((one) => one.path === path))).toEqual([]);
+});
+
+/** A valid value with the secret, for each kind of mark. A secret file has the secret in its name. */
+function soundValue(path: string, { secret: kind, secretInUrl }: Mark, word: string): unknown {
+  if (kind === 'digest') return digestSecret(word);
+  if (kind === true) return word;
+  if (path.startsWith('notify')) return `https://hooks.example.com/${word}?token=${word}`;
+  if (path.startsWith('leaks')) return `https://keys.example.com/keys?token=${word}`;
+  return secretInUrl && path === 'redis.url' ? `rediss://me:${word}@r` : undefined;
+}
+
+/** The members that a marked setting needs beside it. */
+const beside: Readonly<Record<string, Members>> = {
+  admin: { admin: { tokens: [{ name: 'al', may: 'read', sha256: digestSecret('al') }] } },
+  'redis.username': { redis: { url: 'redis://r', passwordFile: 'password' } },
+  'redis.sentinel.username': {
+    redis: { sentinel: { name: 'main', hosts: ['s:1'], passwordFile: 'password' } },
+  },
+  keys: { keys: [{ id: 'acme', plan: 'free', secrets: [{ sha256: digestSecret('acme') }] }] },
+};
+
+/** The servers of a Redis Cluster may have no credentials in their URLs, so no valid value has a secret. */
+const withValidSecrets = marked.filter(({ path }) => path !== 'redis.cluster');
+
+test.each(withValidSecrets)('no output has the valid secret in $path', async ({ path, mark }) => {
+  const random = fc.string({
+    unit: fc.constantFrom(...'BCDFGHJKLMNPQRSTVWXZ0123456789'),
+    minLength: 14,
+    maxLength: 30,
+  });
+  const setting = path.split('.')[0] ?? '';
+  const main = (word: string): Members =>
+    configWith(path, soundValue(path, mark, word), beside[path] ?? beside[setting]);
+  const contents: Readonly<Record<string, string>> = {
+    key: certificate.key,
+    secretFile: files.hook,
+    passwordFile: 'password',
+  };
+  const folder = configFolder(files);
+  const load = (config: Members) => {
+    const flow = { collectionStyle: 'flow', lineWidth: 0 } as const;
+    const lines = Object.entries(config).map(([name, value]) => `${name}: ${stringify(value, flow)}`);
+    folder.write('tollgate.yaml', lines.join(''));
+    return loadSettings({ file: folder.file, env: {} });
+  };
+  await fc.assert(
+    fc.asyncProperty(random, random, async (one, other) => {
+      const secrets = [one, other];
+      for (const word of secrets) folder.write(word, contents[path.split('.').at(-1) ?? ''] ?? '');
+      const [before, after] = secrets.map((word) => load(main(word)));
+      if (before?.kind !== 'valid' || after?.kind !== 'valid')
+        throw new Error(JSON.stringify([before, after]));
+      const shown = await Promise.all([before, after].map(({ settings }) => settingsText(settings)));
+      const edits = await describeEdit(before.settings, after.settings, tunedBounds({}));
+      const diff = diffSettings(JSON.parse(shown[0] ?? ''), JSON.parse(shown[1] ?? ''));
+      const broken = load({ ...main(one), [setting]: withUnknownField(main(one)[setting]) });
+      if (broken.kind === 'valid') throw new Error('a configuration with an unknown field is valid');
+      const reports = formatProblems(broken.problems) + JSON.stringify(broken.problems);
+      const text = [...shown, ...before.warnings, JSON.stringify([edits, diff]), reports].join('\n');
+      for (const word of mark.secret === 'digest' ? secrets.map(digestSecret) : secrets) {
+        expect(text.includes(word), `${word}\n${text}`).toBe(false);
+      }
+    }),
+    { numRuns: 5 },
+  );
+});
+
+function withUnknownField(setting: unknown): unknown {
+  return Array.isArray(setting) ? [{ ...setting[0], zzz: 1 }] : { ...Object(setting), zzz: 1 };
+}

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { parameterShown, periodQuery } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { settingsShown } from '../settings/settings-view.ts';
 import { deliveredEvent, deliveriesPage, deliveryShown, sentAgain } from '../wires/deliveries.ts';
 import { fleetState } from '../wires/fleet.ts';
 import { whatHolds, whatHoldsAnswer } from '../wires/keys/bans-and-grants.ts';
@@ -22,6 +21,7 @@ import { keyUsage, limitsSteps, monthPage, usageRow } from '../wires/keys/usage.
 import { callers, operationsPage, traffic } from '../wires/operations.ts';
 import { planDistribution, plansPage, planTrial, retriedPlan } from '../wires/plans.ts';
 import { digestStart, limitName, processId, version } from '../wires/response-parts.ts';
+import { settingsShown } from '../wires/settings.ts';
 import { simulationShown } from '../wires/simulation.ts';
 import { upstreamsPage } from '../wires/upstreams.ts';
 import { type Answer, eventIdParameter, ifMatchHeader, keyIdParameter, type Wire } from '../wires/wire.ts';

@@ -15,7 +15,7 @@ import { plansRoute } from '../plans/plans-view.ts';
 import { simulateRoute } from '../plans/simulate-route.ts';
 import { trialRoute } from '../plans/trial-route.ts';
 import { settingsText } from '../settings/settings-view.ts';
-import { getSettingsWire } from '../wires/changes.ts';
+import { getSettingsWire } from '../wires/settings.ts';
 import { getApiDocumentWire } from '../wires/wires.ts';
 import { apiDocument } from './api-document.ts';
 import { deliveriesRoute } from './deliveries/deliveries-route.ts';

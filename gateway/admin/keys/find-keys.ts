@@ -94,11 +94,13 @@ function configuredKey(id: string, settings: Settings, leakOf: KeySources['leakO
   const key = settings.keys.get(id);
   const stated = tableIn(settings.keys).statedOf(id);
   if (key === undefined || stated === undefined) return undefined;
-  const secrets = stated.secrets.map(({ sha256, created, expires = Number.POSITIVE_INFINITY }) => {
+  const secrets = stated.secrets.map(({ sha256, created, expires }) => {
     const leak = leakOf?.(sha256);
+    const endMs = expires ?? Number.POSITIVE_INFINITY;
     return {
       digestStart: digestStart(sha256),
-      expiresMs: leak?.ended ? Math.min(expires, leak.atMs) : expires,
+      expiresMs: leak?.ended ? Math.min(endMs, leak.atMs) : endMs,
+      statedExpiresMs: expires,
       createdMs: created,
       leak,
     };
@@ -123,6 +125,7 @@ function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
       digestStart: digestStart(secret.digest),
       createdMs: secret.createdMs,
       expiresMs: expiryOf(secret),
+      statedExpiresMs: secret.expiresMs,
       issuedFrom: secret.issuedFrom && digestStart(secret.issuedFrom),
       leak: secret.leak,
     })),

@@ -47,6 +47,8 @@ export function noSuchKey(): AdminResponse {
 export interface SecretView {
   readonly digestStart: string;
   readonly expiresMs: number;
+  /** The expiry in the definition of the key, which a leak does not change; absent without an expiry. */
+  readonly statedExpiresMs?: number | undefined;
   readonly createdMs?: number | undefined;
   /** The first digits of the digest of the secret with which the holder of the key issued this secret. */
   readonly issuedFrom?: string | undefined;

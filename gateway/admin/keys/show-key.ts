@@ -9,6 +9,7 @@ import { rowOf } from '../../usage/read/usage-rows.ts';
 import { offeredOf } from '../../usage/tally.ts';
 import { trialOfKeyView } from '../plans/trial-figures.ts';
 import type { KeyDetail } from '../wires/keys/key.ts';
+import { statedKeyView } from './change/definition.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
 import { keyItemOf, leakView } from './key-item.ts';
 import type { KeyDetailSources } from './key-sources.ts';
@@ -67,6 +68,7 @@ export async function showKey(
   const detail: KeyDetail = {
     ...members,
     ...item,
+    definition: asStated && statedKeyView(asStated, secrets),
     revision: version?.revision,
     concurrent: key.concurrent,
     operations: key.operations,

@@ -8,7 +8,8 @@ import type { Limits } from '../../shared/model.ts';
 import { percent } from '../../shared/words/figures.js';
 import { policyName } from '../../shared/words/limit-names.js';
 import { addedChanges, dateText } from '../settings/diff-settings.ts';
-import { limitsInView, type planShown } from '../settings/settings-view.ts';
+import { limitsInView } from '../settings/settings-view.ts';
+import type { planShown } from '../wires/plans.ts';
 import { proposeGuard } from './propose-guard.ts';
 
 type ShownPlan = Pick<

@@ -1,9 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
+import { statedSettings } from '../../config/schema/settings-schema.ts';
 import { limitChangeText, limitsText } from '../../fleet/wording.ts';
 import { type LimitsByField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
-import { type planShown, windowsView } from './settings-view.ts';
+import { marksIn } from '../../shared/schema/marks.ts';
+import type { planShown } from '../wires/plans.ts';
+import { windowsView } from './settings-view.ts';
 
 /**
  * A member with different values in two configurations. A new member has no `before`, and a removed member has no
@@ -42,14 +45,30 @@ export const lists = {
   notify: 'id',
 } as const;
 
-/**
- * Settings that the comparison ignores. These settings depend on file paths and file contents, and do not change the
- * gateway's behaviour.
- */
-const notCompared = new Set(['version', 'keysFile', 'listen.tls.file', 'admin.tls.file']);
+/** The paths of members that do not change the gateway's behaviour: digests of whole files, and paths of files. */
+const notCompared: readonly (readonly string[])[] = [
+  ['version'],
+  ['keysFile'],
+  ...marksIn(statedSettings).flatMap(({ path, mark }) => (mark.file ? [path] : [])),
+];
+
+/** Returns settings in the form of `/settings` without the members that the comparison ignores. */
+export function comparable(members: Members): Members {
+  return notCompared.reduce((rest, path) => without(rest, path), members);
+}
+
+/** Removes the member at a path. In a path, `*` and `[]` stand for each entry of a list. */
+function without<Of>(value: Of, [step, ...rest]: readonly string[]): Of {
+  if (step === '*' || step === '[]')
+    return Array.isArray(value) ? (value.map((entry) => without(entry, rest)) as Of) : value;
+  if (step === undefined || !isMapping(value) || value[step] === undefined) return value;
+  const { [step]: member, ...others } = value;
+  return (rest.length === 0 ? others : { ...others, [step]: without(member, rest) }) as Of;
+}
 
 /** Compares two configurations in the form of `/settings`. */
-export function diffSettings(before: Members, after: Members): SettingsDiff {
+export function diffSettings(membersBefore: Members, membersAfter: Members): SettingsDiff {
+  const [before, after] = [comparable(membersBefore), comparable(membersAfter)];
   const listDiff = (list: keyof typeof lists) =>
     diffLists(namedIn(before, list, lists[list]), namedIn(after, list, lists[list]));
   const rest = (members: Members) =>
@@ -60,7 +79,7 @@ export function diffSettings(before: Members, after: Members): SettingsDiff {
     operations: listDiff('operations'),
     upstreams: listDiff('upstreams'),
     notify: listDiff('notify'),
-    settings: diffMembers(rest(before), rest(after)).filter(({ member }) => !notCompared.has(member)),
+    settings: diffMembers(rest(before), rest(after)),
   };
 }
 

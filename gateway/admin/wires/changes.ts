@@ -12,19 +12,7 @@ import {
 import { expects, fields, membersByName, text } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { changesPage, eventKinds, eventsPage } from '../api/fleet/changes-view.ts';
-import { settingsShown } from '../settings/settings-view.ts';
 import { defineWire } from './wire.ts';
-
-export const getSettingsWire = defineWire({
-  method: 'GET',
-  path: '/settings',
-  operationId: 'getSettings',
-  tag: 'Configuration',
-  summary: 'The effective configuration',
-  description:
-    'Every setting, including defaults and without secrets. The order is always the same, so that two responses can be compared. Each key adds about 200 octets to the response.',
-  answers: { 200: { description: 'The present settings.', schema: settingsShown } },
-});
 
 /** The query parameters of `/events` and `/changes`, which are lists with pages. */
 function pageOf(limitMax: number) {

@@ -1,9 +1,56 @@
 import * as z from 'zod';
+import { limitFieldNames } from '../../keys/limit-fields.ts';
+import { planShape } from '../../keys/plan-schema.ts';
 import { periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
-import { planShown } from '../settings/settings-view.ts';
 import { trialFigures } from './keys/key.ts';
-import { count, instant, limitsByField, list, positive } from './response-parts.ts';
+import { count, instant, limitName, limitsByField, list, positive, stated } from './response-parts.ts';
 import { defineWire } from './wire.ts';
+
+export const shownWindows = list(
+  z.object({
+    name: limitName,
+    limit: positive,
+    group: z.string().optional().describe('The name of the group of operations that the limit counts.'),
+    operations: list(z.string()).optional().describe('The operations of the group.'),
+  }),
+).describe('The windows, with the shortest window first, and then the windows of each group.');
+
+/** A plan in responses. The members `isCustom` and `windows` replace the plan's `custom` and limits. */
+export const planShown = z.object({
+  ...stated(planShape, ['custom', 'changes', 'groups', 'guard', 'trial', ...limitFieldNames]),
+  name: z.string(),
+  isCustom: z.boolean().describe('Whether each key on the plan has its own limits.'),
+  windows: shownWindows,
+  changes: list(z.object({ from: instant, limits: limitsByField }))
+    .optional()
+    .describe(
+      'All configured changes, with the earliest change first. An entry has all limits of the plan that apply from its time on. `windows` has the present limits.',
+    ),
+  guard: z
+    .object({
+      before: limitsByField.describe('All limits of the plan before the edit.'),
+      refusedAtMost: z
+        .string()
+        .describe('The share of refused requests at which the plan returns to `before`, such as `3 %`.'),
+      untilAt: instant.describe('The end of the guard.'),
+    })
+    .optional()
+    .describe('The guard of an edit that made limits smaller.'),
+  reverted: z
+    .object({
+      sinceAt: instant,
+      requests: count.describe('The requests of the plan during the ten minutes before `sinceAt`.'),
+      refused: count.describe(
+        'The requests of these that a window refused because the edit made it smaller.',
+      ),
+      edit: limitsByField.describe('The limits of the edit, which do not apply since `sinceAt`.'),
+    })
+    .optional()
+    .describe(
+      'Present if the guard has returned the plan to `guard.before`. `windows` then has the limits before the edit.',
+    ),
+  trial: limitsByField.optional().describe('All limits of the trial. The trial refuses no request.'),
+});
 
 const spread = z
   .object({

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { getSettingsWire, listChangesWire, listEventsWire, reportChangeWire } from './changes.ts';
+import { listChangesWire, listEventsWire, reportChangeWire } from './changes.ts';
 import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from './deliveries.ts';
 import { getStateWire } from './fleet.ts';
 import { grantKeyWire, unbanKeyWire, ungrantKeyWire } from './keys/bans-and-grants.ts';
@@ -24,6 +24,7 @@ import { flushCountsWire, makegoodWire } from './keys/makegood.ts';
 import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
 import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
 import { getPlanDistributionWire, getPlanTrialWire, listPlansWire, retryPlanWire } from './plans.ts';
+import { getSettingsWire } from './settings.ts';
 import { simulateWire } from './simulation.ts';
 import { listUpstreamsWire } from './upstreams.ts';
 import { defineWire, type Wire } from './wire.ts';

@@ -20,7 +20,7 @@ export async function leakedCountWarnings(
 ): Promise<readonly string[]> {
   try {
     const response = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(timeoutMs) });
-    const { environment: other, listLeaksWire: count } = readiness.parse(await response.json());
+    const { environment: other, leakedSecrets: count } = readiness.parse(await response.json());
     if (other !== environment || count === 0) return [];
     return [
       `the gateway at ${url.origin} reports that its configuration still has ${counted(count, 'leaked secret')}; set TOLLGATE_ADMIN_TOKEN so that check can name the keys`,
@@ -30,7 +30,7 @@ export async function leakedCountWarnings(
   }
 }
 
-const readiness = z.object({ environment: z.string(), listLeaksWire: z.int() });
+const readiness = z.object({ environment: z.string(), leakedSecrets: z.int() });
 
 /**
  * Asks a gateway which secrets of a configuration have leaked. Only a gateway knows the leaks, because it receives the reports.

@@ -1,6 +1,6 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
-import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
+import { comparable, diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { getPlanTrialWire, listPlansWire, type PlanTrial } from '../../admin/wires/plans.ts';
 import type { QueryFor } from '../../admin/wires/wire.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
@@ -163,7 +163,7 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
     before: before.settings.version,
     after: after.settings.version,
     ...diffSettings(before.json, after.json),
-    needsRestart: restartNeeded(before.settings, after.settings),
+    needsRestart: restartNeeded(comparable(before.json), comparable(after.json)),
     verdicts,
     unguarded: unguardedPlans(before.settings.plans, after.settings.plans, nowMs, (plan, from) =>
       client === undefined || hasUnknownShare(verdicts, plan)

@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import { addedChanges } from '../../admin/settings/diff-settings.ts';
 import { limitsInView } from '../../admin/settings/settings-view.ts';
 import { type LimitField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
-import { type Limits, planWindows } from '../../shared/model.ts';
+import { type BanPolicy, type Limits, planWindows } from '../../shared/model.ts';
 import { editBetween, edited, type LimitEdit, withoutGroups } from '../../usage/simulate/edits.ts';
-import type { Shown } from './settings-shown.ts';
+import type { Shown, ShownFile } from './settings-shown.ts';
 
 /** Limits by field, in the form of `POST /simulate`. The value null removes a limit or a group. */
 export type EditByField = WindowsByField & {
@@ -18,7 +19,7 @@ type WindowsByField = { readonly [Field in LimitField]?: number | null };
 export interface LimitEdits {
   readonly plans?: Readonly<Record<string, EditByField>>;
   readonly keys?: Readonly<Record<string, EditByField>>;
-  readonly bans?: Shown['settings']['bans'];
+  readonly bans?: BanPolicy;
 }
 
 /**
@@ -26,7 +27,10 @@ export interface LimitEdits {
  * whose new limits follow from the edit of its plan. A key that is missing or disabled in one of the configurations has no limits to
  * compare.
  */
-export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): LimitEdits {
+export function editsBetween(
+  { settings: before, json: jsonBefore }: Shown,
+  { settings: after, json: jsonAfter, bans }: ShownFile,
+): LimitEdits {
   const plansBefore = new Map(before.plans.map((plan) => [plan.name, plan]));
   const plansAfter = new Map(after.plans.map((plan) => [plan.name, plan]));
   const plans = new Map<string, LimitEdit>();
@@ -51,11 +55,11 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
         : undefined;
     if (edit !== undefined) keys.set(id, edit);
   }
-  const isOtherLadder = JSON.stringify(before.bans) !== JSON.stringify(after.bans);
+  const isOtherLadder = !isDeepStrictEqual(jsonBefore.bans, jsonAfter.bans);
   return {
     ...(plans.size > 0 && { plans: byFields(plans) }),
     ...(keys.size > 0 && { keys: byFields(keys) }),
-    ...(isOtherLadder && { bans: after.bans }),
+    ...(isOtherLadder && { bans }),
   };
 }
 

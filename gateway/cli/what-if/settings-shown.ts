@@ -1,9 +1,10 @@
 import type * as z from 'zod';
-import { settingsShown, settingsText } from '../../admin/settings/settings-view.ts';
-import { getSettingsWire } from '../../admin/wires/changes.ts';
+import { settingsText } from '../../admin/settings/settings-view.ts';
+import { getSettingsWire, settingsShown } from '../../admin/wires/settings.ts';
 import { readingOnly } from '../../admin/wires/wire.ts';
 import { loadSettings } from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
+import type { BanPolicy } from '../../shared/model.ts';
 import { printableJson } from '../../shared/terminal/printable.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -11,16 +12,8 @@ import { CommandError } from '../output/command-error.ts';
 /** Fields of the `/settings` response that commands read. The comparison uses the whole response. */
 const settingsRead = settingsShown.pick({
   version: true,
-  environment: true,
   plans: true,
   keys: true,
-  bans: true,
-  workers: true,
-  listen: true,
-  admin: true,
-  redis: true,
-  usage: true,
-  directory: true,
 });
 
 export interface Shown {
@@ -31,6 +24,11 @@ export interface Shown {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
+/** The settings of a file, with the rules for bans in the form that a simulation needs. */
+export interface ShownFile extends Shown {
+  readonly bans: BanPolicy;
+}
+
 /**
  * Reads the settings of a gateway.
  *
@@ -38,7 +36,13 @@ export interface Shown {
  */
 export async function settingsInForce(client: Pick<AdminClient, 'ask' | 'origin'>): Promise<Shown> {
   const { body, json } = await client.ask(readingOnly(getSettingsWire, settingsRead));
-  return { name: `the gateway at ${client.origin}`, settings: body, json: Object(json) };
+  const settings = Object(json);
+  if (settings.baseUrl === undefined) {
+    throw new CommandError(
+      `The gateway at ${client.origin} has an earlier version, which shows its settings in another form. Update the gateway first, or compare two files: tollgate diff EDITED --against PRESENT.`,
+    );
+  }
+  return { name: `the gateway at ${client.origin}`, settings: body, json: settings };
 }
 
 /**
@@ -46,9 +50,10 @@ export async function settingsInForce(client: Pick<AdminClient, 'ask' | 'origin'
  *
  * @throws a CommandError with all problems of the file
  */
-export async function settingsOfFile(file: string, env: NodeJS.ProcessEnv): Promise<Shown> {
+export async function settingsOfFile(file: string, env: NodeJS.ProcessEnv): Promise<ShownFile> {
   const loaded = loadSettings({ file, env });
   if (loaded.kind === 'invalid') throw new CommandError(formatProblems(loaded.problems));
   const json = JSON.parse(await settingsText(loaded.settings));
-  return { name: file, settings: settingsRead.parse(printableJson(json)), json };
+  const { bans } = loaded.settings;
+  return { name: file, settings: settingsRead.parse(printableJson(json)), json, bans };
 }

@@ -1,5 +1,6 @@
 import { keyFieldNames } from '../../keys/key-schema.ts';
-import { memberNames, type RawSettings, settingNames } from '../schema/settings-schema.ts';
+import { isMasked, marksIn } from '../../shared/schema/marks.ts';
+import { memberNames, settingNames, settingsSchema } from '../schema/settings-schema.ts';
 import { maskKeyLine } from './mask-key-line.ts';
 
 /** The kind of a file: the main file, which may contain the list of keys; the keys file; or the OpenAPI document. */
@@ -35,29 +36,14 @@ export function createShowLine({ kind, text }: { readonly kind: FileKind; readon
 const keyLineNames = [...settingNames, ...keyFieldNames];
 
 /**
- * The settings that have no secret and name no file with a secret. Their lines are shown, except for text that looks like a secret. In the
- * lines of all other settings, only names and harmless values are shown, because text in a wrong place may be a piece of a secret.
+ * The settings without a mark `secret` or `secretInUrl` in their schema. Their lines are shown, except for text that looks like a secret. In
+ * the lines of all other settings, only names and harmless values are shown, because text in a wrong place may be a piece of a secret.
  */
-const withoutSecrets: ReadonlySet<string> = new Set<keyof RawSettings>([
-  'environment',
-  'baseUrl',
-  'workers',
-  'upstream',
-  'upstreams',
-  'plans',
-  'api',
-  'limitsPath',
-  'leaksPath',
-  'selfService',
-  'docsPath',
-  'bans',
-  'addressBucket',
-  'bodyBytesMax',
-  'usage',
-  'cors',
-  'hsts',
-  'trustedProxies',
-]);
+const withoutSecrets: ReadonlySet<string> = new Set(
+  Object.entries(settingsSchema.shape).flatMap(([name, schema]) =>
+    marksIn(schema).some(({ mark }) => isMasked(mark)) ? [] : [name],
+  ),
+);
 
 const otherSettings: ReadonlySet<string> = new Set(settingNames.filter((name) => name !== 'keys'));
 

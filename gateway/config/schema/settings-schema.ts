@@ -9,12 +9,15 @@ import { isSecureUrl } from '../../shared/addresses/secure-url.ts';
 import {
   agePattern,
   durationPattern,
+  formatAge,
   formatDuration,
   parseDuration,
   timeoutPattern,
 } from '../../shared/schema/dates-and-durations.ts';
+import { marks } from '../../shared/schema/marks.ts';
 import {
   digestOf,
+  durationAsMs,
   expects,
   fields,
   flag,
@@ -31,10 +34,11 @@ import { defaults } from './defaults.ts';
 const bodyBytesMax = 1_073_741_824;
 const portMax = 65_535;
 
-const duration = z
-  .string(expects('a duration such as 60s, 5m or 24h'))
-  .regex(durationPattern, expects('a duration such as 60s, 5m or 24h'))
-  .transform(parseDuration);
+const duration = durationAsMs(
+  z
+    .string(expects('a duration such as 60s, 5m or 24h'))
+    .regex(durationPattern, expects('a duration such as 60s, 5m or 24h')),
+);
 
 const planName = givenName(
   'a plan name of 1 to 64 of the characters A-Z a-z 0-9 _ -',
@@ -47,20 +51,24 @@ const pemFiles = {
     .optional()
     .describe(
       'A PEM file with the trusted authorities, which replace the authorities of Node. Relative to this file.',
-    ),
+    )
+    .register(marks, { file: true }),
   cert: text('the path of a PEM file')
     .optional()
-    .describe(
-      'A PEM file with the certificate of the gateway, followed by its chain. Relative to this file.',
-    ),
+    .describe('A PEM file with the certificate of the gateway, followed by its chain. Relative to this file.')
+    .register(marks, { file: true }),
+  // Without the mark `secret`, reports show the lines of `upstream`. A key in place of its path is masked in every setting, by `keysField` of
+  // `show-line.ts`.
   key: text('the path of a PEM file')
     .optional()
-    .describe('A PEM file with the unencrypted private key of cert. Relative to this file.'),
+    .describe('A PEM file with the unencrypted private key of cert. Relative to this file.')
+    .register(marks, { file: true }),
 };
 
 const upstream = fields('a mapping with url', {
   url: text('an http or https URL such as http://backend:3000, without a path')
     .refine(isOriginUrl, expects('an http or https URL such as http://backend:3000, without a path'))
+    .transform((written) => new URL(written).origin)
     .describe('The address of the upstream. Every IP address of its host is a target.'),
   tls: fields('a mapping with ca, serverName, cert and key', {
     ca: pemFiles.ca,
@@ -117,7 +125,9 @@ export const adminTokenSchema = fields('a token: a mapping with name, sha256 and
 const hostNamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/;
 const hostName = text('a host name such as gateway.internal, without a port', hostNamePattern);
 
-const redisUser = text('a user name without blanks', /^\S{1,256}$/);
+const redisUser = text('a user name without blanks', /^\S{1,256}$/).register(marks, { secret: true });
+
+const passwordFile = text('the path of a file with the password').register(marks, { secret: true });
 
 /**
  * The name of an upstream. The name begins with a letter, because JavaScript puts numeric names first in an object, and the first
@@ -180,7 +190,8 @@ export const settingsSchema = fields('a mapping of settings', {
       .default([])
       .describe(
         'The host names by which clients may call the admin API, in addition to localhost and IP addresses. A change needs no restart.',
-      ),
+      )
+      .transform((hosts) => hosts.map((host) => host.toLowerCase())),
   })
     .prefault({})
     .describe(
@@ -193,6 +204,7 @@ export const settingsSchema = fields('a mapping of settings', {
         /^(rediss?:\/\/\S*)?$/,
       ),
     )
+      .register(marks, { secretInUrl: 'credentials' })
       .optional()
       .describe('The URL of a single Redis server. rediss:// uses TLS.'),
     cluster: list(
@@ -201,7 +213,7 @@ export const settingsSchema = fields('a mapping of settings', {
           'a URL such as redis://redis-1:6379, without user, password and database; write `username` and `passwordFile` beside `cluster`',
           /^rediss?:\/\/[^\s@/?#]+\/?$/,
         ),
-      ),
+      ).register(marks, { secretInUrl: 'credentials' }),
       'a list of URLs such as redis://redis-1:6379',
     )
       .min(1, expects('a list with at least one URL'))
@@ -227,14 +239,12 @@ export const settingsSchema = fields('a mapping of settings', {
         ),
       tls: flag().default(false).describe('Whether Sentinels and servers use TLS.'),
       username: redisUser.optional().describe('The ACL user of the Sentinels, if they need one.'),
-      passwordFile: text('the path of a file with the password').optional(),
+      passwordFile: passwordFile.optional(),
     })
       .optional()
       .describe('The Sentinels that monitor Redis. The gateway asks them for the current master.'),
     username: redisUser.optional().describe('The ACL user. Its password is in passwordFile.'),
-    passwordFile: text('the path of a file with the password')
-      .optional()
-      .describe('A file with the password, relative to this file.'),
+    passwordFile: passwordFile.optional().describe('A file with the password, relative to this file.'),
     ...pemFiles,
     prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/).optional(),
     onFailure: word('local', 'refuse')
@@ -268,6 +278,7 @@ export const settingsSchema = fields('a mapping of settings', {
       'The path of the keys file, relative to this file; or the list of keys; or a mapping with file and directory.',
     ),
   api: text('the path of the OpenAPI document')
+    .register(marks, { file: true })
     .optional()
     .describe(
       'The path of the OpenAPI document, relative to this file. Without a document, a single operation `any` has every method and path below the base URL.',
@@ -290,6 +301,7 @@ export const settingsSchema = fields('a mapping of settings', {
       ),
     github: fields('a mapping with either keysFile or keysUrl', {
       keysFile: text('the path of a file with the public keys of GitHub')
+        .register(marks, { file: true })
         .optional()
         .describe(
           'A JSON file with the public keys of GitHub, in the form of https://api.github.com/meta/public_keys/secret_scanning. Relative to this file.',
@@ -301,6 +313,7 @@ export const settingsSchema = fields('a mapping of settings', {
             'an https URL such as https://api.github.com/meta/public_keys/secret_scanning, or an http URL of a loopback address',
           ),
         )
+        .register(marks, { secretInUrl: 'credentials' })
         .optional()
         .describe('The URL at which GitHub publishes its public keys. The gateway fetches the keys.'),
     })
@@ -368,11 +381,12 @@ export const settingsSchema = fields('a mapping of settings', {
       'The origins whose pages may call the API from a browser. Without this setting, no origin may.',
     ),
   hsts: fields('a mapping with maxAge and includeSubDomains', {
-    maxAge: z
-      .string(expects('a duration such as 365d, or 0s'))
-      .regex(agePattern, expects('a duration such as 365d, or 0s'))
-      .transform(parseDuration)
-      .describe('The time for which a browser uses only https. 0s switches this off in browsers.'),
+    maxAge: durationAsMs(
+      z
+        .string(expects('a duration such as 365d, or 0s'))
+        .regex(agePattern, expects('a duration such as 365d, or 0s')),
+      formatAge,
+    ).describe('The time for which a browser uses only https. 0s switches this off in browsers.'),
     includeSubDomains: flag().default(false).describe('Whether the rule also applies to all subdomains.'),
   })
     .optional()
@@ -389,8 +403,12 @@ export const settingsSchema = fields('a mapping of settings', {
     .default([...defaults.trustedProxies])
     .describe(
       'The peers whose X-Forwarded-* fields the gateway accepts. An empty entry, such as an empty variable, is ignored.',
-    ),
+    )
+    .transform((entries) => entries.filter((entry) => entry !== '')),
 });
+
+/** All settings except the plans and the keys. `/settings` shows them as the configuration states them. */
+export const statedSettings = settingsSchema.omit({ plans: true, keys: true });
 
 /** The names of all settings. */
 export const settingNames = [settingsSchema, keySources].flatMap(({ shape }) => Object.keys(shape));
@@ -430,11 +448,12 @@ function timeout(maxMs: number) {
   const what = expects(
     `a duration from ${formatDuration(minMs)} to ${formatDuration(maxMs)} such as 500ms or 2s`,
   );
-  return z
-    .string(what)
-    .regex(timeoutPattern, { ...what, abort: true })
-    .refine((written) => parseDuration(written) >= minMs && parseDuration(written) <= maxMs, what)
-    .transform(parseDuration);
+  return durationAsMs(
+    z
+      .string(what)
+      .regex(timeoutPattern, { ...what, abort: true })
+      .refine((written) => parseDuration(written) >= minMs && parseDuration(written) <= maxMs, what),
+  );
 }
 
 function address(fallback: { readonly host: string; readonly port: number }) {
@@ -444,12 +463,12 @@ function address(fallback: { readonly host: string; readonly port: number }) {
       .default(fallback.host),
     port: wholeNumber(0, portMax).default(fallback.port),
     tls: fields('a mapping with cert and key', {
-      cert: text('the path of a PEM file').describe(
-        'A PEM file with the certificate, followed by its chain. Relative to this file.',
-      ),
-      key: text('the path of a PEM file').describe(
-        'A PEM file with the unencrypted private key. Relative to this file.',
-      ),
+      cert: text('the path of a PEM file')
+        .describe('A PEM file with the certificate, followed by its chain. Relative to this file.')
+        .register(marks, { file: true }),
+      key: text('the path of a PEM file')
+        .describe('A PEM file with the unencrypted private key. Relative to this file.')
+        .register(marks, { secret: true }),
     })
       .optional()
       .describe(

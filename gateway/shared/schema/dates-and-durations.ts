@@ -66,6 +66,12 @@ export function formatDuration(ms: number): string {
   return `${ms / length}${unit}`;
 }
 
+/** Returns the shortest text for the lifetime of a cache, which may be 0: `0s`, `30m`, `365d`. */
+export function formatAge(ms: number): string {
+  if (ms === 0) return '0s';
+  return ms % dayMs === 0 ? `${ms / dayMs}d` : formatDuration(ms);
+}
+
 /** A period that includes its complete first and last minute, hour or day. Timestamps are epoch ms on the store's clock. */
 export interface Period {
   readonly fromMs: number;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { datePattern, parseDate } from './dates-and-durations.ts';
+import { datePattern, formatDuration, parseDate, parseDuration } from './dates-and-durations.ts';
+import { marks } from './marks.ts';
 
 /** The error messages for a wrong or missing value. Each message continues a sentence that begins with the name of the field. */
 export function expects(what: string) {
@@ -82,8 +83,14 @@ export function dateAsMs(error: z.core.$ZodErrorMap | string) {
     .transform((written) => parseDate(written) ?? Number.NaN);
 }
 
+/** A duration, converted to milliseconds. @param format converts milliseconds back to a text that `written` accepts */
+export function durationAsMs(written: z.ZodString, format = formatDuration) {
+  return z.codec(written, z.number(), { decode: parseDuration, encode: format });
+}
+
 export function digestOf(what: 'secret' | 'token') {
   return text(`the SHA-256 digest of the whole ${what}, 64 hex digits`, /^[0-9a-fA-F]{64}$/)
     .transform((digest) => digest.toLowerCase())
-    .describe(`Hex SHA-256 digest of the whole ${what}: printf %s ${what.toUpperCase()} | sha256sum`);
+    .describe(`Hex SHA-256 digest of the whole ${what}: printf %s ${what.toUpperCase()} | sha256sum`)
+    .register(marks, { secret: 'digest' });
 }

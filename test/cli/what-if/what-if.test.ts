@@ -10,6 +10,7 @@ import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
+import { startStubAdmin } from '../../support/stub-admin.ts';
 import { patientStore } from '../../support/tuning.ts';
 import { withinOneMinute } from '../../support/within-one-minute.ts';
 
@@ -227,6 +228,24 @@ it('diff lists what an edit adds, removes and changes, what needs a restart, and
       },
     ]),
   });
+});
+
+it('diff and simulate say that a gateway of an earlier version must be updated first', async () => {
+  const body = {
+    ...{ version: '0123456789ab', environment: 'test', basePath: '', workers: 1, usage: { keepDays: 8 } },
+    ...{ listen: { host: '0.0.0.0', port: 8080 }, admin: { host: '127.0.0.1', port: 9090 } },
+    bans: { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 },
+    ...{ directory: false, plans: [], keys: [], upstreams: [], notify: [] },
+  };
+  const { url } = await startStubAdmin(() => ({ body }));
+  const file = await draft({});
+  for (const args of [
+    ['diff', file],
+    ['simulate', '--config', file],
+  ]) {
+    const { exitCode, stderr } = await runTollgate([...args, '--admin', url], env);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('Update the gateway first')]);
+  }
 });
 
 it('diff of the present configuration exits with 0, diff of two files needs no gateway, and diff of a broken file prints its problems', async () => {

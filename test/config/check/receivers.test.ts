@@ -94,6 +94,7 @@ test('settings show a receiver without the path of its URL and without its secre
     {
       id: expect.stringMatching(/^[0-9a-f]{12}$/),
       url: 'https://hooks.example.com/***',
+      secretFile: '***',
       events: ['key.banned'],
       at: [],
       secretDigestStarts: [expect.stringMatching(/^[0-9a-f]{8}$/)],

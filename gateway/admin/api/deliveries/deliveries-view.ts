@@ -1,3 +1,4 @@
+import { receiverUrl } from '../../../notify/notify-schema.ts';
 import type {
   DeliveriesPage,
   Delivery,
@@ -6,7 +7,7 @@ import type {
 } from '../../../notify/queue/delivery-queue.ts';
 import type { Receiver } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
-import { maskPath } from '../../settings/mask-url.ts';
+import { statedForm } from '../../../shared/schema/marks.ts';
 import type {
   DeliveriesShown,
   DeliveryEvent,
@@ -29,7 +30,7 @@ export function deliveriesView(
   return {
     counts: { events: counts.events, waiting, delivered, failed, dropped, unsent },
     problems: problemsOf(troubled, receivers),
-    receivers: receivers.map(({ id, url }) => ({ id, url: maskPath(url) })),
+    receivers: receivers.map(({ id, url }) => ({ id, url: shownUrl(url) })),
     events: events.map((event) => eventView(event, receivers)),
     next,
   };
@@ -55,7 +56,7 @@ function deliveryView(
   const configured = receivers.find(({ id }) => id === receiver);
   return {
     receiver,
-    url: configured === undefined ? receiverOrigin : maskPath(configured.url),
+    url: configured === undefined ? receiverOrigin : shownUrl(configured.url),
     isConfigured: configured !== undefined,
     state,
     attempts,
@@ -84,4 +85,8 @@ function problemsOf(
 /** RFC 3339 texts in UTC sort as their times. */
 function byLastAttempt(a: Pick<DeliveryShown, 'last'>, b: Pick<DeliveryShown, 'last'>): number {
   return (b.last?.at ?? '').localeCompare(a.last?.at ?? '');
+}
+
+function shownUrl(url: string): string {
+  return String(statedForm(receiverUrl, url));
 }

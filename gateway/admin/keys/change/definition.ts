@@ -2,10 +2,27 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type * as z from 'zod';
 import type { ChangedMembers } from '../../../fleet/changes.ts';
 import { type DirectoryKey, type KeyVersion, statedOf } from '../../../keys/directory/directory-key.ts';
+import type { StatedKey } from '../../../keys/key-schema.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
-import type { KeptOfId, keyDefinition } from '../../wires/keys/definitions.ts';
+import type { KeptOfId, keyDefinition, statedKeyShown } from '../../wires/keys/definitions.ts';
+import type { SecretView } from '../key-sources.ts';
+
+/** Makes the part of a response that shows a key as it is stated. */
+export function statedKeyView(
+  stated: StatedKey,
+  secrets: readonly SecretView[],
+): z.output<typeof statedKeyShown> {
+  return {
+    ...stated,
+    secrets: secrets.map(({ digestStart, createdMs, statedExpiresMs }) => ({
+      digestStart,
+      createdAt: isoOf(createdMs),
+      expiresAt: isoOf(statedExpiresMs),
+    })),
+  };
+}
 
 /** Makes the response with the definition of a directory key, and with the definition's version as `ETag`. */
 export function definitionResponse(

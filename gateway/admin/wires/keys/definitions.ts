@@ -21,11 +21,18 @@ export const definedSecret = z.object({
   expiresAt: instant.optional(),
 });
 
-export const keyDefinition = z.object({
+/** A key as the keys file or the key directory states it, without the limits and operations of its plan. */
+export const statedKeyShown = z.object({
   ...stated(keySchema.shape, ['id', 'plan', 'disabled', 'secrets']),
   id: z.string(),
   plan: z.string(),
   disabled: z.boolean(),
+  secrets: list(definedSecret.partial({ createdAt: true })).describe(
+    'The secrets in the stated order. `createdAt` is absent if the keys file does not contain this time.',
+  ),
+});
+
+export const keyDefinition = statedKeyShown.extend({
   source: words('directory'),
   revision: positive.describe('A number that increases by one with each change.'),
   createdAt: instant,

@@ -11,6 +11,7 @@ import {
   stated,
 } from '../response-parts.ts';
 import { defineWire, keyIdParameter } from '../wire.ts';
+import { statedKeyShown } from './definitions.ts';
 import { keyItem } from './keys.ts';
 import { usageRow } from './usage.ts';
 import { whyShown } from './why.ts';
@@ -70,6 +71,11 @@ export const trialOfKey = z.object({
 export const keyDetail = z.object({
   ...stated(keySchema.shape, ['limits', 'concurrent', 'operations', 'disabled', 'secrets']),
   ...keyItem.shape,
+  definition: statedKeyShown
+    .optional()
+    .describe(
+      'The key as the keys file or the key directory states it. The other members show what is effective: for example, `windows` also has the limits of the plan and of a grant. Earlier releases omit this member.',
+    ),
   revision: positive
     .optional()
     .describe('The revision of the definition in the key directory. Each change increases the revision.'),

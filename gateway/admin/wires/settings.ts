@@ -1,0 +1,184 @@
+import * as z from 'zod';
+import { statedSettings } from '../../config/schema/settings-schema.ts';
+import { keySchema } from '../../keys/key-schema.ts';
+import { isMasked, marks, marksIn, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
+import { deprecationShape, operationCost } from './operations.ts';
+import { planShown, shownWindows } from './plans.ts';
+import { instant, list, digestStart as shownDigest, stated, version, words } from './response-parts.ts';
+import { defineWire } from './wire.ts';
+
+/** Returns the schema of the form that `statedForm` makes of a setting. It accepts the settings of other releases too. */
+function shownSchema(schema: z.ZodType): z.ZodType {
+  const described = (shown: z.ZodType) => {
+    const { description } = schema;
+    if (description === undefined) return shown;
+    return shown.describe([description, maskOf(schema) ?? []].flat().join(' '));
+  };
+  const mark = marks.get(schema);
+  if (mark?.secret === 'digest') return shownDigest;
+  if (mark !== undefined && isMasked(mark)) return described(z.string().describe(maskOf(schema) ?? ''));
+  const parts = partsOf(schema);
+  switch (parts.kind) {
+    case 'members':
+      return described(z.object(shownMembers(parts.of)));
+    case 'entries':
+      return described(
+        parts.step === '[]' ? list(shownSchema(parts.of)) : z.record(z.string(), shownSchema(parts.of)),
+      );
+    case 'options':
+      return described(z.union(parts.of.map(shownSchema)));
+    case 'inner': {
+      const shown = shownSchema(parts.of);
+      return described(schema instanceof z.ZodOptional ? shown.optional() : shown);
+    }
+    case 'leaf':
+      return z.unknown().meta({ of: schema });
+  }
+}
+
+/** Describes how a value of the schema is masked; undefined if the value as a whole has no mark. */
+function maskOf(schema: z.ZodType): string | undefined {
+  const mark = marksIn(schema).find(({ path }) => path.length === 0)?.mark;
+  if (mark?.secret === true) return 'The response shows `***`.';
+  if (mark?.secretInUrl === 'path') return 'The path and the parameters are shown as `***`.';
+  if (mark?.secretInUrl === 'credentials')
+    return 'User information and the values of parameters are shown as `***`.';
+  return undefined;
+}
+
+function shownMembers(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
+  return Object.fromEntries(
+    Object.entries(shape).map(([name, member]) => [shownName(name), shownSchema(member)]),
+  );
+}
+
+/** Returns the shown members of the mapping at a path of the settings, or of each entry if a list is at this path. */
+function membersAt(...path: readonly string[]): Record<string, z.ZodType> {
+  const parts = partsAt(statedSettings, path);
+  if (parts.kind === 'members') return shownMembers(parts.of);
+  throw new Error(`${path.join('.')} is no mapping`);
+}
+
+function partsAt(schema: z.ZodType, path: readonly string[]): Parts {
+  const parts = partsOf(schema);
+  if (parts.kind === 'inner' || parts.kind === 'entries') return partsAt(parts.of, path);
+  const [step, ...rest] = path;
+  const member = parts.kind === 'members' && step !== undefined ? parts.of[step] : undefined;
+  return member === undefined ? parts : partsAt(member, rest);
+}
+
+const listenerTls = z
+  .object({ ...membersAt('listen', 'tls'), certDigestStart: shownDigest, expiresAt: instant })
+  .optional();
+
+const clientDigests = {
+  caDigestStart: shownDigest.optional(),
+  certDigestStart: shownDigest.optional(),
+};
+
+const { upstream: _, upstreams: __, ...asStated } = shownMembers(statedSettings.shape);
+
+/**
+ * The response of `/settings`: the settings as they are stated, with facts that the gateway has read from the files that they name. A new
+ * setting needs no entry here.
+ */
+export const settingsShown = z.object({
+  ...asStated,
+  version,
+  listen: z.object({ ...membersAt('listen'), tls: listenerTls }),
+  admin: z.object({
+    ...membersAt('admin'),
+    tls: listenerTls,
+    tokens: list(z.object(membersAt('admin', 'tokens'))),
+  }),
+  redis: z
+    .object({
+      ...membersAt('redis'),
+      tls: z
+        .object(clientDigests)
+        .optional()
+        .describe(
+          'Present with TLS: the trusted authorities and the client certificate, if they differ from Node’s defaults.',
+        ),
+      prefix: z.string(),
+    })
+    .optional()
+    .describe('The settings of Redis; absent without Redis.'),
+  upstreams: list(
+    z.object({
+      name: z.string(),
+      ...membersAt('upstream'),
+      tls: z.object({ ...membersAt('upstream', 'tls'), ...clientDigests }).optional(),
+    }),
+  ).describe('The upstreams. A single `upstream` has the name `default`.'),
+  plans: list(planShown),
+  operations: list(
+    z.object({
+      id: z.string(),
+      method: z.string(),
+      template: z.string(),
+      upstream: z.string(),
+      stability: words('experimental', 'beta').optional(),
+      upgrade: words('websocket').optional(),
+      cost: operationCost,
+      deprecation: z.object(deprecationShape).optional(),
+    }),
+  ),
+  leaks: z.object({
+    ...membersAt('leaks'),
+    github: z
+      .object({
+        ...membersAt('leaks', 'github'),
+        keys: list(
+          z.object({
+            identifier: z.string(),
+            digestStart: z
+              .string()
+              .describe('The first digits of the SHA-256 digest of the public key in PEM.'),
+          }),
+        )
+          .optional()
+          .describe('The public keys of the file; absent if the gateway fetches the keys.'),
+      })
+      .optional(),
+  }),
+  directory: z
+    .boolean()
+    .describe('Whether the key directory is on, so that keys can be issued while gateways run.'),
+  notify: list(
+    z.object({
+      id: z
+        .string()
+        .describe('The id of the receiver: the first 12 hex digits of the SHA-256 digest of its URL.'),
+      ...membersAt('notify'),
+      secretDigestStarts: list(shownDigest),
+    }),
+  ).describe('The receivers of webhooks.'),
+  keysFile: z
+    .string()
+    .optional()
+    .describe(
+      'The keys file, relative to the folder of the configuration; absent if all keys are in the key directory.',
+    ),
+  keys: list(
+    z.object({
+      ...stated(keySchema.shape, ['id', 'plan', 'limits', 'disabled', 'secrets']),
+      id: z.string(),
+      plan: z.string(),
+      disabled: z.boolean(),
+      windows: shownWindows,
+      secrets: list(z.object({ digestStart: shownDigest, expiresAt: instant.optional() })),
+    }),
+  ),
+});
+
+export const getSettingsWire = defineWire({
+  method: 'GET',
+  path: '/settings',
+  operationId: 'getSettings',
+  tag: 'Configuration',
+  summary: 'The effective configuration',
+  description:
+    'Every setting as the configuration states it, including defaults. Secrets are masked. A duration has the largest unit that fits, such as `1m`. The order is always the same, so that two responses can be compared. Each key adds about 200 octets to the response.',
+  answers: { 200: { description: 'The present settings.', schema: settingsShown } },
+});

@@ -1,0 +1,145 @@
+import * as z from 'zod';
+import { digestStart } from '../secrets.ts';
+
+/**
+ * The marks of settings, at the schema of each setting. `secret` and `secretInUrl` decide what `/settings`, the comparison of settings, the
+ * record of changes and reports about a file show of a value.
+ */
+export const marks = z.registry<Mark>();
+
+export interface Mark {
+  /**
+   * true: the value is a secret, belongs to one, or is the path of one. `digest`: the value is the SHA-256 digest of a secret, of which
+   * only the first digits are shown.
+   */
+  readonly secret?: true | 'digest';
+  /**
+   * The value is a URL that may contain a secret. `credentials`: in its user information and in the values of its parameters. `path`: in
+   * everything after its origin.
+   */
+  readonly secretInUrl?: 'credentials' | 'path';
+  /** The value is the path of a file. The path does not change the behaviour of the gateway, so a comparison ignores it. */
+  readonly file?: true;
+}
+
+/** Whether a value with this mark is masked where it is shown. */
+export function isMasked({ secret, secretInUrl }: Mark): boolean {
+  return secret !== undefined || secretInUrl !== undefined;
+}
+
+/** What a schema consists of. Schemas that only wrap another schema, such as `optional`, have the kind `inner`. */
+export type Parts =
+  | { readonly kind: 'members'; readonly of: Readonly<Record<string, z.ZodType>> }
+  | { readonly kind: 'entries'; readonly step: '[]' | '*'; readonly of: z.ZodType }
+  | { readonly kind: 'options'; readonly of: readonly z.ZodType[] }
+  | { readonly kind: 'inner'; readonly of: z.ZodType }
+  | { readonly kind: 'leaf' };
+
+export function partsOf(schema: z.ZodType): Parts {
+  if (schema instanceof z.ZodObject) return { kind: 'members', of: schema.shape };
+  if (schema instanceof z.ZodArray) return { kind: 'entries', step: '[]', of: schema.element as z.ZodType };
+  if (schema instanceof z.ZodRecord) return { kind: 'entries', step: '*', of: schema.valueType as z.ZodType };
+  if (schema instanceof z.ZodUnion) return { kind: 'options', of: schema.options as z.ZodType[] };
+  if (schema instanceof z.ZodPipe) {
+    const isConversion = schema.out instanceof z.ZodTransform || schema instanceof z.ZodCodec;
+    return { kind: 'inner', of: (isConversion ? schema.in : schema.out) as z.ZodType };
+  }
+  return isWrapper(schema) ? { kind: 'inner', of: schema.unwrap() } : { kind: 'leaf' };
+}
+
+function isWrapper(schema: z.ZodType): schema is z.ZodType & { unwrap(): z.ZodType } {
+  return 'unwrap' in schema;
+}
+
+/** Returns the marks in a schema with their paths. In a path, `*` stands for a name that operators choose, and `[]` for an entry of a list. */
+export function marksIn(
+  schema: z.ZodType,
+  path: readonly string[] = [],
+): readonly { readonly path: readonly string[]; readonly mark: Mark }[] {
+  const mark = marks.get(schema);
+  if (mark !== undefined) return [{ path, mark }];
+  const parts = partsOf(schema);
+  switch (parts.kind) {
+    case 'members':
+      return Object.entries(parts.of).flatMap(([name, member]) => marksIn(member, [...path, name]));
+    case 'entries':
+      return marksIn(parts.of, [...path, parts.step]);
+    case 'options':
+      return parts.of.flatMap((option) => marksIn(option, path));
+    case 'inner':
+      return marksIn(parts.of, path);
+    case 'leaf':
+      return [];
+  }
+}
+
+/** The name of the member that shows the beginning of a digest in place of the member `sha256`. */
+export function shownName(name: string): string {
+  return name === 'sha256' ? 'digestStart' : name;
+}
+
+/**
+ * Returns the parsed value of a setting as it is stated, without secrets: durations are texts such as `1m`, and marked values are masked. A
+ * digest is cut to its first digits, and a member `sha256` gets the name `digestStart`.
+ */
+export function statedForm(schema: z.ZodType, value: unknown): unknown {
+  if (value === undefined) return undefined;
+  const mark = marks.get(schema);
+  if (mark !== undefined && isMasked(mark)) return maskValue(mark, value);
+  if (schema instanceof z.ZodCodec) return schema.encode(value as never);
+  const parts = partsOf(schema);
+  switch (parts.kind) {
+    case 'members':
+      if (!isMapping(value)) return value;
+      return Object.fromEntries(
+        Object.entries(parts.of)
+          .filter(([name]) => value[name] !== undefined)
+          .map(([name, member]) => [shownName(name), statedForm(member, value[name])]),
+      );
+    case 'entries':
+      if (Array.isArray(value)) return value.map((entry) => statedForm(parts.of, entry));
+      if (!isMapping(value)) return value;
+      return Object.fromEntries(
+        Object.entries(value).map(([name, entry]) => [name, statedForm(parts.of, entry)]),
+      );
+    case 'options':
+      return parts.of.reduce<unknown>((shown, option) => statedForm(option, shown), value);
+    case 'inner':
+      return statedForm(parts.of, value);
+    case 'leaf':
+      return value;
+  }
+}
+
+const masked = '***';
+
+function maskValue({ secret, secretInUrl }: Mark, value: unknown): unknown {
+  if (typeof value !== 'string') return masked;
+  if (secret === 'digest') return digestStart(value);
+  if (secret === true) return masked;
+  return secretInUrl === 'path' ? maskPath(value) : maskCredentials(value);
+}
+
+/**
+ * Masks the user information, and the values of query parameters such as `redis://redis?password=…`. A text that is not a URL is masked as
+ * a whole.
+ */
+function maskCredentials(text: string): string {
+  const url = URL.parse(text);
+  if (url === null) return masked;
+  const user = url.username !== '' || url.password !== '' ? `${masked}@` : '';
+  const parameters = [...url.searchParams.keys()].map((name) => `${name}=${masked}`).join('&');
+  return `${url.protocol}//${user}${url.host}${url.pathname}${parameters && `?${parameters}`}`;
+}
+
+/** Masks everything after the origin of a URL. The path of a webhook's URL often contains a token. */
+function maskPath(text: string): string {
+  const url = URL.parse(text);
+  if (url === null) return masked;
+  const isBare = url.pathname === '/' && url.search === '';
+  return `${url.origin}/${isBare ? '' : masked}`;
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
