@@ -1,15 +1,12 @@
-import type { EventKind, GatewayEvent, Happening } from './event-text.ts';
+import { type EventKind, eventKinds, type GatewayEvent, type Happening, listedKind } from './kinds/kinds.ts';
 import type { Listed } from './shared-list.ts';
 
 type Begin = Extract<Happening, { kind: 'store_away' | 'target_unhealthy' | 'recording_paused' }>;
 
-/** Pairs each event that ends an outage with the event that began the outage. */
-const beginOf: Partial<Record<EventKind, Begin['kind']>> = {
-  store_back: 'store_away',
-  target_healthy: 'target_unhealthy',
-  recording_resumed: 'recording_paused',
-};
-const begins: ReadonlySet<EventKind> = new Set(Object.values(beginOf));
+/** The kinds of events that begin an outage. */
+const begins: ReadonlySet<EventKind> = new Set(
+  eventKinds.flatMap((kind) => listedKind(kind).list.ends ?? []),
+);
 
 type Subject = Pick<GatewayEvent, 'kind' | 'server' | 'upstream' | 'target'>;
 
@@ -18,7 +15,7 @@ type Subject = Pick<GatewayEvent, 'kind' | 'server' | 'upstream' | 'target'>;
  * outage.
  */
 function subjectOf({ kind, server = '', upstream = '', target = '' }: Subject): string | undefined {
-  const begin = beginOf[kind] ?? (begins.has(kind) ? kind : undefined);
+  const begin = listedKind(kind).list.ends ?? (begins.has(kind) ? kind : undefined);
   return begin && [begin, server, upstream, target].join(' ');
 }
 
@@ -57,7 +54,7 @@ type ListedEvent = Listed<GatewayEvent>;
 
 /** Whether an event has one of these kinds. An event that ends an outage also matches the kind of the event that began the outage. */
 export function isOfKind({ kind }: Pick<GatewayEvent, 'kind'>, kinds: ReadonlySet<string>): boolean {
-  return kinds.has(kind) || kinds.has(beginOf[kind] ?? '');
+  return kinds.has(kind) || kinds.has(listedKind(kind).list.ends ?? '');
 }
 
 /**

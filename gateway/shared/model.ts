@@ -370,56 +370,6 @@ export interface QuotaRules {
   readonly thresholds?: readonly number[] | undefined;
 }
 
-/** Events about bans, Redis and targets. Each event is written once to the log and once to the list of events. */
-export type BanEvent =
-  | {
-      readonly kind: 'ban';
-      readonly keyId: string;
-      readonly plan: string | undefined;
-      /** The level of the ban, which is 1 for the first of consecutive bans. */
-      readonly level: number;
-      /** The end of the ban on the store's clock, epoch ms. */
-      readonly untilMs: number;
-    }
-  | {
-      readonly kind: 'ban_ended';
-      readonly keyId: string;
-      readonly plan: string | undefined;
-      readonly untilMs: number;
-      /** `lifted` means that the ban was removed before it expired. */
-      readonly ended: 'expired' | 'lifted';
-    };
-
-export type StoreEvent =
-  | {
-      readonly kind: 'store_away';
-      /** The affected server of a Redis Cluster. */
-      readonly server?: string;
-      readonly reason: string;
-      readonly onFailure: 'local' | 'refuse';
-    }
-  | {
-      readonly kind: 'store_back';
-      readonly server?: string;
-      readonly awayMs: number;
-    };
-
-export type TargetEvent =
-  | {
-      readonly kind: 'target_unhealthy';
-      readonly upstream: string;
-      readonly target: string;
-      /** A `silent` target gets requests only when no other target is healthy. */
-      readonly health: 'silent' | 'down';
-      readonly reason: string | undefined;
-    }
-  | {
-      readonly kind: 'target_healthy';
-      readonly upstream: string;
-      readonly target: string;
-      readonly unhealthyMs: number;
-    };
-
 /** The path of the API document in JSON, which the gateway serves together with the API reference. */
 export const apiDocumentPath = '/openapi.json';
 

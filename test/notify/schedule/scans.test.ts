@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, test } from 'vitest';
-import type { Notice } from '../../../gateway/notify/notices.ts';
+import type { Notice } from '../../../gateway/fleet/kinds/kinds.ts';
 import { expiringKeys } from '../../../gateway/notify/schedule/expiring-keys.ts';
 import { dayMs, nearestMark } from '../../../gateway/notify/schedule/marks.ts';
 import { changedPlans } from '../../../gateway/notify/schedule/plan-dates.ts';
