@@ -1,12 +1,11 @@
-import { type EventKind, eventKinds, type GatewayEvent, type Happening, listedKind } from './kinds/kinds.ts';
+import { beginOfOutage } from '../shared/words/event-names.js';
+import type { EventKind, GatewayEvent, Happening } from './kinds/kinds.ts';
 import type { Listed } from './shared-list.ts';
 
-type Begin = Extract<Happening, { kind: 'store_away' | 'target_unhealthy' | 'recording_paused' }>;
+type Begin = Extract<Happening, { kind: (typeof beginOfOutage)[keyof typeof beginOfOutage] }>;
 
-/** The kinds of events that begin an outage. */
-const begins: ReadonlySet<EventKind> = new Set(
-  eventKinds.flatMap((kind) => listedKind(kind).list.ends ?? []),
-);
+const beginOf: Partial<Record<EventKind, Begin['kind']>> = beginOfOutage;
+const begins: ReadonlySet<EventKind> = new Set(Object.values(beginOf));
 
 type Subject = Pick<GatewayEvent, 'kind' | 'server' | 'upstream' | 'target'>;
 
@@ -15,7 +14,7 @@ type Subject = Pick<GatewayEvent, 'kind' | 'server' | 'upstream' | 'target'>;
  * outage.
  */
 function subjectOf({ kind, server = '', upstream = '', target = '' }: Subject): string | undefined {
-  const begin = listedKind(kind).list.ends ?? (begins.has(kind) ? kind : undefined);
+  const begin = beginOf[kind] ?? (begins.has(kind) ? kind : undefined);
   return begin && [begin, server, upstream, target].join(' ');
 }
 
@@ -54,7 +53,7 @@ type ListedEvent = Listed<GatewayEvent>;
 
 /** Whether an event has one of these kinds. An event that ends an outage also matches the kind of the event that began the outage. */
 export function isOfKind({ kind }: Pick<GatewayEvent, 'kind'>, kinds: ReadonlySet<string>): boolean {
-  return kinds.has(kind) || kinds.has(listedKind(kind).list.ends ?? '');
+  return kinds.has(kind) || kinds.has(beginOf[kind] ?? '');
 }
 
 /**

@@ -1,7 +1,7 @@
 import { kindOf, type Notice } from '../fleet/kinds/kinds.ts';
-import type { WebhookEventType } from '../shared/model.ts';
 import { maskSecrets } from '../shared/secrets.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import type { WebhookEventType } from '../shared/words/event-names.js';
 
 /** The body of a webhook. The body contains ids, and neither a secret nor a complete digest. */
 export interface EventBody {

@@ -1,3 +1,5 @@
+import type { WebhookEventType } from './words/event-names.js';
+
 /**
  * The data types that the steps of the request path share. All members are readonly: a step takes these types as arguments and returns them
  * as results.
@@ -543,30 +545,6 @@ export interface Certificate {
   /** The expiry of the certificate, epoch ms. */
   readonly notAfterMs: number;
 }
-
-/** The types of the events that the gateway sends to receivers. `gateway/notify/README.md` describes each event. */
-export const webhookEventTypes = [
-  'quota.threshold',
-  'key.banned',
-  'key.unbanned',
-  'key.created',
-  'key.revoked',
-  'key.rotated',
-  'key.expiring',
-  'secret.leaked',
-  'operation.sunset',
-  'target.down',
-  'target.up',
-  'store.away',
-  'store.back',
-  'config.rejected',
-  'config.reloaded',
-  'plan.changed',
-  'plan.reverted',
-  'usage.paused',
-] as const;
-
-export type WebhookEventType = (typeof webhookEventTypes)[number];
 
 /** A service that receives events by webhook. */
 export interface Receiver {

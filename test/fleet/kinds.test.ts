@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { exampleNotices, kindsByType, webhookTypeOf } from '../../gateway/fleet/kinds/kinds.ts';
+import { eventKinds, exampleNotices, kindsByType, webhookTypeOf } from '../../gateway/fleet/kinds/kinds.ts';
 import { makeEventBody } from '../../gateway/notify/event-body.ts';
-import { webhookEventTypes } from '../../gateway/shared/model.ts';
+import { beginOfOutage, chartMarks, webhookEventTypes } from '../../gateway/shared/words/event-names.js';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const nowMs = Date.now();
@@ -40,4 +40,9 @@ it('a body with a member that the schema does not have does not match', () => {
   const data = { reason: 'Redis is full', text: 'The usage record pauses: Redis is full.' };
   expect(schema?.safeParse(data).success).toBe(true);
   expect(schema?.safeParse({ ...data, secret: 'x' }).success).toBe(false);
+});
+
+it('outages and marks in charts name kinds of events', () => {
+  const named = [...Object.entries(beginOfOutage).flat(), ...Object.keys(chartMarks)];
+  expect(named.filter((kind) => !eventKinds.some((one) => one === kind))).toEqual([]);
 });

@@ -11,9 +11,9 @@ import {
 import { makeEventBody } from '../../gateway/notify/event-body.ts';
 import { eventIdentity } from '../../gateway/notify/event-identity.ts';
 import { isWantedBy } from '../../gateway/notify/is-wanted-by.ts';
-import { type WebhookEventType, webhookEventTypes } from '../../gateway/shared/model.ts';
 import { digestSecret, issueAdminToken, issueSecret } from '../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { type WebhookEventType, webhookEventTypes } from '../../gateway/shared/words/event-names.js';
 
 const secret = issueSecret();
 const markers = {

@@ -6,22 +6,22 @@ import { keySchema, type RawKey } from '../../keys/key-schema.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import { limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
 import { planShape } from '../../keys/plan-schema.ts';
-import {
-  type Certificate,
-  type Key,
-  type LeakSettings,
-  type Limits,
-  type Plan,
-  type PlanWindow,
-  type Receiver,
-  type RedisSettings,
-  type Settings,
-  type Upstream,
-  type UpstreamTls,
-  webhookEventTypes,
+import type {
+  Certificate,
+  Key,
+  LeakSettings,
+  Limits,
+  Plan,
+  PlanWindow,
+  Receiver,
+  RedisSettings,
+  Settings,
+  Upstream,
+  UpstreamTls,
 } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart } from '../../shared/secrets.ts';
+import { webhookEventTypes } from '../../shared/words/event-names.js';
 import { policyName, windowIn } from '../../shared/words/limit-names.js';
 import { deprecationShown } from '../operations/operations-view.ts';
 import { deprecationShape, operationCost } from '../wires/operations.ts';

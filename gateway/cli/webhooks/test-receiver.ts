@@ -10,8 +10,8 @@ import { newEventId } from '../../notify/queue/delivery-queue.ts';
 import { settlementOf } from '../../notify/retry-schedule.ts';
 import { signDelivery } from '../../notify/sign-delivery.ts';
 import { createSharedLookup } from '../../shared/addresses/shared-lookup.ts';
-import type { WebhookEventType } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import type { WebhookEventType } from '../../shared/words/event-names.js';
 import { CommandError, unreadable } from '../output/command-error.ts';
 
 /** The result of one example event. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { WebhookEventType } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import type { WebhookEventType } from '../../shared/words/event-names.js';
 import { type KeyChange, keyActions, leakIdentity } from '../changes.ts';
 import { keyChangeText } from '../key-change-text.ts';
 import { exampleDigestStart, exampleKey, type ListedKinds, webhook } from './kind.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { WebhookEventType } from '../../shared/model.ts';
+import type { WebhookEventType } from '../../shared/words/event-names.js';
 
 /**
  * All that the gateway knows about one kind of event, except for the code that detects the event. A process that detects an event makes a
@@ -88,8 +88,6 @@ export interface Listing<Notice> {
   readonly group: EventGroup;
   /** The words for many events of the kind: "and 312 more keys were banned". */
   readonly many: string;
-  /** The kind of the event that begins the outage which this kind of event ends. */
-  readonly ends?: 'store_away' | 'target_unhealthy' | 'recording_paused';
   /** The members of the entry, except for its kind and its text. */
   entry(notice: Notice): Entry;
 }

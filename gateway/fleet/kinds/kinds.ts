@@ -1,4 +1,4 @@
-import { type WebhookEventType, webhookEventTypes } from '../../shared/model.ts';
+import { type WebhookEventType, webhookEventTypes } from '../../shared/words/event-names.js';
 import { type BanNotice, banKinds } from './bans.ts';
 import { type KeyChanged, keyChangeKinds } from './key-changes.ts';
 import { type KeyNotice, keyNoticeKinds } from './key-notices.ts';

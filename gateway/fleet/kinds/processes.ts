@@ -71,7 +71,6 @@ export const processKinds: ListedKinds<ProcessEvent> = {
     list: {
       group: 'incident',
       many: 'times the recording of usage resumed',
-      ends: 'recording_paused',
       entry: () => ({}),
     },
   },

@@ -58,7 +58,7 @@ export const storeKinds: ListedKinds<StoreEvent> = {
       const reason = begun?.kind === 'store_away' ? ` (${begun.reason})` : '';
       return `${nameOf(back)} is back. It was away for ${durationText(back.awayMs)}${reason}.`;
     },
-    list: { group: 'incident', many: 'times Redis came back', ends: 'store_away', entry },
+    list: { group: 'incident', many: 'times Redis came back', entry },
     webhook: webhook({
       typeOf: () => 'store.back',
       data: { server: z.string().optional(), awaySeconds: z.int() },

@@ -62,7 +62,7 @@ export const targetKinds: ListedKinds<TargetEvent> = {
         begun?.kind === 'target_unhealthy' && begun.reason !== undefined ? `: ${begun.reason}` : '';
       return `Target ${target} of upstream ${upstream} is healthy again after ${durationText(unhealthyMs)}${reason}.`;
     },
-    list: { group: 'incident', many: 'targets became healthy again', ends: 'target_unhealthy', entry },
+    list: { group: 'incident', many: 'targets became healthy again', entry },
     webhook: webhook({
       typeOf: () => 'target.up',
       data: { upstream: z.string(), target: z.string(), unhealthySeconds: z.int() },

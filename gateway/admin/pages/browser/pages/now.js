@@ -1,5 +1,6 @@
 import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { beginOfOutage, chartMarks } from '../../../../shared/words/event-names.js';
 import {
   counted,
   duration,
@@ -326,42 +327,14 @@ function liveScale(totals, recorded, sinceMs) {
   return totals.perSecond / recorded;
 }
 
-/**
- * Short texts for the events that the charts mark. These events can explain a change in the requests.
- *
- * @type {Record<string, string>}
- */
-const marks = {
-  reload: 'new configuration',
-  reload_failed: 'invalid edit',
-  store_away: 'Redis away',
-  store_back: 'Redis back',
-  target_unhealthy: 'target down',
-  target_healthy: 'target back',
-  recording_paused: 'recording paused',
-  recording_resumed: 'recording resumed',
-  worker_ended: 'worker ended',
-  plan_reverted: 'plan reverted',
-  plan_retried: 'plan retried',
-};
-
-/**
- * Maps the kind of event that ends an outage to the kind of event that begins it. If an outage has ended, the list of
- * events contains only the last event of the outage.
- *
- * @type {Record<string, string>}
- */
-const beginOf = {
-  store_back: 'store_away',
-  target_healthy: 'target_unhealthy',
-  recording_resumed: 'recording_paused',
-};
+/** @type {Readonly<Record<string, string>>} */
+const beginOf = beginOfOutage;
 
 /** @param {Event} event @returns {import('../charts.js').Marker[]} */
 function markersOf({ at, beganAt, kind, target, server }) {
   const mark = (/** @type {string} */ at, /** @type {string | undefined} */ kind = '') =>
-    kind in marks
-      ? [{ atMs: Date.parse(at), text: [marks[kind], target ?? server].filter(Boolean).join(' ') }]
+    kind in chartMarks
+      ? [{ atMs: Date.parse(at), text: [chartMarks[kind], target ?? server].filter(Boolean).join(' ') }]
       : [];
   return [...(beganAt ? mark(beganAt, beginOf[kind]) : []), ...mark(at, kind)];
 }
