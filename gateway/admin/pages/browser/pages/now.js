@@ -30,6 +30,7 @@ import {
   timedRow,
   useNow,
 } from '../parts.js';
+import { chosenPeriod, periods } from '../periods.js';
 
 /** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
 /** @import { Polled } from '../api.js' */
@@ -49,24 +50,13 @@ const minuteMs = 60_000;
  */
 const refusedMax = 100;
 
-/** The choices for the period of the charts. The default period is not in the URL. */
-const periods = { '': '15 min', '1h': '1 h', '24h': '24 h' };
-const usualPeriod = { lengthMs: 15 * minuteMs, stepMs: minuteMs };
-/** @type {Record<string, typeof usualPeriod>} */
-const longerPeriods = {
-  '1h': { lengthMs: 60 * minuteMs, stepMs: minuteMs },
-  '24h': { lengthMs: 24 * 60 * minuteMs, stepMs: 10 * minuteMs },
-};
-
 /** The page Now: the health of the fleet, its requests, durations and failures. @param {PageProps} props */
 export function Now({ query, live }) {
-  const asked = query.get('period') ?? '';
-  const period = asked in longerPeriods ? asked : '';
-  const { lengthMs } = longerPeriods[period] ?? usualPeriod;
+  const period = chosenPeriod(['15m', '1h', '24h'], query.get('period'));
   // The figures need the last 15 minutes, so every period includes these minutes.
   const traffic = useRows('/traffic', {
-    id: period,
-    fromMs: () => startOf(nowMs() - lengthMs, minuteMs),
+    id: period.value,
+    fromMs: () => startOf(nowMs() - period.lengthMs, minuteMs),
     everyMs: 4_000,
   });
   // This page omits edits of keys, because many edits would hide an outage. The page Events lists edits of keys.
@@ -243,9 +233,10 @@ const times = [
   { label: 'upstream p99', colour: 'orange', isDashed: true, of: (row) => row.upstreamTime.p99Ms },
 ];
 
-/** @param {{ live: Live, traffic: Traffic, period: string, events: readonly Event[] }} props */
+/** @param {{ live: Live, traffic: Traffic, period: ReturnType<typeof chosenPeriod>, events: readonly Event[] }} props */
 function Charts({ live: { totals, polled }, traffic, period, events }) {
-  const { lengthMs, stepMs } = longerPeriods[period] ?? usualPeriod;
+  const { value, text, lengthMs, texts } = period;
+  const stepMs = lengthMs > periods['1h'].lengthMs ? 10 * minuteMs : minuteMs;
   // The end of the period is a whole second, so that charts are drawn at most once a second.
   const toMs = startOf(nowMs(), 1_000);
   const fromMs = startOf(toMs - lengthMs, stepMs);
@@ -270,12 +261,12 @@ function Charts({ live: { totals, polled }, traffic, period, events }) {
       values: found.map((rows) => rows && highestOf(rows, of)),
     }));
     return { timesMs, series, timeSeries };
-  }, [traffic.body, toMs, period, polled.body === undefined]);
+  }, [traffic.body, toMs, value, polled.body === undefined]);
   const note = noteOf(traffic, 'No requests in this period.');
   const write = (/** @type {number | undefined} */ value) =>
     value === undefined ? noFigure : `${rate(value)} /s`;
   const common = { timesMs, fromMs, toMs, markers: events.flatMap(markersOf), note };
-  const choice = choicesInAddress('period', 'Period', periods, period);
+  const choice = choicesInAddress('period', 'Period', texts, value);
   return html`<div class="two">
     <${Section} title="Requests a second, by outcome" tools=${choice} polled=${traffic}>
       ${h(Chart, {
@@ -284,7 +275,7 @@ function Charts({ live: { totals, polled }, traffic, period, events }) {
         series,
         write,
         writeAxis: rate,
-        label: `Requests a second by outcome, the last ${periods[/** @type {keyof typeof periods} */ (period)]}`,
+        label: `Requests a second by outcome, the last ${text}`,
       })}
     <//>
     <${Section} title="Request time" polled=${traffic}>
