@@ -2,15 +2,8 @@ import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { figure } from '../shared/words/figures.js';
-import { leakIdentity } from './changes.ts';
-import {
-  type EventGroup,
-  type EventKind,
-  eventTable,
-  eventText,
-  type GatewayEvent,
-  type Happening,
-} from './event-text.ts';
+import type { EventGroup } from './kinds/kind.ts';
+import { type EventKind, type GatewayEvent, type Happening, isEventKind, listedKind } from './kinds/kinds.ts';
 import { type Begun, createBegunOutages, createOutageMerger, isOfKind } from './outages.ts';
 import { createSharedList, type Listed, type PageQuery, type Report } from './shared-list.ts';
 
@@ -107,7 +100,7 @@ export function createEvents({
     if (count === 0) return;
     flow.untold = 0;
     flow.pauseMs = Math.min(2 * flow.pauseMs, bounds.eventsSummaryPauseMaxMs);
-    const text = `And ${figure(count)} more ${eventTable[kind][1]}.`;
+    const text = `And ${figure(count)} more ${listedKind(kind).list.many}.`;
     // The number counts only events of this process, so it is not merged with the numbers of other processes.
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
@@ -115,7 +108,7 @@ export function createEvents({
   /** During a rolling upgrade, the list may have events of kinds that only the newer version knows. These events are omitted. */
   async function read(options: PageQuery): Promise<EventsPage> {
     const { entries, ...page } = await list.read(options);
-    return { ...page, events: entries.filter(({ kind }) => Object.hasOwn(eventTable, kind)) };
+    return { ...page, events: entries.filter(({ kind }) => isEventKind(kind)) };
   }
 
   return {
@@ -149,7 +142,7 @@ async function listEvents(
     const page = await read({ limit: bounds.eventsPerPageMax, after: next });
     isComplete = page.isComplete;
     for (const each of page.events) {
-      const event = { ...each, group: eventTable[each.kind][0] };
+      const event = { ...each, group: listedKind(each.kind).list.group };
       const isNew = isListed(event);
       const isOfPage = isBehind;
       if (event.id === after) isBehind = true;
@@ -179,67 +172,17 @@ function reportOf(
   }: { processId: string; nowMs: number; ends: Begun | undefined; bounds: Bounds },
 ): Report<GatewayEvent> {
   const { kind } = happening;
-  const { eventsMergedWithinMs, changesMergedWithinMs, eventsKeptMs } = bounds;
-  const text = eventText(happening, nowMs, ends?.happening).slice(0, bounds.changeErrorCharsMax);
+  const definition = listedKind(kind);
+  const text = definition.text(happening, nowMs, ends?.happening).slice(0, bounds.changeErrorCharsMax);
   const began = ends && { beganAt: new Date(ends.atMs).toISOString() };
-  switch (happening.kind) {
-    case 'ban':
-    case 'ban_ended': {
-      const { keyId: key, plan, untilMs } = happening;
-      const untilAt = new Date(untilMs).toISOString();
-      const entry = { kind, text, key, plan, untilAt };
-      // A process detects a ban only when it serves a request of the key. Reports of one ban may therefore be far apart.
-      return { what: [kind, key, untilMs], mergedWithinMs: eventsKeptMs, entry };
-    }
-    case 'target_unhealthy':
-    case 'target_healthy': {
-      const { upstream, target } = happening;
-      const entry = { kind, text, upstream, target, ...began };
-      return { what: [kind, upstream, target], mergedWithinMs: eventsMergedWithinMs, entry };
-    }
-    case 'key_changed': {
-      const { key } = happening;
-      const leak = leakIdentity(happening);
-      if (leak !== undefined) {
-        return { what: [kind, ...leak], mergedWithinMs: eventsKeptMs, entry: { kind, text, key } };
-      }
-      // Only one process reports any other change of a key, so there is nothing to merge.
-      return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text, key } };
-    }
-    case 'certificate_expiring': {
-      // The text of the warning changes with the number of remaining days, so the warning produces one event a day.
-      const { notice, notAfterMs } = happening;
-      const entry = { kind, text, untilAt: new Date(notAfterMs).toISOString() };
-      return { what: [kind, notice], mergedWithinMs: eventsKeptMs, entry };
-    }
-    case 'plan_reverted': {
-      const { plan, sinceMs } = happening;
-      // Every process reports the revert. A process without a connection to Redis reports it later.
-      return { what: [kind, plan, sinceMs], mergedWithinMs: eventsKeptMs, entry: { kind, text, plan } };
-    }
-    case 'plan_retried':
-      // Only the process that received the command reports the retry.
-      return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text, plan: happening.plan } };
-    case 'reload':
-    case 'reload_failed': {
-      const { before, after } = happening;
-      return { what: [kind, before, after], mergedWithinMs: changesMergedWithinMs, entry: { kind, text } };
-    }
-    case 'recording_paused':
-    case 'recording_resumed':
-      // Each process checks Redis's memory every ten seconds, but the processes do not check at the same time.
-      return { what: [kind], mergedWithinMs: changesMergedWithinMs, entry: { kind, text, ...began } };
-    case 'worker_ended':
-      // Only one supervisor reports the exit of a worker, so there is nothing to merge.
-      return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text } };
-    case 'store_away':
-    case 'store_back': {
-      const { server } = happening;
-      return {
-        what: server === undefined ? [kind] : [kind, server],
-        mergedWithinMs: eventsMergedWithinMs,
-        entry: { kind, text, server, ...began },
-      };
-    }
+  const entry = { kind, text, ...definition.list.entry(happening), ...began };
+  const identity = definition.identity(happening);
+  switch (identity.kind) {
+    case 'once':
+      return { what: [kind, ...identity.what], mergedWithinMs: bounds.eventsKeptMs, entry };
+    case 'near':
+      return { what: [kind, ...identity.what], mergedWithinMs: bounds[identity.within], entry };
+    case 'own':
+      return { what: [kind, processId], mergedWithinMs: 0, entry };
   }
 }

@@ -1,14 +1,10 @@
-import type { EventKind, GatewayEvent, Happening } from './event-text.ts';
+import { beginOfOutage } from '../shared/words/event-names.js';
+import type { EventKind, GatewayEvent, Happening } from './kinds/kinds.ts';
 import type { Listed } from './shared-list.ts';
 
-type Begin = Extract<Happening, { kind: 'store_away' | 'target_unhealthy' | 'recording_paused' }>;
+type Begin = Extract<Happening, { kind: (typeof beginOfOutage)[keyof typeof beginOfOutage] }>;
 
-/** Pairs each event that ends an outage with the event that began the outage. */
-const beginOf: Partial<Record<EventKind, Begin['kind']>> = {
-  store_back: 'store_away',
-  target_healthy: 'target_unhealthy',
-  recording_resumed: 'recording_paused',
-};
+const beginOf: Partial<Record<EventKind, Begin['kind']>> = beginOfOutage;
 const begins: ReadonlySet<EventKind> = new Set(Object.values(beginOf));
 
 type Subject = Pick<GatewayEvent, 'kind' | 'server' | 'upstream' | 'target'>;

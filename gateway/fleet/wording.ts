@@ -62,3 +62,24 @@ export function whoOf({
 }): string {
   return plan === undefined ? keyId : `${keyId} (${plan})`;
 }
+
+/**
+ * Formats a duration with its two largest units: "1 h 5 min", "12 s". A duration below ten seconds is shown with tenths
+ * of a second.
+ */
+export function durationText(ms: number): string {
+  if (ms < 9_950) return `${Number((ms / 1_000).toFixed(1))} s`;
+  const seconds = Math.round(ms / 1_000);
+  const parts = [
+    { amount: Math.floor(seconds / 86_400), unit: 'd' },
+    { amount: Math.floor(seconds / 3_600) % 24, unit: 'h' },
+    { amount: Math.floor(seconds / 60) % 60, unit: 'min' },
+    { amount: seconds % 60, unit: 's' },
+  ];
+  const first = parts.findIndex(({ amount }) => amount > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(({ amount }) => amount > 0)
+    .map(({ amount, unit }) => `${amount} ${unit}`)
+    .join(' ');
+}

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
 import { keyId } from '../keys/key-schema.ts';
-import { type Receiver, type WebhookEventType, webhookEventTypes } from '../shared/model.ts';
+import type { Receiver } from '../shared/model.ts';
 import { adviceOnName } from '../shared/schema/closest-name.ts';
 import { marks } from '../shared/schema/marks.ts';
 import { expects, fields, list, text, wholeNumber } from '../shared/schema/schema-parts.ts';
+import { type WebhookEventType, webhookEventTypes } from '../shared/words/event-names.js';
 
 /** The maximum numbers of receivers, and of percentages of one receiver. Each event is stored once for each of its receivers. */
 export const receiversMax = 20;

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
+import { kindOf, type Notice, webhookTypeOf } from '../fleet/kinds/kinds.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Receiver } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { makeEventBody } from './event-body.ts';
-import { aboutOf, eventTypeOf, isWantedBy, subjectOf } from './event-types.ts';
-import { identityOf, type Notice } from './notices.ts';
+import { eventIdentity } from './event-identity.ts';
+import { isWantedBy } from './is-wanted-by.ts';
 import { newEventId, type QueueCounts, type SenderState } from './queue/delivery-queue.ts';
 import { createMemoryQueue } from './queue/memory-queue.ts';
 import { createRedisQueue } from './queue/redis-queue.ts';
@@ -69,8 +70,8 @@ export function createNotify({
 
   /** Returns the plan of a notice's key if a filter needs it and the notice does not state it. */
   async function planFor(notice: Notice): Promise<string | undefined> {
-    const type = eventTypeOf(notice);
-    const { key, plan } = aboutOf(notice);
+    const type = webhookTypeOf(notice);
+    const { key, plan } = kindOf(notice).about(notice);
     const isNeeded = receivers.some(
       ({ plans, events }) => plans && type !== undefined && events.includes(type),
     );
@@ -96,9 +97,9 @@ export function createNotify({
           type: body.type,
           body: JSON.stringify(body),
           atMs,
-          subject: subjectOf(notice),
+          subject: kindOf(notice).subject(notice),
         },
-        identity: identityOf(notice, atMs, bounds),
+        identity: eventIdentity(notice, atMs, bounds),
         seenBy,
         receivers: wanting.map(({ id }) => id),
       });

@@ -14,13 +14,14 @@ import { createChanges, type KeyChange, retryChange, revertChange, tokenEdit } f
 import { createEvents } from '../fleet/events.ts';
 import { createFlushFleet } from '../fleet/flush/flush-fleet.ts';
 import { type PlanRetried, revertOf } from '../fleet/guard/revert-text.ts';
+import { leakNotice } from '../fleet/kinds/key-notices.ts';
+import { isHappening, type Notice } from '../fleet/kinds/kinds.ts';
 import { createPresence } from '../fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
 import { createRecordedLeaks } from '../fleet/recorded-leaks.ts';
 import type { GuardedEdit } from '../keys/guards.ts';
 import { plansInForce } from '../keys/key-table.ts';
 import { toLimitFields } from '../keys/limit-fields.ts';
-import { isHappening, leakNotice, type Notice } from '../notify/notices.ts';
 import type { Log } from '../observe/create-log.ts';
 import type { ObservedState } from '../observe/metrics/metric-families.ts';
 import { createMetricsText } from '../observe/metrics/metrics-text.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { GatewayState } from '../admin/readiness.ts';
-import type { Happening } from '../fleet/event-text.ts';
+import type { CertificateExpiring } from '../fleet/kinds/processes.ts';
 import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { certificatesOf, expiryNotice, expiryNoticeSinceMs } from '../shared/tls/certificate-expiry.ts';
@@ -15,7 +15,7 @@ export function watchCertificates({
 }: {
   readonly settings: Settings;
   readonly log: Logger;
-  readonly onEvent: (event: Extract<Happening, { kind: 'certificate_expiring' }>) => void;
+  readonly onEvent: (event: CertificateExpiring) => void;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'certificateNoticeIntervalMs'>;

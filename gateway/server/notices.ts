@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import type { AskThread } from '../admin/api/thread-routes.ts';
 import { type Callers, listCallersWire } from '../admin/wires/operations.ts';
+import type { Notice } from '../fleet/kinds/kinds.ts';
+import type { OperationCallers } from '../fleet/kinds/operations.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
-import type { Notice, OperationCallers } from '../notify/notices.ts';
 import { createNotify } from '../notify/notify.ts';
 import { expiringKeys } from '../notify/schedule/expiring-keys.ts';
 import { dayMs } from '../notify/schedule/marks.ts';

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
 import type { KeyChange } from '../fleet/changes.ts';
+import type { TargetEvent } from '../fleet/kinds/targets.ts';
 import { accessLine } from '../observe/access-line.ts';
 import { createBasePathWatch } from '../observe/base-path-watch.ts';
 import type { Log } from '../observe/create-log.ts';
@@ -22,7 +23,7 @@ import { createSnapshot } from '../request/snapshot.ts';
 import type { Stations } from '../request/stations.ts';
 import { createEventLoopBatch } from '../shared/event-loop-batch.ts';
 import { groupNames, limitsOn } from '../shared/limits.ts';
-import type { Limits, Operation, Settings, TargetEvent } from '../shared/model.ts';
+import type { Limits, Operation, Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import type { EndedExchange } from '../usage/record/recorder.ts';

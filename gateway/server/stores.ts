@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { createGuards, type Guards } from '../fleet/guard/guards.ts';
+import type { Notice } from '../fleet/kinds/kinds.ts';
 import { createKeyDirectory, type KeyDirectory } from '../keys/directory/key-directory.ts';
 import { createLeaks, type Leaks } from '../keys/leaks/leaks.ts';
-import type { Notice } from '../notify/notices.ts';
 import { openRedis } from '../redis/open-redis.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { createLimiter, type Limiter } from '../request/limit/limiter.ts';

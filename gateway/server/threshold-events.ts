@@ -1,4 +1,5 @@
-import { identityOf, type QuotaThreshold } from '../notify/notices.ts';
+import type { QuotaThreshold } from '../fleet/kinds/key-notices.ts';
+import { eventIdentity } from '../notify/event-identity.ts';
 import type { createNotify } from '../notify/notify.ts';
 import type { Limiter } from '../request/limit/limiter.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
@@ -45,6 +46,6 @@ export function createThresholdEvents({
   }
 
   function identity(threshold: QuotaThreshold) {
-    return identityOf(threshold, limiter.storeNowMs(), bounds);
+    return eventIdentity(threshold, limiter.storeNowMs(), bounds);
   }
 }

@@ -1,3 +1,5 @@
+import type { WebhookEventType } from './words/event-names.js';
+
 /**
  * The data types that the steps of the request path share. All members are readonly: a step takes these types as arguments and returns them
  * as results.
@@ -370,56 +372,6 @@ export interface QuotaRules {
   readonly thresholds?: readonly number[] | undefined;
 }
 
-/** Events about bans, Redis and targets. Each event is written once to the log and once to the list of events. */
-export type BanEvent =
-  | {
-      readonly kind: 'ban';
-      readonly keyId: string;
-      readonly plan: string | undefined;
-      /** The level of the ban, which is 1 for the first of consecutive bans. */
-      readonly level: number;
-      /** The end of the ban on the store's clock, epoch ms. */
-      readonly untilMs: number;
-    }
-  | {
-      readonly kind: 'ban_ended';
-      readonly keyId: string;
-      readonly plan: string | undefined;
-      readonly untilMs: number;
-      /** `lifted` means that the ban was removed before it expired. */
-      readonly ended: 'expired' | 'lifted';
-    };
-
-export type StoreEvent =
-  | {
-      readonly kind: 'store_away';
-      /** The affected server of a Redis Cluster. */
-      readonly server?: string;
-      readonly reason: string;
-      readonly onFailure: 'local' | 'refuse';
-    }
-  | {
-      readonly kind: 'store_back';
-      readonly server?: string;
-      readonly awayMs: number;
-    };
-
-export type TargetEvent =
-  | {
-      readonly kind: 'target_unhealthy';
-      readonly upstream: string;
-      readonly target: string;
-      /** A `silent` target gets requests only when no other target is healthy. */
-      readonly health: 'silent' | 'down';
-      readonly reason: string | undefined;
-    }
-  | {
-      readonly kind: 'target_healthy';
-      readonly upstream: string;
-      readonly target: string;
-      readonly unhealthyMs: number;
-    };
-
 /** The path of the API document in JSON, which the gateway serves together with the API reference. */
 export const apiDocumentPath = '/openapi.json';
 
@@ -593,30 +545,6 @@ export interface Certificate {
   /** The expiry of the certificate, epoch ms. */
   readonly notAfterMs: number;
 }
-
-/** The types of the events that the gateway sends to receivers. `gateway/notify/README.md` describes each event. */
-export const webhookEventTypes = [
-  'quota.threshold',
-  'key.banned',
-  'key.unbanned',
-  'key.created',
-  'key.revoked',
-  'key.rotated',
-  'key.expiring',
-  'secret.leaked',
-  'operation.sunset',
-  'target.down',
-  'target.up',
-  'store.away',
-  'store.back',
-  'config.rejected',
-  'config.reloaded',
-  'plan.changed',
-  'plan.reverted',
-  'usage.paused',
-] as const;
-
-export type WebhookEventType = (typeof webhookEventTypes)[number];
 
 /** A service that receives events by webhook. */
 export interface Receiver {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { eventText, type Happening } from '../../gateway/fleet/event-text.ts';
 import { createEvents } from '../../gateway/fleet/events.ts';
+import { type Happening, kindOf } from '../../gateway/fleet/kinds/kinds.ts';
 import { openRedis } from '../../gateway/redis/open-redis.ts';
 import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
@@ -310,7 +310,7 @@ it.each<[Happening, string]>([
     'Configuration bbb was not loaded, so configuration aaa stays in force: keys.yaml:3:1: no such plan',
   ],
 ])('an event is one sentence: %#', (happening, text) => {
-  expect(eventText(happening, nowMs)).toBe(text);
+  expect(kindOf(happening).text(happening, nowMs)).toBe(text);
 });
 
 it('an outage is one event with its beginning, reason and number of processes, however long it lasts, and another outage is another event', async () => {

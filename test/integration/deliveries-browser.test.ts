@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { webhookEventTypes } from '../../gateway/shared/model.ts';
+import { webhookEventTypes } from '../../gateway/shared/words/event-names.js';
 import {
   axeFindings,
   openTab,

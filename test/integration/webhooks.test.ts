@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { webhookEventTypes } from '../../gateway/shared/model.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
+import { webhookEventTypes } from '../../gateway/shared/words/event-names.js';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type Fleet, readiness, startFleetHere } from '../support/fleet.ts';
 import { makeKey, plans as plansOfTests, type RunningGateway } from '../support/gateway-process.ts';

@@ -1,12 +1,19 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { keyActions } from '../../gateway/fleet/changes.ts';
+import {
+  eventKinds,
+  kindOf,
+  kindsByType,
+  listedKind,
+  type Notice,
+  webhookTypeOf,
+} from '../../gateway/fleet/kinds/kinds.ts';
 import { makeEventBody } from '../../gateway/notify/event-body.ts';
-import { aboutOf, eventTypeOf, filtersOf, isWantedBy, subjectOf } from '../../gateway/notify/event-types.ts';
-import { identityOf, type Notice } from '../../gateway/notify/notices.ts';
-import { type WebhookEventType, webhookEventTypes } from '../../gateway/shared/model.ts';
+import { eventIdentity } from '../../gateway/notify/event-identity.ts';
+import { isWantedBy } from '../../gateway/notify/is-wanted-by.ts';
 import { digestSecret, issueAdminToken, issueSecret } from '../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { type WebhookEventType, webhookEventTypes } from '../../gateway/shared/words/event-names.js';
 
 const secret = issueSecret();
 const markers = {
@@ -149,6 +156,29 @@ it('no event has a secret, a complete digest, a password or the name of a custom
   }
 });
 
+it.each(Object.entries(notices))('each notice of the kind %s has a sentence', (kind, ofKind) => {
+  expect(ofKind).not.toEqual([]);
+  for (const notice of ofKind) {
+    const text = kindOf(notice).text(notice, atMs);
+    expect(text, kind).toMatch(/^[A-Za-z].* .{10}/);
+    expect(text, kind).not.toMatch(/undefined|NaN|\[object/);
+  }
+});
+
+it.each(eventKinds)('a summary of many events of the kind %s has words', (kind) => {
+  expect(listedKind(kind).list.many).toMatch(/^[a-zA-Z ]{7,}$/);
+});
+
+it('each body matches the schema of its type', () => {
+  for (const notice of all) {
+    const body = bodyOf(notice);
+    if (body === undefined) continue;
+    const schema = kindsByType.get(body.type)?.webhook?.data;
+    const parsed = schema?.safeParse(JSON.parse(JSON.stringify(body.data)));
+    expect([body.type, parsed?.error?.issues]).toEqual([body.type, undefined]);
+  }
+});
+
 it('each type of event comes from a notice, with its time, its ids and a sentence', () => {
   const bodies = all.flatMap((notice) => bodyOf(notice) ?? []);
   expect([...new Set(bodies.map(({ type }) => type))].toSorted()).toEqual(webhookEventTypes.toSorted());
@@ -163,7 +193,7 @@ it('each type of event comes from a notice, with its time, its ids and a sentenc
 
 describe('a change of a key', () => {
   const typeOf = (notice: Partial<Extract<Notice, { kind: 'key_changed' }>>) =>
-    eventTypeOf({ kind: 'key_changed', action: 'update', by: 'alice', ...notice });
+    webhookTypeOf({ kind: 'key_changed', action: 'update', by: 'alice', ...notice });
 
   it.each<[string, Parameters<typeof typeOf>[0], WebhookEventType | undefined]>([
     ['a created key', { action: 'create' }, 'key.created'],
@@ -299,21 +329,22 @@ it('the plan of a changed key is the plan that the notice states, or else the pr
 
 it('the check of filters knows what each event states', () => {
   for (const notice of all) {
-    const type = eventTypeOf(notice);
+    const type = webhookTypeOf(notice);
     // An import has no key, but other events of its type have one.
     if (type === undefined || type === 'key.created') continue;
-    const { key, plan, operation } = aboutOf(notice);
-    if (key !== undefined) expect([type, ...filtersOf(type)]).toEqual([type, 'keys', 'plans']);
-    else if (operation !== undefined) expect([type, ...filtersOf(type)]).toEqual([type, 'operations']);
-    else if (plan !== undefined) expect([type, ...filtersOf(type)]).toEqual([type, 'plans']);
-    else expect([type, ...filtersOf(type)]).toEqual([type]);
+    const filters = kindsByType.get(type)?.filters;
+    const { key, plan, operation } = kindOf(notice).about(notice);
+    if (key !== undefined) expect([type, filters]).toEqual([type, ['keys', 'plans']]);
+    else if (operation !== undefined) expect([type, filters]).toEqual([type, ['operations']]);
+    else if (plan !== undefined) expect([type, filters]).toEqual([type, ['plans']]);
+    else expect([type, filters]).toEqual([type, []]);
   }
 });
 
 it('the identity of a notice has its kind, so that notices of two kinds are never merged', () => {
   for (const notice of all) {
-    expect(identityOf(notice, atMs, defaultBounds).what[0]).toBe(notice.kind);
-    expect(subjectOf(notice)).not.toBe('');
+    expect(eventIdentity(notice, atMs, defaultBounds).what[0]).toBe(notice.kind);
+    expect(kindOf(notice).subject(notice)).not.toBe('');
   }
 });
 
@@ -331,23 +362,7 @@ it('a threshold of a group names the group, and is another event than the thresh
   );
   expect(JSON.stringify(bodyOf(ofPlan))).not.toContain('group');
   const identities = [undefined, 'reports', 'exports'].map(
-    (group) => identityOf({ ...ofGroup, group }, atMs, defaultBounds).what,
+    (group) => eventIdentity({ ...ofGroup, group }, atMs, defaultBounds).what,
   );
   expect(new Set(identities.map(String)).size).toBe(3);
-});
-
-it('the page about webhooks has each type, with an example whose members an event has', () => {
-  const page = readFileSync(new URL('../../gateway/notify/README.md', import.meta.url), 'utf8');
-  const rows = [...page.matchAll(/^\| `([\w.]+)` \| .* \| `(\{.*\})` \|$/gm)];
-  expect(rows.map(([, type]) => type)).toEqual(webhookEventTypes);
-  for (const [, type, example = ''] of rows) {
-    const shown = Object.keys(JSON.parse(example));
-    const sent = all
-      .filter((notice) => eventTypeOf(notice) === type)
-      .map((notice) => Object.keys(bodyOf(notice)?.data ?? {}));
-    expect(
-      sent.some((names) => shown.every((name) => names.includes(name))),
-      type,
-    ).toBe(true);
-  }
 });

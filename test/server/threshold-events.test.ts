@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import type { QuotaThreshold } from '../../gateway/notify/notices.ts';
+import type { QuotaThreshold } from '../../gateway/fleet/kinds/key-notices.ts';
 import { createNotify } from '../../gateway/notify/notify.ts';
 import { createThresholdEvents } from '../../gateway/server/threshold-events.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';

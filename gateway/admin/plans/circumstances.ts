@@ -1,6 +1,6 @@
 import type { Changes, RecordedChange } from '../../fleet/changes.ts';
-import type { EventKind } from '../../fleet/event-text.ts';
 import type { Events } from '../../fleet/events.ts';
+import type { EventKind } from '../../fleet/kinds/kinds.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';

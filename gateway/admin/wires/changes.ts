@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { keyActions } from '../../fleet/changes.ts';
-import { eventGroups } from '../../fleet/event-text.ts';
+import { eventGroups } from '../../fleet/kinds/kind.ts';
+import { eventKinds } from '../../fleet/kinds/kinds.ts';
 import { keyId } from '../../keys/key-schema.ts';
 import {
   cursor,
@@ -11,7 +12,7 @@ import {
 } from '../../shared/schema/query-parameters.ts';
 import { expects, fields, membersByName, text } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { changesPage, eventKinds, eventsPage } from '../api/fleet/changes-view.ts';
+import { changesPage, eventsPage } from '../api/fleet/changes-view.ts';
 import { defineWire } from './wire.ts';
 
 /** The query parameters of `/events` and `/changes`, which are lists with pages. */

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { deliveryStates } from '../../notify/queue/delivery-queue.ts';
-import { webhookEventTypes } from '../../shared/model.ts';
 import {
   cursor,
   instantParameter,
@@ -11,6 +10,7 @@ import {
 } from '../../shared/schema/query-parameters.ts';
 import { expects, fields } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { webhookEventTypes } from '../../shared/words/event-names.js';
 import { count, instant, integer, list, words } from './response-parts.ts';
 import { defineWire, eventIdParameter } from './wire.ts';
 

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
 import { getDeliveryWire, sendAgainWire } from '../../admin/wires/deliveries.ts';
 import { deliveryList } from '../../admin/words/deliveries.js';
-import { webhookEventTypes } from '../../shared/model.ts';
 import { printable, printableJsonText } from '../../shared/terminal/printable.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import { webhookEventTypes } from '../../shared/words/event-names.js';
 import { counted } from '../../shared/words/figures.js';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
 import { lists, readList } from '../admin/read-api.ts';

@@ -1,7 +1,7 @@
 import type { DeliveredEvent } from '../../admin/wires/deliveries.ts';
 import { deliveriesOfEvent, noReceiver } from '../../admin/words/deliveries.js';
-import { webhookEventTypes } from '../../shared/model.ts';
 import { oneLine, wrapText } from '../../shared/terminal/text-width.ts';
+import { webhookEventTypes } from '../../shared/words/event-names.js';
 import { figure } from '../../shared/words/figures.js';
 import { instant } from '../output/figures.ts';
 import { listTable } from '../output/list.ts';

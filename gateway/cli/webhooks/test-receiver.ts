@@ -3,15 +3,15 @@ import { urlFault } from '../../config/check/check-receivers.ts';
 import { loadSettings } from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
 import { readSecrets } from '../../config/source/credentials/read-receivers.ts';
+import { exampleNotices, type Notice } from '../../fleet/kinds/kinds.ts';
 import { makeEventBody } from '../../notify/event-body.ts';
-import { exampleNotices } from '../../notify/example-notices.ts';
 import { postDelivery } from '../../notify/post-delivery.ts';
 import { newEventId } from '../../notify/queue/delivery-queue.ts';
 import { settlementOf } from '../../notify/retry-schedule.ts';
 import { signDelivery } from '../../notify/sign-delivery.ts';
 import { createSharedLookup } from '../../shared/addresses/shared-lookup.ts';
-import type { WebhookEventType } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import type { WebhookEventType } from '../../shared/words/event-names.js';
 import { CommandError, unreadable } from '../output/command-error.ts';
 
 /** The result of one example event. */
@@ -41,14 +41,14 @@ export async function testReceiver({
   readonly onTested: (tested: Tested) => void;
 }): Promise<void> {
   const lookup = createSharedLookup(bounds);
-  const examples = Object.entries(exampleNotices(Date.now()));
+  const examples = exampleNotices(Date.now());
   for (let first = 0; first < examples.length; first += bounds.webhooksPerReceiverMax) {
     const some = examples.slice(first, first + bounds.webhooksPerReceiverMax);
-    const results = await Promise.all(some.map(([, notice]) => sendExample(notice)));
+    const results = await Promise.all(some.map(sendExample));
     for (const tested of results) if (tested !== undefined) onTested(tested);
   }
 
-  async function sendExample(notice: ReturnType<typeof exampleNotices>[WebhookEventType]) {
+  async function sendExample(notice: Notice) {
     const nowMs = Date.now();
     const event = makeEventBody(notice, nowMs, bounds);
     if (event === undefined) return undefined;

@@ -1,4 +1,4 @@
-import { filtersOf } from '../../notify/event-types.ts';
+import { kindsByType } from '../../fleet/kinds/kinds.ts';
 import type { StatedReceiver } from '../../notify/notify-schema.ts';
 import { isSecureUrl } from '../../shared/addresses/secure-url.ts';
 import type { Keys } from '../../shared/model.ts';
@@ -29,7 +29,8 @@ export function checkReceivers({ notify, plans }: RawSettings, source: YamlSourc
       problems.add(() => ({ ...source.placeOf([...path, 'at'], 'name'), message }));
     }
     events.forEach((type, place) => {
-      const never = filterNames.find((name) => stated[name] && !filtersOf(type).includes(name));
+      const filters = kindsByType.get(type)?.filters ?? [];
+      const never = filterNames.find((name) => stated[name] && !filters.includes(name));
       if (never === undefined) return;
       const eventPath = [...path, 'events', place];
       const message = `${nameOf(eventPath)}: no event of the type \`${type}\` matches \`${never}\`; remove one of both, or add a receiver`;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Receiver } from '../../shared/model.ts';
-import type { NoticeIdentity } from '../notices.ts';
+import type { EventIdentity } from '../event-identity.ts';
 
 /** An event, as receivers get it. */
 export interface WebhookEvent {
@@ -23,7 +23,7 @@ export interface WebhookEvent {
 export interface EventReport {
   readonly event: WebhookEvent;
   /** Reports of several processes with the same identity are one event. The queue keeps the event that it got first. */
-  readonly identity: NoticeIdentity;
+  readonly identity: EventIdentity;
   /** The process that observed the event, if another process reports it: the worker of a supervisor. Absent: this process. */
   readonly seenBy?: string | undefined;
   /** The ids of the receivers that want the event; at least one. */
@@ -179,7 +179,7 @@ export interface DeliveryQueue {
    * Shortens the time in which reports with an identity are merged, because no process will report the event again after `mergedWithinMs`.
    * Nothing happens while Redis is away; then the longer time holds.
    */
-  mergeUntil(identity: NoticeIdentity, mergedWithinMs: number): Promise<void>;
+  mergeUntil(identity: EventIdentity, mergedWithinMs: number): Promise<void>;
   list(query: DeliveriesQuery): Promise<DeliveriesPage | undefined>;
   /** @returns `unknown` if the queue does not have the event */
   read(eventId: string): Promise<(QueuedEvent & { readonly body: string }) | 'unknown' | undefined>;

@@ -5,7 +5,7 @@ import type { RedisCommands, RedisConnection } from '../../redis/redis-connectio
 import { redisKeys } from '../../redis/redis-keys.ts';
 import { replyOrUndefined } from '../../redis/redis-reply.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import type { NoticeIdentity } from '../notices.ts';
+import type { EventIdentity } from '../event-identity.ts';
 import {
   type Added,
   type ClaimedDelivery,
@@ -58,12 +58,12 @@ export function createRedisQueue({
     return { kind, id: storedId };
   }
 
-  function sameName({ what }: NoticeIdentity): string {
+  function sameName({ what }: EventIdentity): string {
     return redisKeys.deliveriesSame.name(prefix, hash('sha256', JSON.stringify(what)).slice(0, 32));
   }
 
   /** A late report may arrive long after the first report if the process had lost Redis. */
-  function identityKeptMs({ isOnce, mergedWithinMs }: NoticeIdentity): number {
+  function identityKeptMs({ isOnce, mergedWithinMs }: EventIdentity): number {
     if (mergedWithinMs === 0) return 0;
     return Math.round(isOnce ? mergedWithinMs : Math.max(mergedWithinMs, bounds.webhookIdentityKeptMs));
   }

@@ -1,9 +1,9 @@
+import type { KeyExpiring } from '../../fleet/kinds/key-notices.ts';
 import type { KeyDirectory } from '../../keys/directory/key-directory.ts';
 import { tableIn } from '../../keys/key-table.ts';
 import type { Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import type { KeyExpiring } from '../notices.ts';
 import { nearestMark, type ScanPeriod } from './marks.ts';
 
 /** Receivers get an event this number of days before the expiry of a secret. */

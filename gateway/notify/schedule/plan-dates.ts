@@ -1,7 +1,7 @@
+import type { PlanChanged } from '../../fleet/kinds/plans.ts';
 import { limitChangeTexts } from '../../fleet/wording.ts';
 import { limitsAt } from '../../keys/plans.ts';
 import type { Plan, Settings } from '../../shared/model.ts';
-import type { PlanChanged } from '../notices.ts';
 import type { ScanPeriod } from './marks.ts';
 
 /** Finds the plans whose limits have changed at the date that the configuration states. Several changes of a plan are one notice. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { WebhookEventType } from '../../shared/model.ts';
+import type { Notice } from '../../fleet/kinds/kinds.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import type { Notice } from '../notices.ts';
+import type { WebhookEventType } from '../../shared/words/event-names.js';
 import type { Recorded } from '../notify.ts';
 import type { ScanPeriod } from './marks.ts';
 import type { ScanState } from './scan-state.ts';

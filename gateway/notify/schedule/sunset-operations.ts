@@ -1,5 +1,5 @@
+import type { OperationCallers, OperationSunset } from '../../fleet/kinds/operations.ts';
 import type { Operation, Settings } from '../../shared/model.ts';
-import type { OperationCallers, OperationSunset } from '../notices.ts';
 import { nearestMark, type ScanPeriod } from './marks.ts';
 
 /** Receivers get an event this number of days before the sunset of an operation. */

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import type { BanEvent } from '../../fleet/kinds/bans.ts';
 import type { QuotaState } from '../../quota/hash.ts';
-import type { BanEvent } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 export type BanLog = ReturnType<typeof createBanLog>;

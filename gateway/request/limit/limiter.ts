@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
-import type { QuotaThreshold } from '../../notify/notices.ts';
+import type { BanEvent } from '../../fleet/kinds/bans.ts';
+import type { QuotaThreshold } from '../../fleet/kinds/key-notices.ts';
+import type { StoreEvent } from '../../fleet/kinds/stores.ts';
 import type { Change } from '../../quota/adjust.ts';
 import type { ToldMark } from '../../quota/thresholds.ts';
 import { watchMissingCommands } from '../../redis/missing-commands.ts';
@@ -7,14 +9,12 @@ import { openRedis } from '../../redis/open-redis.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type {
-  BanEvent,
   BucketName,
   Decision,
   DecisionSource,
   Key,
   KeyStatus,
   RedisSettings,
-  StoreEvent,
 } from '../../shared/model.ts';
 import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';

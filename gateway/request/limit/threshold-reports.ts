@@ -1,4 +1,4 @@
-import type { QuotaThreshold } from '../../notify/notices.ts';
+import type { QuotaThreshold } from '../../fleet/kinds/key-notices.ts';
 import type { QuotaOutcome } from '../../quota/decide-key.ts';
 import type { Reached } from '../../quota/thresholds.ts';
 import { fieldOf } from '../../quota/windows.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NotInForce, Phase } from '../../admin/readiness.ts';
 import { fullMessage, type SettingsMessage } from '../../config/loader/settings-message.ts';
-import type { Notice } from '../../notify/notices.ts';
+import type { Notice } from '../../fleet/kinds/kinds.ts';
 import {
   joinProcessMetrics,
   lastingMetrics,

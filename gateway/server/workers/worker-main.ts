@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { applyMessage } from '../../config/loader/settings-message.ts';
-import type { Notice } from '../../notify/notices.ts';
+import type { Notice } from '../../fleet/kinds/kinds.ts';
 import { createLog, type Log } from '../../observe/create-log.ts';
 import { createProcessRegistry } from '../../observe/metrics/process-metrics.ts';
 import type { ListeningSocket } from '../../request/listen/listen-on.ts';

@@ -1,6 +1,6 @@
 import type { SettingsMessage } from '../../config/loader/settings-message.ts';
 import type { KeyChange } from '../../fleet/changes.ts';
-import type { Notice } from '../../notify/notices.ts';
+import type { Notice } from '../../fleet/kinds/kinds.ts';
 import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Counted, ServingProcess } from '../served.ts';

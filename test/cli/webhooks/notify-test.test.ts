@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
-import { webhookEventTypes } from '../../../gateway/shared/model.ts';
+import { webhookEventTypes } from '../../../gateway/shared/words/event-names.js';
 import { configFolder, mainDocument } from '../../support/config-folder.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts';

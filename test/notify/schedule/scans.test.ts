@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, test } from 'vitest';
-import type { Notice } from '../../../gateway/notify/notices.ts';
+import type { Notice } from '../../../gateway/fleet/kinds/kinds.ts';
 import { expiringKeys } from '../../../gateway/notify/schedule/expiring-keys.ts';
 import { dayMs, nearestMark } from '../../../gateway/notify/schedule/marks.ts';
 import { changedPlans } from '../../../gateway/notify/schedule/plan-dates.ts';
@@ -7,8 +7,8 @@ import { createScanState } from '../../../gateway/notify/schedule/scan-state.ts'
 import { createScans, type Scan } from '../../../gateway/notify/schedule/scans.ts';
 import { sunsetOperations } from '../../../gateway/notify/schedule/sunset-operations.ts';
 import { redisKeys } from '../../../gateway/redis/redis-keys.ts';
-import type { WebhookEventType } from '../../../gateway/shared/model.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
+import type { WebhookEventType } from '../../../gateway/shared/words/event-names.js';
 import { apiDocument } from '../../support/config-folder.ts';
 import { connectRedis } from '../../support/connect-redis.ts';
 import { type DirectoryOfTest, directoryOf } from '../../support/directory-of.ts';

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import type { QuotaThreshold } from '../../../gateway/notify/notices.ts';
+import type { QuotaThreshold } from '../../../gateway/fleet/kinds/key-notices.ts';
 import { createLimiter, type Limiter, type LimiterDeps } from '../../../gateway/request/limit/limiter.ts';
 import { decideUnits } from '../../../gateway/request/path/decide-units.ts';
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';

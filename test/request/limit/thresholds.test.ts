@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { QuotaThreshold } from '../../../gateway/notify/notices.ts';
+import type { QuotaThreshold } from '../../../gateway/fleet/kinds/key-notices.ts';
 import type { Key } from '../../../gateway/shared/model.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { limitsOf } from '../../support/limits-of.ts';

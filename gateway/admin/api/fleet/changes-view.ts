@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { type ChangesPage, changeActions, type RecordedChange } from '../../../fleet/changes.ts';
-import { type EventKind, eventGroups, eventTable } from '../../../fleet/event-text.ts';
 import { retryText, revertText } from '../../../fleet/guard/revert-text.ts';
 import { keyChangeText } from '../../../fleet/key-change-text.ts';
+import { eventGroups } from '../../../fleet/kinds/kind.ts';
+import { eventKinds } from '../../../fleet/kinds/kinds.ts';
 import type { KnownProcess } from '../../../fleet/presence.ts';
 import {
   count,
@@ -14,8 +15,6 @@ import {
   version,
   words,
 } from '../../wires/response-parts.ts';
-
-export const eventKinds = Object.keys(eventTable) as EventKind[];
 
 const changedMembers = z
   .record(z.string(), z.unknown())

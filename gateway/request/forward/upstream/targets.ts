@@ -1,9 +1,10 @@
 import { isIP } from 'node:net';
 import type { Logger } from 'pino';
+import type { TargetEvent } from '../../../fleet/kinds/targets.ts';
 import type { TargetSeen } from '../../../fleet/process-state.ts';
 import { bareHostname } from '../../../shared/addresses/address-group.ts';
 import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
-import type { TargetEvent, Upstream } from '../../../shared/model.ts';
+import type { Upstream } from '../../../shared/model.ts';
 import { Shares } from '../../../shared/structures/shares.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { ConnectionPool } from '../../transport/connection-pool.ts';

@@ -1,3 +1,4 @@
+import { webhookEventTypes } from '../../../../shared/words/event-names.js';
 import { deliveryList, deliveryStates, noReceiver } from '../../../words/deliveries.js';
 import { usePolled } from '../api.js';
 import { listHead, listTable } from '../list.js';
@@ -11,27 +12,6 @@ import { deliveryPath } from '../router.js';
 
 const perPage = 50;
 const states = { '': 'all', ...deliveryStates };
-/** The types of events. A test compares this list with the types of the gateway. */
-const types = [
-  'quota.threshold',
-  'key.banned',
-  'key.unbanned',
-  'key.created',
-  'key.revoked',
-  'key.rotated',
-  'key.expiring',
-  'secret.leaked',
-  'operation.sunset',
-  'target.down',
-  'target.up',
-  'store.away',
-  'store.back',
-  'config.rejected',
-  'config.reloaded',
-  'plan.changed',
-  'plan.reverted',
-  'usage.paused',
-];
 
 /**
  * The webhook deliveries of all processes, the newest event first. The first lines of the page state how many deliveries wait or failed, and
@@ -77,7 +57,7 @@ function filters({ state = '', type, receiver, subject }, receivers) {
   const options = receivers.map(({ id, url }) => [id, url]);
   return html`<div class="filters">
     ${choicesInAddress('state', 'State', states, state)}
-    ${selectInAddress('type', 'Event', [['', 'any event'], ...types.map((one) => [one, one])], type)}
+    ${selectInAddress('type', 'Event', [['', 'any event'], ...webhookEventTypes.map((one) => [one, one])], type)}
     ${
       (receivers.length > 1 || receiver !== undefined) &&
       selectInAddress('receiver', 'Receiver', [['', 'any receiver'], ...options], receiver)

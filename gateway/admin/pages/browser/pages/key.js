@@ -22,6 +22,7 @@ import {
   useNow,
   windowBar,
 } from '../parts.js';
+import { periods } from '../periods.js';
 import { changeQuery } from '../router.js';
 
 /** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
@@ -35,8 +36,7 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const zoomMin = 5 * minuteMs;
 
-const periods = { '24h': '24 h', '1h': '1 h' };
-const lengthsMs = { '24h': dayMs, '1h': 60 * minuteMs };
+const periodTexts = { '24h': periods['24h'].text, '1h': periods['1h'].text };
 
 /**
  * The page of a key. The page explains by a sentence, figures and charts why requests of the key are admitted or
@@ -164,7 +164,7 @@ function UsageChart({ id, ban, query }) {
   const zoom = zoomIn(query);
   const period = periodIn(query, usage.body, nowAt);
   const toMs = zoom ? zoom.toMs : Math.floor(nowAt / minuteMs) * minuteMs + minuteMs;
-  const fromMs = zoom ? zoom.fromMs : toMs - lengthsMs[period];
+  const fromMs = zoom ? zoom.fromMs : toMs - periods[period].lengthMs;
   const { timesMs, series, units } = useMemo(() => {
     const minutes = { fromMs, toMs, stepMs: minuteMs };
     const { timesMs, found } = alongTime(usage.body, { ...minutes, merge: ([row]) => row });
@@ -186,7 +186,7 @@ function UsageChart({ id, ban, query }) {
   const choose = (/** @type {string} */ name) =>
     changeQuery({ period: name, from: undefined, to: undefined });
   const tools = choices(
-    periods,
+    periodTexts,
     { label: 'Period', chosen: zoom ? undefined : period, choose },
     html`<span class="muted">drag to zoom</span>`,
   );
@@ -254,11 +254,11 @@ function limitOver(limits = [], { fromMs, toMs, nowAt }) {
  * @param {URLSearchParams} query
  * @param {Map<number, UsageRow> | undefined} rows
  * @param {number} nowAt
- * @returns {keyof typeof periods}
+ * @returns {keyof typeof periodTexts}
  */
 function periodIn(query, rows, nowAt) {
   const name = query.get('period') ?? '';
-  if (name in periods) return /** @type {keyof typeof periods} */ (name);
+  if (name in periodTexts) return /** @type {keyof typeof periodTexts} */ (name);
   const isRecent = rows !== undefined && rows.size > 0 && Math.min(...rows.keys()) > nowAt - 60 * minuteMs;
   return isRecent ? '1h' : '24h';
 }

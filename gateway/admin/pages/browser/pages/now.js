@@ -1,5 +1,6 @@
 import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { beginOfOutage, chartMarks } from '../../../../shared/words/event-names.js';
 import {
   counted,
   duration,
@@ -29,6 +30,7 @@ import {
   timedRow,
   useNow,
 } from '../parts.js';
+import { chosenPeriod, periods } from '../periods.js';
 
 /** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
 /** @import { Polled } from '../api.js' */
@@ -48,24 +50,13 @@ const minuteMs = 60_000;
  */
 const refusedMax = 100;
 
-/** The choices for the period of the charts. The default period is not in the URL. */
-const periods = { '': '15 min', '1h': '1 h', '24h': '24 h' };
-const usualPeriod = { lengthMs: 15 * minuteMs, stepMs: minuteMs };
-/** @type {Record<string, typeof usualPeriod>} */
-const longerPeriods = {
-  '1h': { lengthMs: 60 * minuteMs, stepMs: minuteMs },
-  '24h': { lengthMs: 24 * 60 * minuteMs, stepMs: 10 * minuteMs },
-};
-
 /** The page Now: the health of the fleet, its requests, durations and failures. @param {PageProps} props */
 export function Now({ query, live }) {
-  const asked = query.get('period') ?? '';
-  const period = asked in longerPeriods ? asked : '';
-  const { lengthMs } = longerPeriods[period] ?? usualPeriod;
+  const period = chosenPeriod(['15m', '1h', '24h'], query.get('period'));
   // The figures need the last 15 minutes, so every period includes these minutes.
   const traffic = useRows('/traffic', {
-    id: period,
-    fromMs: () => startOf(nowMs() - lengthMs, minuteMs),
+    id: period.value,
+    fromMs: () => startOf(nowMs() - period.lengthMs, minuteMs),
     everyMs: 4_000,
   });
   // This page omits edits of keys, because many edits would hide an outage. The page Events lists edits of keys.
@@ -242,9 +233,10 @@ const times = [
   { label: 'upstream p99', colour: 'orange', isDashed: true, of: (row) => row.upstreamTime.p99Ms },
 ];
 
-/** @param {{ live: Live, traffic: Traffic, period: string, events: readonly Event[] }} props */
+/** @param {{ live: Live, traffic: Traffic, period: ReturnType<typeof chosenPeriod>, events: readonly Event[] }} props */
 function Charts({ live: { totals, polled }, traffic, period, events }) {
-  const { lengthMs, stepMs } = longerPeriods[period] ?? usualPeriod;
+  const { value, text, lengthMs, texts } = period;
+  const stepMs = lengthMs > periods['1h'].lengthMs ? 10 * minuteMs : minuteMs;
   // The end of the period is a whole second, so that charts are drawn at most once a second.
   const toMs = startOf(nowMs(), 1_000);
   const fromMs = startOf(toMs - lengthMs, stepMs);
@@ -269,12 +261,12 @@ function Charts({ live: { totals, polled }, traffic, period, events }) {
       values: found.map((rows) => rows && highestOf(rows, of)),
     }));
     return { timesMs, series, timeSeries };
-  }, [traffic.body, toMs, period, polled.body === undefined]);
+  }, [traffic.body, toMs, value, polled.body === undefined]);
   const note = noteOf(traffic, 'No requests in this period.');
   const write = (/** @type {number | undefined} */ value) =>
     value === undefined ? noFigure : `${rate(value)} /s`;
   const common = { timesMs, fromMs, toMs, markers: events.flatMap(markersOf), note };
-  const choice = choicesInAddress('period', 'Period', periods, period);
+  const choice = choicesInAddress('period', 'Period', texts, value);
   return html`<div class="two">
     <${Section} title="Requests a second, by outcome" tools=${choice} polled=${traffic}>
       ${h(Chart, {
@@ -283,7 +275,7 @@ function Charts({ live: { totals, polled }, traffic, period, events }) {
         series,
         write,
         writeAxis: rate,
-        label: `Requests a second by outcome, the last ${periods[/** @type {keyof typeof periods} */ (period)]}`,
+        label: `Requests a second by outcome, the last ${text}`,
       })}
     <//>
     <${Section} title="Request time" polled=${traffic}>
@@ -326,42 +318,14 @@ function liveScale(totals, recorded, sinceMs) {
   return totals.perSecond / recorded;
 }
 
-/**
- * Short texts for the events that the charts mark. These events can explain a change in the requests.
- *
- * @type {Record<string, string>}
- */
-const marks = {
-  reload: 'new configuration',
-  reload_failed: 'invalid edit',
-  store_away: 'Redis away',
-  store_back: 'Redis back',
-  target_unhealthy: 'target down',
-  target_healthy: 'target back',
-  recording_paused: 'recording paused',
-  recording_resumed: 'recording resumed',
-  worker_ended: 'worker ended',
-  plan_reverted: 'plan reverted',
-  plan_retried: 'plan retried',
-};
-
-/**
- * Maps the kind of event that ends an outage to the kind of event that begins it. If an outage has ended, the list of
- * events contains only the last event of the outage.
- *
- * @type {Record<string, string>}
- */
-const beginOf = {
-  store_back: 'store_away',
-  target_healthy: 'target_unhealthy',
-  recording_resumed: 'recording_paused',
-};
+/** @type {Readonly<Record<string, string>>} */
+const beginOf = beginOfOutage;
 
 /** @param {Event} event @returns {import('../charts.js').Marker[]} */
 function markersOf({ at, beganAt, kind, target, server }) {
   const mark = (/** @type {string} */ at, /** @type {string | undefined} */ kind = '') =>
-    kind in marks
-      ? [{ atMs: Date.parse(at), text: [marks[kind], target ?? server].filter(Boolean).join(' ') }]
+    kind in chartMarks
+      ? [{ atMs: Date.parse(at), text: [chartMarks[kind], target ?? server].filter(Boolean).join(' ') }]
       : [];
   return [...(beganAt ? mark(beganAt, beginOf[kind]) : []), ...mark(at, kind)];
 }

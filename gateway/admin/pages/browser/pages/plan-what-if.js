@@ -6,6 +6,7 @@ import { change, nowMs, toApiError } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
 import { clock, fullInstant } from '../formats.js';
 import { CopyButton, cards, choices, html, keyLink, Section } from '../parts.js';
+import { chosenPeriod } from '../periods.js';
 import { changeQuery } from '../router.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
@@ -20,9 +21,6 @@ const keysListed = 50;
 const reasonsShown = 5;
 const againMs = 4_000;
 
-/** The choices for the replayed period. The default period is not in the URL. */
-const periods = { '': '24 h', '7d': '7 days' };
-
 /**
  * Shows the effect of the limits that the operator tries, in words and by key.
  *
@@ -32,12 +30,12 @@ export function WhatIf({ present, tried, query }) {
   const { name: plan } = present;
   const windows = present.windows.filter(({ group }) => group === undefined);
   const ofGroups = present.windows.filter(({ group }) => group !== undefined);
-  const period = query.get('days') === '7' ? '7d' : '';
+  const period = chosenPeriod(['24h', '7d'], query.get('days') === '7' ? '7d' : null);
   const openKey = query.get('key') ?? undefined;
   // The period ends with the last whole minute before the page was opened, so the gateway reads the usage record only
   // once.
   const toMs = useMemo(() => Math.floor(nowMs() / minuteMs) * minuteMs - 1, []);
-  const fromMs = toMs + 1 - (period === '' ? 1 : 7) * dayMs;
+  const fromMs = toMs + 1 - period.lengthMs;
   const isTried = Object.keys(tried).length > 0;
   const limits = Object.fromEntries(Object.entries(tried).map(([window, max]) => [fieldOf(window), max]));
   const { found, error, isAsking } = useSimulation({
@@ -50,8 +48,8 @@ export function WhatIf({ present, tried, query }) {
   });
   const change = (/** @type {Record<string, string | undefined>} */ to) => changeQuery(to, { replace: true });
   const asItIs = Object.fromEntries(windows.map(({ name }) => [name, undefined]));
-  const choose = (/** @type {string} */ period) => change({ days: period && '7' });
-  const tools = html`${choices(periods, { label: 'Period', chosen: period, choose })}${' '}
+  const choose = (/** @type {string} */ value) => change({ days: value && '7' });
+  const tools = html`${choices(period.texts, { label: 'Period', chosen: period.value, choose })}${' '}
     ${isTried && html`<button type="button" onClick=${() => change(asItIs)}>Reset</button>`}`;
   const stated = [
     ...windows.map(({ name, limit }) => `${fieldOf(name)}: ${tried[name] ?? limit}`),

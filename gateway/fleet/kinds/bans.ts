@@ -1,0 +1,85 @@
+import * as z from 'zod';
+import type { BanPolicy } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { figure } from '../../shared/words/figures.js';
+import { durationText, ordinal, timeText, whoOf } from '../wording.ts';
+import { aboutKey, exampleKey, type ListedKinds, webhook } from './kind.ts';
+
+/** A ban of a key began. */
+export interface Ban {
+  readonly kind: 'ban';
+  readonly keyId: string;
+  readonly plan: string | undefined;
+  /** The level of the ban, which is 1 for the first of consecutive bans. */
+  readonly level: number;
+  /** The end of the ban on the store's clock, epoch ms. */
+  readonly untilMs: number;
+}
+
+export interface BanEnded {
+  readonly kind: 'ban_ended';
+  readonly keyId: string;
+  readonly plan: string | undefined;
+  readonly untilMs: number;
+  /** `lifted` means that the ban was removed before it expired. */
+  readonly ended: 'expired' | 'lifted';
+}
+
+export type BanEvent = Ban | BanEnded;
+
+/** The text of a ban names the rule that caused the ban. */
+export type BanNotice = (Ban & { readonly policy: BanPolicy }) | BanEnded;
+
+const entry = ({ keyId, plan, untilMs }: BanEvent) => ({ key: keyId, plan, untilAt: isoOf(untilMs) });
+
+/** A process detects a ban only when it serves a request of the key. Reports of one ban may therefore be far apart. */
+const identity = ({ keyId, untilMs }: BanEvent) =>
+  ({ kind: 'once', what: [keyId, untilMs], untilMs }) as const;
+
+const minuteMs = 60_000;
+
+export const banKinds: ListedKinds<BanNotice> = {
+  ban: {
+    ...aboutKey,
+    text(ban, nowMs) {
+      const { level, untilMs, policy } = ban;
+      const lengthMs = Math.min(policy.forMs * 2 ** (level - 1), policy.maxMs);
+      const nth = level > 1 ? `, for the ${ordinal(level)} time in a row` : '';
+      const cause = `${figure(policy.after)} of its requests were refused within ${durationText(policy.withinMs)}`;
+      return `${whoOf(ban)} is banned for ${durationText(lengthMs)}, until ${timeText(untilMs, nowMs)}${nth}: ${cause}.`;
+    },
+    identity,
+    list: { group: 'ban', many: 'keys were banned', entry },
+    webhook: webhook({
+      typeOf: () => 'key.banned',
+      data: { key: z.string(), plan: z.string().optional(), level: z.int(), untilAt: z.iso.datetime() },
+      members: ({ keyId: key, plan, level, untilMs }) => ({ key, plan, level, untilAt: isoOf(untilMs) }),
+      examples: (nowMs) => [
+        {
+          kind: 'ban',
+          ...exampleKey,
+          level: 1,
+          untilMs: nowMs + 10 * minuteMs,
+          policy: { after: 100, withinMs: minuteMs, forMs: 10 * minuteMs, maxMs: 1_440 * minuteMs },
+        },
+      ],
+    }),
+  },
+  ban_ended: {
+    ...aboutKey,
+    text: (ended) => `The ban of ${whoOf(ended)} ${ended.ended === 'lifted' ? 'was lifted' : 'expired'}.`,
+    identity,
+    list: { group: 'ban', many: 'bans ended', entry },
+    webhook: webhook({
+      typeOf: () => 'key.unbanned',
+      data: {
+        key: z.string(),
+        plan: z.string().optional(),
+        ended: z.enum(['expired', 'lifted']),
+        untilAt: z.iso.datetime(),
+      },
+      members: ({ keyId: key, plan, ended, untilMs }) => ({ key, plan, ended, untilAt: isoOf(untilMs) }),
+      examples: (nowMs) => [{ kind: 'ban_ended', ...exampleKey, untilMs: nowMs, ended: 'expired' }],
+    }),
+  },
+};

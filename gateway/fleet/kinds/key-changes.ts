@@ -1,0 +1,99 @@
+import * as z from 'zod';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import type { WebhookEventType } from '../../shared/words/event-names.js';
+import { type KeyChange, keyActions, leakIdentity } from '../changes.ts';
+import { keyChangeText } from '../key-change-text.ts';
+import { exampleDigestStart, exampleKey, type ListedKinds, webhook } from './kind.ts';
+
+/** A change of one key, or of many keys together. */
+export type KeyChanged = { readonly kind: 'key_changed' } & KeyChange;
+
+export const keyChangeKinds: ListedKinds<KeyChanged> = {
+  key_changed: {
+    filters: ['keys', 'plans'],
+    about({ key, plan, before, after }) {
+      return { key, plan: textOf(plan ?? after?.plan ?? before?.plan) };
+    },
+    subject: ({ key = '' }) => `key ${key}`,
+    text: keyChangeText,
+    identity(change) {
+      const leak = leakIdentity(change);
+      return leak === undefined ? { kind: 'own' } : { kind: 'once', what: leak };
+    },
+    list: { group: 'change', many: 'changes of keys', entry: ({ key }) => ({ key }) },
+    webhook: webhook({
+      typeOf: typeOfChange,
+      data: {
+        key: z.string().optional().describe('Absent for an import.'),
+        change: z.enum([...keyActions, 'secret_issued', 'secret_removed']),
+        by: z.string(),
+        plan: z.string().optional().describe('The plan of a created key.'),
+        count: z.int().optional().describe('The number of keys that an import created.'),
+        digestStart: z.string().optional(),
+        expiresAt: z.string().optional(),
+        oldEndsAt: z.string().optional(),
+        unconfirmed: z.literal(true).optional(),
+      },
+      members({ action, by, key, after, before, error }) {
+        const { plan, secret, oldEndsAt, othersEndAt, expiresAt, created } = after ?? {};
+        return {
+          key,
+          change: action === 'secret' ? secretChange(after) : action,
+          by,
+          plan: action === 'create' ? textOf(plan) : undefined,
+          count: action === 'import' && typeof created === 'number' ? created : undefined,
+          digestStart: textOf(secret ?? before?.secret),
+          expiresAt: textOf(expiresAt),
+          oldEndsAt: textOf(othersEndAt ?? oldEndsAt),
+          // The store did not reply, so the change may not be in force.
+          unconfirmed: error === undefined ? undefined : (true as const),
+        };
+      },
+      examples(nowMs) {
+        const change = { kind: 'key_changed', key: exampleKey.keyId, by: 'alice' } as const;
+        const othersEndAt = isoOf(nowMs + 86_400_000);
+        return [
+          { ...change, action: 'create', after: { plan: exampleKey.plan } },
+          { ...change, action: 'revoke', after: { disabled: true } },
+          { ...change, action: 'rotate', after: { secret: exampleDigestStart, othersEndAt } },
+        ];
+      },
+    }),
+  },
+};
+
+/**
+ * An import is one event, because an import may have a million keys. A key ends when it is revoked or deleted. A new or removed secret is
+ * also `key.rotated`, because an operator can rotate a secret in these two steps.
+ */
+function typeOfChange({ action, after }: KeyChange): WebhookEventType | undefined {
+  switch (action) {
+    case 'create':
+      return 'key.created';
+    case 'import':
+      return after?.created === 0 ? undefined : 'key.created';
+    case 'revoke':
+    case 'delete':
+      return 'key.revoked';
+    case 'rotate':
+    case 'secret':
+      return 'key.rotated';
+    // A lifted ban and a leak have their own notices.
+    case 'unban':
+    case 'leak':
+    case 'restore':
+    case 'update':
+    case 'grant':
+    case 'ungrant':
+    case 'makegood':
+      return undefined;
+  }
+}
+
+function secretChange(after: KeyChange['after']): 'secret_issued' | 'secret_removed' {
+  return after === undefined ? 'secret_removed' : 'secret_issued';
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

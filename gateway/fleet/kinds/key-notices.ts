@@ -1,0 +1,227 @@
+import * as z from 'zod';
+import type { DecisionSource, PlanWindow } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { figure } from '../../shared/words/figures.js';
+import { policyName } from '../../shared/words/limit-names.js';
+import type { KeyChange } from '../changes.ts';
+import { timeText, whoOf } from '../wording.ts';
+import { aboutKey, exampleDigestStart, exampleKey, type Kinds, webhook } from './kind.ts';
+
+/** The use of a key has reached a percentage of its limit. */
+export interface QuotaThreshold {
+  readonly kind: 'quota_threshold';
+  readonly keyId: string;
+  readonly plan: string | undefined;
+  readonly window: Extract<PlanWindow, 'hour' | 'day' | 'month'>;
+  /** The group of operations that the limit counts; absent if it counts all operations. */
+  readonly group?: string | undefined;
+  /** The number of the window since the epoch, which identifies the window. */
+  readonly index: number;
+  readonly percent: number;
+  readonly used: number;
+  /** The present limit, including a grant. */
+  readonly limit: number;
+  /** The time of the last reset of the key's counts, epoch ms; 0: never. After a reset, each percentage is reported again. */
+  readonly resetMs: number;
+  /** The end of the window, epoch ms. */
+  readonly endsAtMs: number;
+  readonly source: DecisionSource;
+}
+
+/** A secret of a key was found in a place that others can read. */
+export interface SecretLeaked {
+  readonly kind: 'secret_leaked';
+  readonly keyId: string;
+  readonly plan: string | undefined;
+  /** The first 8 digits of the secret's digest. */
+  readonly digestStart: string;
+  /** The reporter of the leak: `github`, or the name of the token of the admin API. */
+  readonly source: string;
+  /** The place where the secret was found. */
+  readonly url: string | undefined;
+  /** The name of the secret's form at the reporter. */
+  readonly type: string | undefined;
+  /** Whether the gateway has ended the secret because of the report. */
+  readonly ended: boolean;
+  /** The first 8 digits of the digests of the secrets that ended too, because the holder of the key issued them from this secret. */
+  readonly descendants: readonly string[];
+  /** The time of the report, ISO 8601. */
+  readonly reportedAt: string;
+}
+
+/** A key, or one of its secrets, expires soon. */
+export interface KeyExpiring {
+  readonly kind: 'key_expiring';
+  readonly keyId: string;
+  readonly plan: string | undefined;
+  /** The first 8 digits of the digest of the expiring secret. */
+  readonly digestStart: string;
+  /** Whether the key has another secret that is valid for longer. */
+  readonly hasOther: boolean;
+  readonly expiresMs: number;
+  /** The mark that was reached: this number of days before the expiry. */
+  readonly days: number;
+}
+
+export type KeyNotice = QuotaThreshold | SecretLeaked | KeyExpiring;
+
+const ofKey = { key: z.string(), plan: z.string().optional() };
+
+export const keyNoticeKinds: Kinds<KeyNotice> = {
+  quota_threshold: {
+    ...aboutKey,
+    text(threshold) {
+      const { percent, used, limit, window, group } = threshold;
+      const ofGroup = group === undefined ? '' : ` of the group ${group}`;
+      return `${whoOf(threshold)} has used ${percent} % of its limit${ofGroup} for the ${window}: ${figure(used)} of ${figure(limit)}.`;
+    },
+    identity({ keyId, window, group, index, percent, resetMs, endsAtMs }) {
+      const what = [keyId, policyName(window, group), index, percent, resetMs];
+      return { kind: 'once', what, untilMs: endsAtMs };
+    },
+    webhook: webhook({
+      typeOf: () => 'quota.threshold',
+      data: {
+        ...ofKey,
+        window: z.enum(['hour', 'day', 'month']),
+        group: z.string().optional(),
+        percent: z.int(),
+        used: z.int(),
+        limit: z.int(),
+        windowEndsAt: z.iso.datetime(),
+        source: z.enum(['shared', 'local', 'memory']),
+      },
+      members({ keyId: key, plan, window, group, percent, used, limit, endsAtMs, source }) {
+        return { key, plan, window, group, percent, used, limit, windowEndsAt: isoOf(endsAtMs), source };
+      },
+      examples(nowMs) {
+        const now = new Date(nowMs);
+        const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
+        return [
+          {
+            kind: 'quota_threshold',
+            ...exampleKey,
+            window: 'month',
+            index: (year - 1970) * 12 + month,
+            percent: 80,
+            used: 8_000,
+            limit: 10_000,
+            resetMs: 0,
+            endsAtMs: Date.UTC(year, month + 1),
+            source: 'shared',
+          },
+        ];
+      },
+    }),
+  },
+  secret_leaked: {
+    ...aboutKey,
+    text({ digestStart, source, url, ended, descendants, ...key }) {
+      const where = url === undefined ? '' : ` at ${url}`;
+      const effect = ended ? 'The secret was ended.' : 'The secret was not ended by this report.';
+      const issued = descendants.map((one) => `${one}…`).join(', ');
+      const others =
+        issued === '' ? '' : ` The secrets that its holder issued from it were ended too: ${issued}.`;
+      return `The secret ${digestStart}… of ${whoOf(key)} was found${where}, reported by ${source}. ${effect}${others}`;
+    },
+    identity: ({ keyId, digestStart, reportedAt }) => ({
+      kind: 'once',
+      what: [keyId, digestStart, reportedAt],
+    }),
+    webhook: webhook({
+      typeOf: () => 'secret.leaked',
+      data: {
+        ...ofKey,
+        digestStart: z.string(),
+        source: z.string(),
+        url: z.string().optional(),
+        secretType: z.string().optional(),
+        ended: z.boolean(),
+        descendants: z.array(z.string()),
+      },
+      list: 'descendants',
+      members({ keyId: key, plan, digestStart, source, url, type, ended, descendants }) {
+        return {
+          key,
+          plan,
+          digestStart,
+          source,
+          url,
+          secretType: type,
+          ended,
+          descendants: [...descendants],
+        };
+      },
+      examples: (nowMs) => [
+        {
+          kind: 'secret_leaked',
+          ...exampleKey,
+          digestStart: exampleDigestStart,
+          source: 'github',
+          url: 'https://github.com/example/repository/blob/main/.env',
+          type: 'tollgate_api_key',
+          ended: true,
+          descendants: ['60303ae2'],
+          reportedAt: isoOf(nowMs),
+        },
+      ],
+    }),
+  },
+  key_expiring: {
+    ...aboutKey,
+    text({ digestStart, hasOther, expiresMs, ...key }, nowMs) {
+      const what = hasOther
+        ? `The secret ${digestStart}… of ${whoOf(key)}`
+        : `The last secret of ${whoOf(key)}`;
+      return `${what} expires at ${timeText(expiresMs, nowMs)}.`;
+    },
+    identity: ({ keyId, digestStart, expiresMs, days }) => ({
+      kind: 'once',
+      what: [keyId, digestStart, expiresMs, days],
+    }),
+    webhook: webhook({
+      typeOf: () => 'key.expiring',
+      data: {
+        ...ofKey,
+        digestStart: z.string(),
+        hasOther: z.boolean(),
+        expiresAt: z.iso.datetime(),
+        days: z.int(),
+      },
+      members({ keyId: key, plan, digestStart, hasOther, expiresMs, days }) {
+        return { key, plan, digestStart, hasOther, expiresAt: isoOf(expiresMs), days };
+      },
+      examples: (nowMs) => [
+        {
+          kind: 'key_expiring',
+          ...exampleKey,
+          digestStart: exampleDigestStart,
+          hasOther: false,
+          expiresMs: nowMs + 14 * 86_400_000,
+          days: 14,
+        },
+      ],
+    }),
+  },
+};
+
+/** Returns the notice of a recorded leak; undefined for any other change. */
+export function leakNotice(
+  { action, by, key: keyId, before, after, error }: KeyChange,
+  plan: string | undefined,
+): SecretLeaked | undefined {
+  if (action !== 'leak' || keyId === undefined || error !== undefined) return undefined;
+  const textOf = (member: unknown) => (typeof member === 'string' ? member : undefined);
+  return {
+    kind: 'secret_leaked',
+    keyId,
+    plan,
+    digestStart: textOf(before?.secret) ?? '',
+    source: by,
+    url: textOf(after?.url),
+    type: textOf(after?.type),
+    ended: after?.ended === true,
+    descendants: Array.isArray(after?.descendants) ? after.descendants : [],
+    reportedAt: textOf(after?.reportedAt) ?? '',
+  };
+}

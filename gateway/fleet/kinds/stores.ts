@@ -1,0 +1,73 @@
+import * as z from 'zod';
+import { durationText } from '../wording.ts';
+import { aboutNoKey, type ListedKinds, webhook } from './kind.ts';
+
+/** Redis, or a server of a Redis Cluster, is away or back. */
+export type StoreEvent =
+  | {
+      readonly kind: 'store_away';
+      /** The affected server of a Redis Cluster. */
+      readonly server?: string;
+      readonly reason: string;
+      readonly onFailure: 'local' | 'refuse';
+    }
+  | {
+      readonly kind: 'store_back';
+      readonly server?: string;
+      readonly awayMs: number;
+    };
+
+const ofStore = {
+  ...aboutNoKey,
+  subject: ({ server = '' }: StoreEvent) => `store ${server}`,
+  identity: ({ server = '' }: StoreEvent) =>
+    ({ kind: 'near', what: [server], within: 'eventsMergedWithinMs' }) as const,
+};
+
+const entry = ({ server }: StoreEvent) => ({ server });
+
+export const storeKinds: ListedKinds<StoreEvent> = {
+  store_away: {
+    ...ofStore,
+    text(away) {
+      const whose = away.server === undefined ? '' : ' of its keys';
+      const effect =
+        away.onFailure === 'local'
+          ? `each process counts limits${whose} on its own`
+          : `requests${whose} are answered 503`;
+      return `${nameOf(away)} is away (${away.reason}): ${effect}.`;
+    },
+    list: { group: 'incident', many: 'times Redis went away', entry },
+    webhook: webhook({
+      typeOf: () => 'store.away',
+      data: {
+        server: z.string().optional(),
+        reason: z.string(),
+        onFailure: z.enum(['local', 'refuse']),
+      },
+      members: ({ server, reason, onFailure }) => ({ server, reason, onFailure }),
+      examples: () => [
+        { kind: 'store_away', reason: 'connect ECONNREFUSED 127.0.0.1:6379', onFailure: 'local' },
+      ],
+    }),
+  },
+  store_back: {
+    ...ofStore,
+    text(back, _nowMs, begun) {
+      // Each process has made a different number of decisions without Redis, so the merged event omits this number.
+      const reason = begun?.kind === 'store_away' ? ` (${begun.reason})` : '';
+      return `${nameOf(back)} is back. It was away for ${durationText(back.awayMs)}${reason}.`;
+    },
+    list: { group: 'incident', many: 'times Redis came back', entry },
+    webhook: webhook({
+      typeOf: () => 'store.back',
+      data: { server: z.string().optional(), awaySeconds: z.int() },
+      members: ({ server, awayMs }) => ({ server, awaySeconds: Math.round(awayMs / 1_000) }),
+      examples: () => [{ kind: 'store_back', awayMs: 42_000 }],
+    }),
+  },
+};
+
+function nameOf({ server }: StoreEvent): string {
+  return server === undefined ? 'Redis' : `Redis server ${server}`;
+}

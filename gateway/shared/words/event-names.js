@@ -1,0 +1,58 @@
+// Names of events, for the configuration, sentences and pages. `fleet/kinds/` defines the events. A browser imports this
+// file, too.
+
+/**
+ * The types of the events that the gateway sends to receivers, in the order of the documentation
+ * (`gateway/notify/README.md`).
+ */
+export const webhookEventTypes = /** @type {const} */ ([
+  'quota.threshold',
+  'key.banned',
+  'key.unbanned',
+  'key.created',
+  'key.revoked',
+  'key.rotated',
+  'key.expiring',
+  'secret.leaked',
+  'operation.sunset',
+  'target.down',
+  'target.up',
+  'store.away',
+  'store.back',
+  'config.rejected',
+  'config.reloaded',
+  'plan.changed',
+  'plan.reverted',
+  'usage.paused',
+]);
+
+/** @typedef {(typeof webhookEventTypes)[number]} WebhookEventType */
+
+/**
+ * Maps the kind of event that ends an outage to the kind that begins it. If an outage has ended, the list of events
+ * contains only the last event of the outage.
+ */
+export const beginOfOutage = /** @type {const} */ ({
+  store_back: 'store_away',
+  target_healthy: 'target_unhealthy',
+  recording_resumed: 'recording_paused',
+});
+
+/**
+ * Short texts for the events that the charts mark. These events can explain a change in the requests.
+ *
+ * @type {Readonly<Record<string, string>>}
+ */
+export const chartMarks = {
+  reload: 'new configuration',
+  reload_failed: 'invalid edit',
+  store_away: 'Redis away',
+  store_back: 'Redis back',
+  target_unhealthy: 'target down',
+  target_healthy: 'target back',
+  recording_paused: 'recording paused',
+  recording_resumed: 'recording resumed',
+  worker_ended: 'worker ended',
+  plan_reverted: 'plan reverted',
+  plan_retried: 'plan retried',
+};
