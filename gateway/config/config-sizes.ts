@@ -6,11 +6,11 @@ export const configSizes = Object.freeze({
   /** The maximum size of a configuration file. 100,000 keys with names and limits from `tollgate keys create` take 22 MiB. */
   fileBytesMax: 33_554_432,
   /**
-   * The maximum number of YAML tokens (words, punctuation, spaces, line breaks) in a file that is parsed as a whole. A key has
-   * about 30 tokens. A file that consists only of brackets has one token per byte, and would exhaust the memory. If a keys file
-   * is read entry by entry, this maximum applies to each entry of more than 4 KiB.
+   * The maximum number of punctuation marks (`, : - ? [ ] { }`) and line breaks in a file that is parsed as a whole. A key has about 15.
+   * A file that consists only of brackets would exhaust the memory. If a keys file is read entry by entry, this maximum applies to each
+   * entry of more than 4 KiB.
    */
-  tokensMax: 5_500_000,
+  marksMax: 5_500_000,
   /**
    * The maximum length of a text that is parsed immediately. Parsing a text of this length takes 0.1 s. A longer file may be half written,
    * so it is not parsed until two successive checks of the file have found the same content. Parsing a half-written file would delay the

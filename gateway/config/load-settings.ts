@@ -51,9 +51,9 @@ import {
   type ReadFile,
   textOf,
 } from './source/read-config-file.ts';
+import { isMapping } from './source/read-events.ts';
 import { readGithubKeys } from './source/read-github-keys.ts';
 import { besideFile, createSourceReader, type LoadContext } from './source/source-reader.ts';
-import { isMapping } from './source/yaml-to-plain.ts';
 
 export interface LoadOptions {
   /** The main configuration file, which names the other files. */

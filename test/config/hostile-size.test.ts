@@ -154,9 +154,9 @@ test('an API document may have the largest number of templates, and not one more
   });
 });
 
-test('a file of very many tokens is refused at the first token beyond the limit, without being parsed', () => {
-  const parse = (text: string) => parseYaml({ file: 'keys.yaml', kind: 'keys', text, tokensMax: 12 });
-  // Each line has six tokens: `-`, a space, a bracket, a word, a bracket and the line break.
+test('a file of very many punctuation marks is refused at the first mark beyond the limit, without being parsed', () => {
+  const parse = (text: string) => parseYaml({ file: 'keys.yaml', kind: 'keys', text, marksMax: 8 });
+  // Each line has four marks: `-`, two brackets and the line break.
   expect(parse('- [a]\n- [b]\n')).toMatchObject({ kind: 'parsed', source: { value: [['a'], ['b']] } });
   expect(parse('- [a]\n- [b]\n- [c]\n')).toMatchObject({
     kind: 'invalid',
@@ -164,8 +164,7 @@ test('a file of very many tokens is refused at the first token beyond the limit,
       {
         line: 3,
         column: 1,
-        message:
-          'reading stops here: a file may have at most 12 YAML tokens (words, punctuation, spaces, line breaks)',
+        message: 'reading stops here: a file may have at most 8 punctuation marks and line breaks',
       },
     ],
   });

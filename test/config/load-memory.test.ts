@@ -23,7 +23,7 @@ test('a text that needs more memory than its thread may use is reported, and its
   });
   onTestFinished(() => watch.stop());
 
-  write('tollgate.yaml', mainDocument + 'x: y\n'.repeat(60_000));
+  write('tollgate.yaml', mainDocument + 'x: y\n'.repeat(400_000));
   const failure = expect.stringMatching(/^\S+:1:1: the configuration cannot be loaded: .* memory/);
   await vi.waitFor(() => expect(reports).toEqual([failure]), { timeout: 120_000 });
   write('tollgate.yaml', mainDocument.replace('test', 'edited'));

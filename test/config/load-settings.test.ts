@@ -279,12 +279,27 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'a YAML syntax error',
     main('bans: { after: 1'),
-    'tollgate.yaml:9:17: this is not valid YAML: flow map in block collection must be sufficiently indented and end with a }\n  9 | bans: { after: 1\n    |                 ^',
+    'tollgate.yaml:9:17: this is not valid YAML: a `}`, a `]` or a quote is missing, or the line needs more spaces before it\n  9 | bans: { after: 1\n    |                 ^',
+  ],
+  [
+    'a missing space after the colon of a field in braces',
+    main('bans: {after:1}'),
+    'tollgate.yaml:9:8: a space is missing after the colon: write `name: value`\n  9 | bans: {after:1}\n    |        ^',
+  ],
+  [
+    'a missing space after the colon of a setting',
+    main('maxBodyBytes:1'),
+    'tollgate.yaml:9:14: a space is missing after the colon: write `name: value`\n  9 | **************\n    |              ^',
+  ],
+  [
+    'a missing space after the colon of the only field in a mapping',
+    main('bans:\n  after:1'),
+    'tollgate.yaml:10:3: a space is missing after the colon: write `name: value`\n  10 |   after:1\n     |   ^',
   ],
   [
     'a list that is never closed, though nothing but blank lines follows',
     main('trustedProxies: [10.0.0.0/8\n\n \n'),
-    'tollgate.yaml:9:28: this is not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]\n  9 | trustedProxies: [10.0.0.0/8\n    |                            ^',
+    'tollgate.yaml:9:28: this is not valid YAML: a `}`, a `]` or a quote is missing, or the line needs more spaces before it\n  9 | trustedProxies: [10.0.0.0/8\n    |                            ^',
   ],
   [
     'an unquoted variable in braces, once',

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { loadSettings } from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
-import { isMapping } from '../../config/source/yaml-to-plain.ts';
+import { isMapping } from '../../config/source/read-events.ts';
 import { checkConnection } from '../../request/forward/upstream/check-health.ts';
 import { targetOf } from '../../request/forward/upstream/resolve-targets.ts';
 import { isGone } from '../../request/route/operation-table.ts';

@@ -8,7 +8,7 @@ import type { Place, Problem } from '../problems/problem.ts';
 import { createProblemList, type ProblemList } from '../problems/problem-list.ts';
 import { faultMessage } from '../schema/shape-problems.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
-import { isMapping } from '../source/yaml-to-plain.ts';
+import { isMapping } from '../source/read-events.ts';
 import { overlaps, parameterFault, templateFault } from './check-path-templates.ts';
 import { type ApiFile, type ApiPart, createReferences, type References } from './follow-references.ts';
 import {

@@ -5,7 +5,7 @@ import { nameOf } from '../../shared/schema/schema-faults.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList, createUniqueValues } from '../problems/problem-list.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
-import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
+import { isMapping, type Mapping } from '../source/read-events.ts';
 
 /** A list of keys in a file. The list is the root of the keys file, or the field `keys` of the main file. */
 export interface KeyList {

@@ -8,7 +8,7 @@ import { configSizes } from '../config-sizes.ts';
 import type { Problem } from '../problems/problem.ts';
 import { type RawSettings, type RawUpstream, settingNames } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
-import { isMapping } from '../source/yaml-to-plain.ts';
+import { isMapping } from '../source/read-events.ts';
 
 interface ReadUpstreamNames {
   /** The names of the upstreams in the order of the configuration. The names are undefined if they cannot be read. */

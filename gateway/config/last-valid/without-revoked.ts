@@ -8,8 +8,8 @@ import { readKeyList } from '../keys/read-key-list.ts';
 import { type Problem, wholeFile } from '../problems/problem.ts';
 import { settingsSchema } from '../schema/settings-schema.ts';
 import type { FileContent } from '../source/read-config-file.ts';
+import { isMapping } from '../source/read-events.ts';
 import { createSourceReader } from '../source/source-reader.ts';
-import { isMapping } from '../source/yaml-to-plain.ts';
 
 /** The keys and admin tokens that one file lists. A field is absent if the file does not list keys or tokens. */
 export interface StatedAccess {

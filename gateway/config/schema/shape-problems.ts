@@ -3,7 +3,7 @@ import { closestName } from '../../shared/schema/closest-name.ts';
 import { nameOf, type ShapeFault, shapeFaults } from '../../shared/schema/schema-faults.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
-import type { YamlSource } from '../source/parse-yaml.ts';
+import { spaceAfterColon, type YamlSource } from '../source/parse-yaml.ts';
 
 /** Converts the issues of a schema check into problems with lines and columns. */
 export function shapeProblems(error: z.ZodError, source: YamlSource): readonly Problem[] {
@@ -11,9 +11,27 @@ export function shapeProblems(error: z.ZodError, source: YamlSource): readonly P
   for (const fault of shapeFaults(error.issues)) {
     if (problems.isFull()) break;
     const part = fault.kind === 'value' ? 'value' : 'name';
-    problems.add(() => ({ ...source.placeOf(fault.path, part), message: faultMessage(fault) }));
+    problems.add(() => ({
+      ...source.placeOf(fault.path, part),
+      message: advisedMessage(fault, source.value),
+    }));
   }
   return problems.problems;
+}
+
+/** Makes the message about a fault. A missing space after a colon, as in `{perMinute:60}`, makes the field part of another text. */
+function advisedMessage(fault: ShapeFault, document: unknown): string {
+  const written = fault.kind === 'unknown' ? fault.name : valueAt(document, fault.path);
+  const isPlace = fault.kind === 'unknown' || /^must be a (?:mapping|list|key|plan)/.test(fault.what);
+  const hasNoSpace = isPlace && typeof written === 'string' && /^[A-Za-z_][\w-]*:[^\s:/]/.test(written);
+  return hasNoSpace ? spaceAfterColon : faultMessage(fault);
+}
+
+function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, step) => (Object.hasOwn(Object(value), step) ? Object(value)[step] : undefined),
+    document,
+  );
 }
 
 /** Makes a sentence that names the part and its fault. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isMap, isScalar, isSeq, type Node, type Pair, parseDocument, stringify, type YAMLMap } from 'yaml';
 import { configSizes } from '../../../config/config-sizes.ts';
-import { type ParsedDocument, toPlain } from '../../../config/source/yaml-to-plain.ts';
+import { type ParsedDocument, toPlain } from './document-to-plain.ts';
 
 /** A path to a part of a document: field names and list indexes. */
 type Path = readonly (string | number)[];
@@ -224,7 +224,7 @@ function parse(text: string): ParsedDocument {
 
 function plainOf(document: ParsedDocument): unknown {
   const plain = document.errors.length === 0 ? toPlain(document, configSizes.aliasedValuesMax) : undefined;
-  if (plain?.kind === 'plain') return plain.value;
+  if (plain !== undefined) return plain.value;
   throw new Uneditable(unusualStyle);
 }
 
