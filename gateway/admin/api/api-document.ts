@@ -1,32 +1,11 @@
 import * as z from 'zod';
 import { parameterShown, periodQuery } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { deliveredEvent, deliveriesPage, deliveryShown, sentAgain } from '../wires/deliveries.ts';
-import { fleetState } from '../wires/fleet.ts';
-import { whatHolds, whatHoldsAnswer } from '../wires/keys/bans-and-grants.ts';
-import {
-  definitionAnswer,
-  deletedKey,
-  issuedAnswer,
-  issuedKey,
-  keptOfIdShown,
-  keyDefinition,
-} from '../wires/keys/definitions.ts';
-import { directoryIds, directoryPage, imported, owner } from '../wires/keys/directory.ts';
-import { keyDetail } from '../wires/keys/key.ts';
-import { grantShown, keyItem, keyPage, keyState } from '../wires/keys/keys.ts';
-import { judgedSecrets, leakedSecrets } from '../wires/keys/leaks.ts';
-import { flushedCounts, makegoodShown } from '../wires/keys/makegood.ts';
-import { keyUsage, limitsSteps, monthPage, usageRow } from '../wires/keys/usage.ts';
-import { callers, operationsPage, traffic } from '../wires/operations.ts';
-import { planDistribution, plansPage, planTrial, retriedPlan } from '../wires/plans.ts';
-import { digestStart, limitName, processId, version } from '../wires/response-parts.ts';
-import { settingsShown } from '../wires/settings.ts';
-import { simulationShown } from '../wires/simulation.ts';
-import { upstreamsPage } from '../wires/upstreams.ts';
+import { whatHoldsAnswer } from '../wires/keys/bans-and-grants.ts';
+import { definitionAnswer, issuedAnswer } from '../wires/keys/definitions.ts';
+import { components } from '../wires/response-parts.ts';
 import { type Answer, eventIdParameter, ifMatchHeader, keyIdParameter, type Wire } from '../wires/wire.ts';
 import { wires } from '../wires/wires.ts';
-import { changesPage, eventsPage } from './fleet/changes-view.ts';
 
 type JsonSchema = Record<string, unknown>;
 
@@ -207,61 +186,12 @@ function refsOf(names: readonly string[]) {
 
 /** The reference to the component of a schema; undefined if the schema is no component. */
 function componentOf(schema: z.ZodType) {
-  const found = Object.entries<z.ZodType>(components).find(([, one]) => one === schema);
-  return found && { $ref: `#/components/schemas/${found[0]}` };
+  const id = components.get(schema)?.id;
+  return id === undefined ? undefined : { $ref: `#/components/schemas/${id}` };
 }
 
-/** Schemas of responses and of their parts, by their names in the document. */
-const components = {
-  Callers: callers,
-  Changes: changesPage,
-  DeletedKey: deletedKey,
-  Deliveries: deliveriesPage,
-  DeliveredEvent: deliveredEvent,
-  Delivery: deliveryShown,
-  DigestStart: digestStart,
-  DirectoryIds: directoryIds,
-  DirectoryPage: directoryPage,
-  Events: eventsPage,
-  Grant: grantShown,
-  Imported: imported,
-  IssuedKey: issuedKey,
-  KeptOfId: keptOfIdShown,
-  Key: keyDetail,
-  KeyDefinition: keyDefinition,
-  KeyItem: keyItem,
-  KeyLimits: limitsSteps,
-  KeyPage: keyPage,
-  KeyState: keyState,
-  KeyUsage: keyUsage,
-  JudgedSecrets: judgedSecrets,
-  LeakedSecrets: leakedSecrets,
-  Makegood: makegoodShown,
-  MonthUsage: monthPage,
-  Operations: operationsPage,
-  Owner: owner,
-  PlanDistribution: planDistribution,
-  FlushedCounts: flushedCounts,
-  PlanTrial: planTrial,
-  Plans: plansPage,
-  ProcessId: processId,
-  RetriedPlan: retriedPlan,
-  SentAgain: sentAgain,
-  Settings: settingsShown,
-  Simulation: simulationShown,
-  State: fleetState,
-  Traffic: traffic,
-  Upstreams: upstreamsPage,
-  UsageRow: usageRow,
-  Version: version,
-  WhatHolds: whatHolds,
-  WindowName: limitName,
-};
-
 function componentSchemas(): Readonly<Record<string, JsonSchema>> {
-  const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries<z.ZodType>(components)) registry.add(schema, { id });
-  const made = z.toJSONSchema(registry, { ...conversion, uri: (id) => `#/components/schemas/${id}` });
+  const made = z.toJSONSchema(components, { ...conversion, uri: (id) => `#/components/schemas/${id}` });
   return Object.fromEntries(
     Object.entries(made.schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema]),
   );

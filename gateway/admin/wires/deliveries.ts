@@ -11,7 +11,7 @@ import {
 import { expects, fields } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { webhookEventTypes } from '../../shared/words/event-names.js';
-import { count, instant, integer, list, words } from './response-parts.ts';
+import { components, count, instant, integer, list, words } from './response-parts.ts';
 import { defineWire, eventIdParameter } from './wire.ts';
 
 const receiverId = z.string().meta({
@@ -29,23 +29,25 @@ const lastShape = {
   error: z.string().optional().describe('The reason why the attempt failed; absent after a success.'),
 };
 
-export const deliveryShown = z.object({
-  receiver: receiverId,
-  url: receiverUrl.optional(),
-  isConfigured: z
-    .boolean()
-    .describe('Whether the configuration has the receiver. Only then can the event be sent to it again.'),
-  state: words(...deliveryStates).describe(
-    '`waiting`: an attempt follows. `failed`: no attempt follows unless the event is sent again.',
-  ),
-  attempts: count.describe('The attempts since the event was recorded, or since it was last sent again.'),
-  last: z.object(lastShape).optional().describe('The last attempt.'),
-  nextAt: instant
-    .optional()
-    .describe(
-      'The earliest time of the next attempt. Absent while an earlier event with the same subject must arrive first.',
+export const deliveryShown = z
+  .object({
+    receiver: receiverId,
+    url: receiverUrl.optional(),
+    isConfigured: z
+      .boolean()
+      .describe('Whether the configuration has the receiver. Only then can the event be sent to it again.'),
+    state: words(...deliveryStates).describe(
+      '`waiting`: an attempt follows. `failed`: no attempt follows unless the event is sent again.',
     ),
-});
+    attempts: count.describe('The attempts since the event was recorded, or since it was last sent again.'),
+    last: z.object(lastShape).optional().describe('The last attempt.'),
+    nextAt: instant
+      .optional()
+      .describe(
+        'The earliest time of the next attempt. Absent while an earlier event with the same subject must arrive first.',
+      ),
+  })
+  .register(components, { id: 'Delivery' });
 
 const eventShape = {
   id: z.string().describe('The `webhook-id` of each attempt.'),
@@ -56,35 +58,37 @@ const eventShape = {
 };
 
 /** The response of `/deliveries`. */
-export const deliveriesPage = z.object({
-  counts: z.object({
-    events: count.describe('The events in the queue.'),
-    waiting: count,
-    delivered: count,
-    failed: count,
-    dropped: count.describe(
-      'The events that were removed before each receiver got them, because the queue was full.',
-    ),
-    unsent: count.describe('The events of this process that Redis does not have yet.'),
-  }),
-  problems: list(
-    z.object({
-      receiver: receiverId,
-      url: receiverUrl.optional(),
+export const deliveriesPage = z
+  .object({
+    counts: z.object({
+      events: count.describe('The events in the queue.'),
       waiting: count,
+      delivered: count,
       failed: count,
-      last: z.object(lastShape).describe('The last failed attempt.'),
-      nextAt: instant.optional().describe('The earliest next attempt.'),
+      dropped: count.describe(
+        'The events that were removed before each receiver got them, because the queue was full.',
+      ),
+      unsent: count.describe('The events of this process that Redis does not have yet.'),
     }),
-  ).describe(
-    'The receivers that did not accept their last attempts. Only the last 200 events with a waiting or failed delivery are considered.',
-  ),
-  receivers: list(z.object({ id: receiverId, url: receiverUrl })).describe(
-    'The receivers of the configuration.',
-  ),
-  events: list(z.object(eventShape)),
-  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
-});
+    problems: list(
+      z.object({
+        receiver: receiverId,
+        url: receiverUrl.optional(),
+        waiting: count,
+        failed: count,
+        last: z.object(lastShape).describe('The last failed attempt.'),
+        nextAt: instant.optional().describe('The earliest next attempt.'),
+      }),
+    ).describe(
+      'The receivers that did not accept their last attempts. Only the last 200 events with a waiting or failed delivery are considered.',
+    ),
+    receivers: list(z.object({ id: receiverId, url: receiverUrl })).describe(
+      'The receivers of the configuration.',
+    ),
+    events: list(z.object(eventShape)),
+    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+  })
+  .register(components, { id: 'Deliveries' });
 
 export const listDeliveriesWire = (bounds: Bounds) =>
   defineWire({
@@ -123,10 +127,12 @@ export type DeliveryEvent = DeliveriesShown['events'][number];
 export type ReceiverProblem = DeliveriesShown['problems'][number];
 
 /** The response of `/deliveries/{id}`. */
-export const deliveredEvent = z.object({
-  ...eventShape,
-  body: z.string().describe('The body of each attempt: a JSON text, exactly as the receivers get it.'),
-});
+export const deliveredEvent = z
+  .object({
+    ...eventShape,
+    body: z.string().describe('The body of each attempt: a JSON text, exactly as the receivers get it.'),
+  })
+  .register(components, { id: 'DeliveredEvent' });
 
 export type DeliveredEvent = z.output<typeof deliveredEvent>;
 
@@ -140,9 +146,11 @@ export const sendAgainBody = fields('an object with receiver', {
     ),
 });
 
-export const sentAgain = z.object({
-  due: count.describe('The number of deliveries that are due now.'),
-});
+export const sentAgain = z
+  .object({
+    due: count.describe('The number of deliveries that are due now.'),
+  })
+  .register(components, { id: 'SentAgain' });
 
 export const getDeliveryWire = defineWire({
   method: 'GET',

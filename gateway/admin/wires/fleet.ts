@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import {
   byName,
+  components,
   count,
   instant,
   isComplete,
@@ -129,66 +130,70 @@ export const upstreamInShort = z.object({
   targets: list(z.object(targetShape)),
 });
 
-export const fleetState = z.object({
-  verdict: verdictShown,
-  environment: z.string(),
-  config: z
-    .object({
-      version,
-      loadedAt: instant,
-      lastError: z
-        .string()
-        .optional()
-        .describe('Every problem of the files that are not effective, in the form of `tollgate check`.'),
-      kept: list(keptFile)
-        .optional()
-        .describe(
-          'Files that are invalid by themselves or together with the other files. The gateway keeps using the last valid content of such a file.',
-        ),
-      waitsForRestart: list(z.string())
-        .optional()
-        .describe(
-          'The names of changed settings that take effect at the next start. Absent when there are none.',
-        ),
-    })
-    .describe('The present configuration of this process.'),
-  store: storeShown,
-  upstreams: list(upstreamInShort),
-  usage: z
-    .object({
-      keptDays: positive,
-      pausedBecause: z.string().optional().describe('The reason why recording pauses.'),
-      lostRequests: count.describe('Requests of this process that were not recorded.'),
-    })
-    .optional()
-    .describe('The usage record, as this process sees it; absent if `usage.keepDays` is 0.'),
-  certificates: z
-    .record(
-      z.string(),
-      z.object({
-        expiresAt: instant,
-        notice: z
+export const fleetState = z
+  .object({
+    verdict: verdictShown,
+    environment: z.string(),
+    config: z
+      .object({
+        version,
+        loadedAt: instant,
+        lastError: z
           .string()
           .optional()
-          .describe('Present when the certificate has expired or will expire soon.'),
-      }),
-    )
-    .describe('The certificates of the listeners with TLS, by the name of the setting.'),
-  isComplete,
-  answeredBy: processId,
-  token: z.object({ name: z.string(), may: words('read', 'write') }).describe('The token of this request.'),
-  processes: list(gatewayProcess).describe(
-    'All processes that serve requests. Each worker of a gateway is one process.',
-  ),
-  workers: z
-    .object({
-      configured: z.number().meta({ type: 'integer', minimum: 2 }),
-      serving: count,
-      replaced: count.describe('Workers that have ended since the start, and were replaced.'),
-    })
-    .optional()
-    .describe('The workers of the gateway that sends this response; absent if this gateway is one process.'),
-});
+          .describe('Every problem of the files that are not effective, in the form of `tollgate check`.'),
+        kept: list(keptFile)
+          .optional()
+          .describe(
+            'Files that are invalid by themselves or together with the other files. The gateway keeps using the last valid content of such a file.',
+          ),
+        waitsForRestart: list(z.string())
+          .optional()
+          .describe(
+            'The names of changed settings that take effect at the next start. Absent when there are none.',
+          ),
+      })
+      .describe('The present configuration of this process.'),
+    store: storeShown,
+    upstreams: list(upstreamInShort),
+    usage: z
+      .object({
+        keptDays: positive,
+        pausedBecause: z.string().optional().describe('The reason why recording pauses.'),
+        lostRequests: count.describe('Requests of this process that were not recorded.'),
+      })
+      .optional()
+      .describe('The usage record, as this process sees it; absent if `usage.keepDays` is 0.'),
+    certificates: z
+      .record(
+        z.string(),
+        z.object({
+          expiresAt: instant,
+          notice: z
+            .string()
+            .optional()
+            .describe('Present when the certificate has expired or will expire soon.'),
+        }),
+      )
+      .describe('The certificates of the listeners with TLS, by the name of the setting.'),
+    isComplete,
+    answeredBy: processId,
+    token: z.object({ name: z.string(), may: words('read', 'write') }).describe('The token of this request.'),
+    processes: list(gatewayProcess).describe(
+      'All processes that serve requests. Each worker of a gateway is one process.',
+    ),
+    workers: z
+      .object({
+        configured: z.number().meta({ type: 'integer', minimum: 2 }),
+        serving: count,
+        replaced: count.describe('Workers that have ended since the start, and were replaced.'),
+      })
+      .optional()
+      .describe(
+        'The workers of the gateway that sends this response; absent if this gateway is one process.',
+      ),
+  })
+  .register(components, { id: 'State' });
 
 export const getStateWire = defineWire({
   method: 'GET',

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { oneOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import {
   byName,
+  components,
   count,
   epochMs,
   instant,
@@ -13,38 +14,40 @@ import {
 } from './response-parts.ts';
 import { defineWire } from './wire.ts';
 
-export const callers = z.object({
-  operationId: z.string(),
-  fromAt: instant,
-  toAt: instant,
-  callers: list(
-    z.object({
-      id: z.string(),
-      name: z.string().optional(),
-      plan: z.string().optional().describe('The plan of the key; absent if the key no longer exists.'),
-      requests: positive,
-      clientErrors: count,
-      serverErrors: count,
-      lastSeenMs: epochMs,
-      brownouts: z
-        .object({
-          requests: positive.describe(
-            'The number of requests that brownouts refused, with the precision of an hour.',
-          ),
-          lastAt: instant,
-          stillCalls: z
-            .boolean()
-            .describe('Whether the key called the operation again after the last of these refusals.'),
-        })
-        .optional()
-        .describe('The requests of the key that brownouts refused; absent without such requests.'),
-    }),
-  ),
-  days: list(z.object({ at: instant, requests: count })).describe(
-    'The calls of the operation on each recorded day. The last day is today.',
-  ),
-  more: positive.optional().describe('The number of callers that are not in this list.'),
-});
+export const callers = z
+  .object({
+    operationId: z.string(),
+    fromAt: instant,
+    toAt: instant,
+    callers: list(
+      z.object({
+        id: z.string(),
+        name: z.string().optional(),
+        plan: z.string().optional().describe('The plan of the key; absent if the key no longer exists.'),
+        requests: positive,
+        clientErrors: count,
+        serverErrors: count,
+        lastSeenMs: epochMs,
+        brownouts: z
+          .object({
+            requests: positive.describe(
+              'The number of requests that brownouts refused, with the precision of an hour.',
+            ),
+            lastAt: instant,
+            stillCalls: z
+              .boolean()
+              .describe('Whether the key called the operation again after the last of these refusals.'),
+          })
+          .optional()
+          .describe('The requests of the key that brownouts refused; absent without such requests.'),
+      }),
+    ),
+    days: list(z.object({ at: instant, requests: count })).describe(
+      'The calls of the operation on each recorded day. The last day is today.',
+    ),
+    more: positive.optional().describe('The number of callers that are not in this list.'),
+  })
+  .register(components, { id: 'Callers' });
 
 export type Callers = z.output<typeof callers>;
 
@@ -123,7 +126,9 @@ const operationUse = z.object({
 
 export type OperationUse = z.output<typeof operationUse>;
 
-export const operationsPage = z.object({ fromAt: instant, toAt: instant, operations: list(operationUse) });
+export const operationsPage = z
+  .object({ fromAt: instant, toAt: instant, operations: list(operationUse) })
+  .register(components, { id: 'Operations' });
 
 export const listOperationsWire = defineWire({
   method: 'GET',
@@ -161,7 +166,9 @@ export const trafficRow = z.object({
   upstreamTime: percentiles,
 });
 
-export const traffic = z.object({ step: words(...trafficSteps), rows: list(trafficRow) });
+export const traffic = z
+  .object({ step: words(...trafficSteps), rows: list(trafficRow) })
+  .register(components, { id: 'Traffic' });
 
 export const getTrafficWire = defineWire({
   method: 'GET',

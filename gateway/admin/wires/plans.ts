@@ -3,7 +3,16 @@ import { limitFieldNames } from '../../keys/limit-fields.ts';
 import { planShape } from '../../keys/plan-schema.ts';
 import { periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { trialFigures } from './keys/key.ts';
-import { count, instant, limitName, limitsByField, list, positive, stated } from './response-parts.ts';
+import {
+  components,
+  count,
+  instant,
+  limitName,
+  limitsByField,
+  list,
+  positive,
+  stated,
+} from './response-parts.ts';
 import { defineWire } from './wire.ts';
 
 export const shownWindows = list(
@@ -79,22 +88,24 @@ const spread = z
 
 export type Spread = z.output<typeof spread>;
 
-export const planDistribution = z.object({
-  plan: z.string(),
-  hours: positive,
-  keys: count.describe('Keys on the plan. Keys of the key directory count only if they are active.'),
-  activeKeys: count.describe('Keys on the plan that sent requests.'),
-  examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
-  refusedKeys: count.describe(
-    'Keys with a request that a window or a ban refused, or that got 503. Refusals by windows of groups do not count.',
-  ),
-  minute: spread,
-  day: spread,
-  hasCosts: z
-    .literal(true)
-    .optional()
-    .describe('Present if a request of these keys did not cost 1 unit. If absent, units are requests.'),
-});
+export const planDistribution = z
+  .object({
+    plan: z.string(),
+    hours: positive,
+    keys: count.describe('Keys on the plan. Keys of the key directory count only if they are active.'),
+    activeKeys: count.describe('Keys on the plan that sent requests.'),
+    examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
+    refusedKeys: count.describe(
+      'Keys with a request that a window or a ban refused, or that got 503. Refusals by windows of groups do not count.',
+    ),
+    minute: spread,
+    day: spread,
+    hasCosts: z
+      .literal(true)
+      .optional()
+      .describe('Present if a request of these keys did not cost 1 unit. If absent, units are requests.'),
+  })
+  .register(components, { id: 'PlanDistribution' });
 
 export type PlanDistribution = z.output<typeof planDistribution>;
 
@@ -119,23 +130,25 @@ export const getPlanDistributionWire = defineWire({
   answers: { 200: { description: 'The distribution.', schema: planDistribution } },
 });
 
-export const plansPage = z.object({
-  plans: list(
-    planShown.extend({
-      keys: count,
-      disabledKeys: count.describe('Disabled keys on the plan.'),
-      watched: z
-        .object({ requests: count, refused: count })
-        .optional()
-        .describe(
-          'The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. A guard counts each key only up to its part of these figures. Absent without a guard, and while no limit is smaller than in `before`.',
-        ),
-    }),
-  ),
-  isComplete: z
-    .boolean()
-    .describe('Whether all keys are counted. If false, the key directory has further keys.'),
-});
+export const plansPage = z
+  .object({
+    plans: list(
+      planShown.extend({
+        keys: count,
+        disabledKeys: count.describe('Disabled keys on the plan.'),
+        watched: z
+          .object({ requests: count, refused: count })
+          .optional()
+          .describe(
+            'The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. A guard counts each key only up to its part of these figures. Absent without a guard, and while no limit is smaller than in `before`.',
+          ),
+      }),
+    ),
+    isComplete: z
+      .boolean()
+      .describe('Whether all keys are counted. If false, the key directory has further keys.'),
+  })
+  .register(components, { id: 'Plans' });
 
 export const listPlansWire = defineWire({
   method: 'GET',
@@ -148,13 +161,17 @@ export const listPlansWire = defineWire({
   answers: { 200: { description: 'The plans.', schema: plansPage } },
 });
 
-export const retriedPlan = z.object({
-  plan: z.string(),
-  limits: limitsByField.describe('The limits of the edit, which apply again in all gateways within seconds.'),
-  revertedAt: instant
-    .optional()
-    .describe('The time of the revert that ended; absent if this process had not learnt of it.'),
-});
+export const retriedPlan = z
+  .object({
+    plan: z.string(),
+    limits: limitsByField.describe(
+      'The limits of the edit, which apply again in all gateways within seconds.',
+    ),
+    revertedAt: instant
+      .optional()
+      .describe('The time of the revert that ended; absent if this process had not learnt of it.'),
+  })
+  .register(components, { id: 'RetriedPlan' });
 
 export const retryPlanWire = defineWire({
   method: 'POST',
@@ -169,29 +186,31 @@ export const retryPlanWire = defineWire({
 });
 
 /** The response of `GET /plans/{name}/trial`. */
-export const planTrial = z.object({
-  plan: z.string(),
-  limits: limitsByField.describe('The limits of the trial.'),
-  limitsNow: limitsByField.describe('The limits of the plan.'),
-  fromAt: instant.describe('The recorded part of the period.'),
-  toAt: instant,
-  firstAt: instant
-    .optional()
-    .describe(
-      'The first minute of the period with a request that the trial decided; absent without such a request.',
+export const planTrial = z
+  .object({
+    plan: z.string(),
+    limits: limitsByField.describe('The limits of the trial.'),
+    limitsNow: limitsByField.describe('The limits of the plan.'),
+    fromAt: instant.describe('The recorded part of the period.'),
+    toAt: instant,
+    firstAt: instant
+      .optional()
+      .describe(
+        'The first minute of the period with a request that the trial decided; absent without such a request.',
+      ),
+    sentence: z.string().describe('The figures as a text.'),
+    ...trialFigures,
+    triedKeys: count.describe('Keys with a request that the trial decided.'),
+    refusedKeys: count.describe('Keys with a request that the trial would have refused.'),
+    newlyRefusedKeys: count.describe('Of these keys, the keys that the plan itself did not refuse.'),
+    activeKeys: count.describe('Keys on the plan that sent requests.'),
+    examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
+    keys: list(z.object({ id: z.string(), name: z.string().optional(), ...trialFigures })).describe(
+      'Keys with a request that the trial would have refused. The key comes first for which the trial would have refused the most requests in addition to the refusals of the plan.',
     ),
-  sentence: z.string().describe('The figures as a text.'),
-  ...trialFigures,
-  triedKeys: count.describe('Keys with a request that the trial decided.'),
-  refusedKeys: count.describe('Keys with a request that the trial would have refused.'),
-  newlyRefusedKeys: count.describe('Of these keys, the keys that the plan itself did not refuse.'),
-  activeKeys: count.describe('Keys on the plan that sent requests.'),
-  examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
-  keys: list(z.object({ id: z.string(), name: z.string().optional(), ...trialFigures })).describe(
-    'Keys with a request that the trial would have refused. The key comes first for which the trial would have refused the most requests in addition to the refusals of the plan.',
-  ),
-  more: positive.optional().describe('The number of keys that are not in this list.'),
-});
+    more: positive.optional().describe('The number of keys that are not in this list.'),
+  })
+  .register(components, { id: 'PlanTrial' });
 
 export type PlanTrial = z.output<typeof planTrial>;
 

@@ -2,6 +2,9 @@ import * as z from 'zod';
 import type { LimitsByField } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 
+/** The schemas with a name of their own in the OpenAPI document of the admin API, each registered where it is defined. */
+export const components = z.registry<{ id: string }>();
+
 /**
  * Parts that several response schemas share. A response's type, the admin API's document and the checks in commands
  * all come from the schema in the response's wire.
@@ -61,7 +64,8 @@ export const limitName = z
   .string()
   .describe(
     `The name of a window (${planWindows.join(', ')}). A limit of a group of operations has the name of the group before it, such as \`reports-minute\`.`,
-  );
+  )
+  .register(components, { id: 'WindowName' });
 /** Limits by window. A later release may have more windows. */
 export const limitsByField = z.record(
   z.string(),
@@ -76,14 +80,19 @@ export const limitsByField = z.record(
 ) as z.ZodType<LimitsByField>;
 export const digestStart = z
   .string()
-  .meta({ pattern: '^[0-9a-f]{8}$', description: 'The first 8 hex digits of a SHA-256 digest.' });
+  .meta({ pattern: '^[0-9a-f]{8}$', description: 'The first 8 hex digits of a SHA-256 digest.' })
+  .register(components, { id: 'DigestStart' });
 export const processId = z
   .string()
-  .meta({ pattern: '^[0-9a-f]{12}$', description: 'A random id that a process gets at its start.' });
-export const version = z.string().meta({
-  pattern: '^[0-9a-f]{12}$',
-  description: 'A digest of the files of a configuration.',
-});
+  .meta({ pattern: '^[0-9a-f]{12}$', description: 'A random id that a process gets at its start.' })
+  .register(components, { id: 'ProcessId' });
+export const version = z
+  .string()
+  .meta({
+    pattern: '^[0-9a-f]{12}$',
+    description: 'A digest of the files of a configuration.',
+  })
+  .register(components, { id: 'Version' });
 export const isComplete = z
   .boolean()
   .describe('False while Redis is away. The response then has only the data of this process.');

@@ -4,7 +4,15 @@ import { keySchema } from '../../keys/key-schema.ts';
 import { isMasked, marks, marksIn, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
 import { deprecationShape, operationCost } from './operations.ts';
 import { planShown, shownWindows } from './plans.ts';
-import { instant, list, digestStart as shownDigest, stated, version, words } from './response-parts.ts';
+import {
+  components,
+  instant,
+  list,
+  digestStart as shownDigest,
+  stated,
+  version,
+  words,
+} from './response-parts.ts';
 import { defineWire } from './wire.ts';
 
 /** Returns the schema of the form that `statedForm` makes of a setting. It accepts the settings of other releases too. */
@@ -82,95 +90,97 @@ const { upstream: _, upstreams: __, ...asStated } = shownMembers(statedSettings.
  * The response of `/settings`: the settings as they are stated, with facts that the gateway has read from the files that they name. A new
  * setting needs no entry here.
  */
-export const settingsShown = z.object({
-  ...asStated,
-  version,
-  listen: z.object({ ...membersAt('listen'), tls: listenerTls }),
-  admin: z.object({
-    ...membersAt('admin'),
-    tls: listenerTls,
-    tokens: list(z.object(membersAt('admin', 'tokens'))),
-  }),
-  redis: z
-    .object({
-      ...membersAt('redis'),
-      tls: z
-        .object(clientDigests)
-        .optional()
-        .describe(
-          'Present with TLS: the trusted authorities and the client certificate, if they differ from Node’s defaults.',
-        ),
-      prefix: z.string(),
-    })
-    .optional()
-    .describe('The settings of Redis; absent without Redis.'),
-  upstreams: list(
-    z.object({
-      name: z.string(),
-      ...membersAt('upstream'),
-      tls: z.object({ ...membersAt('upstream', 'tls'), ...clientDigests }).optional(),
+export const settingsShown = z
+  .object({
+    ...asStated,
+    version,
+    listen: z.object({ ...membersAt('listen'), tls: listenerTls }),
+    admin: z.object({
+      ...membersAt('admin'),
+      tls: listenerTls,
+      tokens: list(z.object(membersAt('admin', 'tokens'))),
     }),
-  ).describe('The upstreams. A single `upstream` has the name `default`.'),
-  plans: list(planShown),
-  operations: list(
-    z.object({
-      id: z.string(),
-      method: z.string(),
-      template: z.string(),
-      upstream: z.string(),
-      stability: words('experimental', 'beta').optional(),
-      upgrade: words('websocket').optional(),
-      cost: operationCost,
-      deprecation: z.object(deprecationShape).optional(),
-    }),
-  ),
-  leaks: z.object({
-    ...membersAt('leaks'),
-    github: z
+    redis: z
       .object({
-        ...membersAt('leaks', 'github'),
-        keys: list(
-          z.object({
-            identifier: z.string(),
-            digestStart: z
-              .string()
-              .describe('The first digits of the SHA-256 digest of the public key in PEM.'),
-          }),
-        )
+        ...membersAt('redis'),
+        tls: z
+          .object(clientDigests)
           .optional()
-          .describe('The public keys of the file; absent if the gateway fetches the keys.'),
+          .describe(
+            'Present with TLS: the trusted authorities and the client certificate, if they differ from Node’s defaults.',
+          ),
+        prefix: z.string(),
       })
-      .optional(),
-  }),
-  directory: z
-    .boolean()
-    .describe('Whether the key directory is on, so that keys can be issued while gateways run.'),
-  notify: list(
-    z.object({
-      id: z
-        .string()
-        .describe('The id of the receiver: the first 12 hex digits of the SHA-256 digest of its URL.'),
-      ...membersAt('notify'),
-      secretDigestStarts: list(shownDigest),
-    }),
-  ).describe('The receivers of webhooks.'),
-  keysFile: z
-    .string()
-    .optional()
-    .describe(
-      'The keys file, relative to the folder of the configuration; absent if all keys are in the key directory.',
+      .optional()
+      .describe('The settings of Redis; absent without Redis.'),
+    upstreams: list(
+      z.object({
+        name: z.string(),
+        ...membersAt('upstream'),
+        tls: z.object({ ...membersAt('upstream', 'tls'), ...clientDigests }).optional(),
+      }),
+    ).describe('The upstreams. A single `upstream` has the name `default`.'),
+    plans: list(planShown),
+    operations: list(
+      z.object({
+        id: z.string(),
+        method: z.string(),
+        template: z.string(),
+        upstream: z.string(),
+        stability: words('experimental', 'beta').optional(),
+        upgrade: words('websocket').optional(),
+        cost: operationCost,
+        deprecation: z.object(deprecationShape).optional(),
+      }),
     ),
-  keys: list(
-    z.object({
-      ...stated(keySchema.shape, ['id', 'plan', 'limits', 'disabled', 'secrets']),
-      id: z.string(),
-      plan: z.string(),
-      disabled: z.boolean(),
-      windows: shownWindows,
-      secrets: list(z.object({ digestStart: shownDigest, expiresAt: instant.optional() })),
+    leaks: z.object({
+      ...membersAt('leaks'),
+      github: z
+        .object({
+          ...membersAt('leaks', 'github'),
+          keys: list(
+            z.object({
+              identifier: z.string(),
+              digestStart: z
+                .string()
+                .describe('The first digits of the SHA-256 digest of the public key in PEM.'),
+            }),
+          )
+            .optional()
+            .describe('The public keys of the file; absent if the gateway fetches the keys.'),
+        })
+        .optional(),
     }),
-  ),
-});
+    directory: z
+      .boolean()
+      .describe('Whether the key directory is on, so that keys can be issued while gateways run.'),
+    notify: list(
+      z.object({
+        id: z
+          .string()
+          .describe('The id of the receiver: the first 12 hex digits of the SHA-256 digest of its URL.'),
+        ...membersAt('notify'),
+        secretDigestStarts: list(shownDigest),
+      }),
+    ).describe('The receivers of webhooks.'),
+    keysFile: z
+      .string()
+      .optional()
+      .describe(
+        'The keys file, relative to the folder of the configuration; absent if all keys are in the key directory.',
+      ),
+    keys: list(
+      z.object({
+        ...stated(keySchema.shape, ['id', 'plan', 'limits', 'disabled', 'secrets']),
+        id: z.string(),
+        plan: z.string(),
+        disabled: z.boolean(),
+        windows: shownWindows,
+        secrets: list(z.object({ digestStart: shownDigest, expiresAt: instant.optional() })),
+      }),
+    ),
+  })
+  .register(components, { id: 'Settings' });
 
 export const getSettingsWire = defineWire({
   method: 'GET',

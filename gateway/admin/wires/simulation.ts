@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { date, keyId, limit, operationIds } from '../../keys/key-schema.ts';
 import { limitFieldNames, ofEachLimitField } from '../../keys/limit-fields.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
-import { count, instant, list, quantity, words } from './response-parts.ts';
+import { components, count, instant, list, quantity, words } from './response-parts.ts';
 import { defineWire } from './wire.ts';
 
 const keysListedMax = 1_000;
@@ -93,105 +93,107 @@ export const totals = z.object({
 });
 
 /** The response of `POST /simulate`. */
-export const simulationShown = z.object({
-  from: instant.describe('The recorded part of the period, in whole minutes.'),
-  to: instant,
-  source: words('record'),
-  reproduced: z.object({
-    recordedRefusals: count.describe('Recorded requests that windows refused.'),
-    replayedRefusals: count.describe('Requests that windows refuse in the replay of the present limits.'),
-    minutesThatDiffer: count.describe('Minutes in which the two numbers differ for some key.'),
-    differences: list(
-      z.object({
-        at: instant,
-        keys: count.describe('The number of keys with a difference.'),
-        of: list(z.string()).describe('The ids of some of these keys.'),
-        recordedRefusals: count.describe('Recorded refusals of these keys in this minute.'),
-        replayedRefusals: count,
-        why: z
-          .string()
+export const simulationShown = z
+  .object({
+    from: instant.describe('The recorded part of the period, in whole minutes.'),
+    to: instant,
+    source: words('record'),
+    reproduced: z.object({
+      recordedRefusals: count.describe('Recorded requests that windows refused.'),
+      replayedRefusals: count.describe('Requests that windows refuse in the replay of the present limits.'),
+      minutesThatDiffer: count.describe('Minutes in which the two numbers differ for some key.'),
+      differences: list(
+        z.object({
+          at: instant,
+          keys: count.describe('The number of keys with a difference.'),
+          of: list(z.string()).describe('The ids of some of these keys.'),
+          recordedRefusals: count.describe('Recorded refusals of these keys in this minute.'),
+          replayedRefusals: count,
+          why: z
+            .string()
+            .describe(
+              'The recorded outage, edit, grant or restart that explains the difference, or a sentence that no cause is on record.',
+            ),
+        }),
+      ).describe('The first minutes with a difference.'),
+    }),
+    totals,
+    plans: list(
+      totals.extend({
+        name: z.string(),
+        guardShare: quantity
+          .optional()
           .describe(
-            'The recorded outage, edit, grant or restart that explains the difference, or a sentence that no cause is on record.',
+            'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for its part, as for a guard. A guard whose `refusedAtMost` is larger would not have reverted the plan. Present if the limits of the plan are edited, together with the limits of at most 99 other plans.',
           ),
       }),
-    ).describe('The first minutes with a difference.'),
-  }),
-  totals,
-  plans: list(
-    totals.extend({
-      name: z.string(),
-      guardShare: quantity
-        .optional()
-        .describe(
-          'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for its part, as for a guard. A guard whose `refusedAtMost` is larger would not have reverted the plan. Present if the limits of the plan are edited, together with the limits of at most 99 other plans.',
-        ),
-    }),
-  ),
-  guards: z
-    .record(z.string(), z.string())
-    .describe(
-      'The proposed `guard` of each plan that gets a smaller limit, as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`.',
     ),
-  keys: list(
-    z.object({
-      id: z.string(),
-      plan: z.string(),
-      offered: count,
-      refusedNow: count,
-      refusedThen: count,
-      refusedThenMin: count
-        .optional()
-        .describe(
-          'The lower bound of `refusedThen`; `refusedThenMax` is the upper bound. Absent if both equal `refusedThen`.',
-        ),
-      refusedThenMax: count.optional(),
-      firstRefusedAt: instant
-        .optional()
-        .describe('The first minute in which the simulated limits refuse a request.'),
-      censoredMinutes: count.describe(
-        'Minutes in which requests were refused or banned. Clients send fewer requests in such minutes, so the record does not show how many requests they would have sent.',
+    guards: z
+      .record(z.string(), z.string())
+      .describe(
+        'The proposed `guard` of each plan that gets a smaller limit, as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`.',
       ),
-    }),
-  ).describe(
-    'Keys with refusals under the present or the simulated limits, sorted by the change, with the largest change first.',
-  ),
-  moreKeys: count.describe('Keys with refusals that are not listed.'),
-  activeKeys: count.describe('Active keys that the simulation covers.'),
-  examinedKeys: count.describe('Active keys that this part covers.'),
-  notReplayed: list(
-    z.object({
-      plan: z.string().optional(),
-      key: z.string().optional(),
-      group: z.string(),
-      why: z.string(),
-      isPartly: z
-        .literal(true)
-        .optional()
-        .describe(
-          'The simulation covers the requests since the group exists. Absent if the simulation keeps the present refusals of the group.',
+    keys: list(
+      z.object({
+        id: z.string(),
+        plan: z.string(),
+        offered: count,
+        refusedNow: count,
+        refusedThen: count,
+        refusedThenMin: count
+          .optional()
+          .describe(
+            'The lower bound of `refusedThen`; `refusedThenMax` is the upper bound. Absent if both equal `refusedThen`.',
+          ),
+        refusedThenMax: count.optional(),
+        firstRefusedAt: instant
+          .optional()
+          .describe('The first minute in which the simulated limits refuse a request.'),
+        censoredMinutes: count.describe(
+          'Minutes in which requests were refused or banned. Clients send fewer requests in such minutes, so the record does not show how many requests they would have sent.',
         ),
-      requests: count.describe(
-        'The recorded requests of the operations of the group that the simulation leaves out. The group would have refused at most this number of them. The number covers whole hours.',
-      ),
-      trial: z
-        .string()
-        .optional()
-        .describe('A `trial` of the plan with the edited limits, as a line of the configuration.'),
-    }),
-  )
-    .optional()
-    .describe(
-      'Edited groups with requests that the simulation leaves out, because their operations are recorded only by the hour.',
+      }),
+    ).describe(
+      'Keys with refusals under the present or the simulated limits, sorted by the change, with the largest change first.',
     ),
-  hasGroups: z
-    .literal(true)
-    .optional()
-    .describe('Some bounds also cover the order in which requests of groups and other requests arrive.'),
-  next: z.string().optional().describe('The value of `after` for the next part; absent in the last part.'),
-  minutes: list(simulatedMinute)
-    .optional()
-    .describe('The minutes in which the key `minutesOf` sent requests.'),
-});
+    moreKeys: count.describe('Keys with refusals that are not listed.'),
+    activeKeys: count.describe('Active keys that the simulation covers.'),
+    examinedKeys: count.describe('Active keys that this part covers.'),
+    notReplayed: list(
+      z.object({
+        plan: z.string().optional(),
+        key: z.string().optional(),
+        group: z.string(),
+        why: z.string(),
+        isPartly: z
+          .literal(true)
+          .optional()
+          .describe(
+            'The simulation covers the requests since the group exists. Absent if the simulation keeps the present refusals of the group.',
+          ),
+        requests: count.describe(
+          'The recorded requests of the operations of the group that the simulation leaves out. The group would have refused at most this number of them. The number covers whole hours.',
+        ),
+        trial: z
+          .string()
+          .optional()
+          .describe('A `trial` of the plan with the edited limits, as a line of the configuration.'),
+      }),
+    )
+      .optional()
+      .describe(
+        'Edited groups with requests that the simulation leaves out, because their operations are recorded only by the hour.',
+      ),
+    hasGroups: z
+      .literal(true)
+      .optional()
+      .describe('Some bounds also cover the order in which requests of groups and other requests arrive.'),
+    next: z.string().optional().describe('The value of `after` for the next part; absent in the last part.'),
+    minutes: list(simulatedMinute)
+      .optional()
+      .describe('The minutes in which the key `minutesOf` sent requests.'),
+  })
+  .register(components, { id: 'Simulation' });
 
 export const simulateWire = defineWire({
   method: 'POST',

@@ -1,5 +1,14 @@
 import * as z from 'zod';
-import { count, instant, isComplete, list, positive, processId, words } from './response-parts.ts';
+import {
+  components,
+  count,
+  instant,
+  isComplete,
+  list,
+  positive,
+  processId,
+  words,
+} from './response-parts.ts';
 import { defineWire } from './wire.ts';
 
 export const targetShape = {
@@ -32,26 +41,28 @@ export const target = z.object({
 
 export const lookupError = z.string().optional().describe('The reason why the host name cannot be resolved.');
 
-export const upstreamsPage = z.object({
-  isComplete,
-  upstreams: list(
-    z.object({
-      name: z.string(),
-      url: z.string(),
-      health: z
-        .string()
-        .optional()
-        .describe(
-          'The path of the health check, which a healthy target answers with 2xx. Absent if a target is healthy when it accepts a connection.',
-        ),
-      host: words('keep', 'target'),
-      encodedSlashes: words('refuse', 'forward'),
-      timeouts: z.object({ connectMs: positive, headersMs: positive, totalMs: positive }),
-      lookupError,
-      targets: list(target),
-    }),
-  ),
-});
+export const upstreamsPage = z
+  .object({
+    isComplete,
+    upstreams: list(
+      z.object({
+        name: z.string(),
+        url: z.string(),
+        health: z
+          .string()
+          .optional()
+          .describe(
+            'The path of the health check, which a healthy target answers with 2xx. Absent if a target is healthy when it accepts a connection.',
+          ),
+        host: words('keep', 'target'),
+        encodedSlashes: words('refuse', 'forward'),
+        timeouts: z.object({ connectMs: positive, headersMs: positive, totalMs: positive }),
+        lookupError,
+        targets: list(target),
+      }),
+    ),
+  })
+  .register(components, { id: 'Upstreams' });
 
 export const listUpstreamsWire = defineWire({
   method: 'GET',

@@ -6,6 +6,7 @@ import { eventGroups } from '../../../fleet/kinds/kind.ts';
 import { eventKinds } from '../../../fleet/kinds/kinds.ts';
 import type { KnownProcess } from '../../../fleet/presence.ts';
 import {
+  components,
   count,
   instant,
   isComplete,
@@ -36,84 +37,88 @@ const listedShape = {
   ),
 };
 
-export const changesPage = z.object({
-  isComplete,
-  changes: list(
-    z.object({
-      ...listedShape,
-      action: words(...changeActions).describe(
-        'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API. A guard makes the change `plan.reverted`, and `plan.retried` ends a revert. `reload` and `reload_failed` are loads of the configuration.',
-      ),
-      by: z
-        .string()
-        .describe(
-          'The author of the change: the name of the token, `file` for an edit of the configuration files, or `guard` for a plan that its guard has reverted.',
+export const changesPage = z
+  .object({
+    isComplete,
+    changes: list(
+      z.object({
+        ...listedShape,
+        action: words(...changeActions).describe(
+          'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API. A guard makes the change `plan.reverted`, and `plan.retried` ends a revert. `reload` and `reload_failed` are loads of the configuration.',
         ),
-      key: z.string().optional().describe('The id of the key.'),
-      plan: z.string().optional().describe('The plan that was reverted or retried.'),
-      figures: z
-        .object({ sinceAt: instant, requests: count, refused: count })
-        .optional()
-        .describe('The requests and refused requests during the ten minutes before a revert.'),
-      files: list(z.string()).optional().describe('The names of the configuration files that were edited.'),
-      text: z.string().describe('The change as a sentence.'),
-      edits: list(z.string())
-        .optional()
-        .describe(
-          'The changes of a `reload`, such as `free 60 → 50 a minute`. The texts have no secrets and no names of customers. Absent in records of an earlier version.',
-        ),
-      limitsBefore: z
-        .object({ plans: limitsByName, keys: limitsByName })
-        .optional()
-        .describe(
-          'The previous limits of up to 20 plans and up to 5 keys that a `reload` changed, or of a reverted or retried plan. Absent if no limits changed.',
-        ),
-      inForce: z
-        .object({ processes: positive, of: positive })
-        .optional()
-        .describe(
-          'The number of processes that use the configuration of a `reload` now; absent if no process uses it.',
-        ),
-      before: changed,
-      after: changed,
-      error: z
-        .string()
-        .optional()
-        .describe('The reason why the change failed, or why its outcome is unknown.'),
-    }),
-  ),
-  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
-});
+        by: z
+          .string()
+          .describe(
+            'The author of the change: the name of the token, `file` for an edit of the configuration files, or `guard` for a plan that its guard has reverted.',
+          ),
+        key: z.string().optional().describe('The id of the key.'),
+        plan: z.string().optional().describe('The plan that was reverted or retried.'),
+        figures: z
+          .object({ sinceAt: instant, requests: count, refused: count })
+          .optional()
+          .describe('The requests and refused requests during the ten minutes before a revert.'),
+        files: list(z.string()).optional().describe('The names of the configuration files that were edited.'),
+        text: z.string().describe('The change as a sentence.'),
+        edits: list(z.string())
+          .optional()
+          .describe(
+            'The changes of a `reload`, such as `free 60 → 50 a minute`. The texts have no secrets and no names of customers. Absent in records of an earlier version.',
+          ),
+        limitsBefore: z
+          .object({ plans: limitsByName, keys: limitsByName })
+          .optional()
+          .describe(
+            'The previous limits of up to 20 plans and up to 5 keys that a `reload` changed, or of a reverted or retried plan. Absent if no limits changed.',
+          ),
+        inForce: z
+          .object({ processes: positive, of: positive })
+          .optional()
+          .describe(
+            'The number of processes that use the configuration of a `reload` now; absent if no process uses it.',
+          ),
+        before: changed,
+        after: changed,
+        error: z
+          .string()
+          .optional()
+          .describe('The reason why the change failed, or why its outcome is unknown.'),
+      }),
+    ),
+    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+  })
+  .register(components, { id: 'Changes' });
 
 export type ChangesShown = z.output<typeof changesPage>;
 
 /** The response of `/events`, which `Events.list` makes. */
-export const eventsPage = z.object({
-  isComplete,
-  events: list(
-    z.object({
-      ...listedShape,
-      kind: words(...eventKinds),
-      group: words(...eventGroups).describe(
-        '`incident`: a failure. `ban`: a ban or its end. `change`: a change that an operator made.',
-      ),
-      text: z.string().describe('The event in one sentence, with times in UTC.'),
-      beganAt: instant.optional().describe('The beginning of the outage; `at` is its end.'),
-      server: z.string().optional().describe('The server of a Redis Cluster.'),
-      key: z.string().optional().describe('The id of the key that was banned or changed.'),
-      plan: z.string().optional().describe('The plan of the key.'),
-      upstream: z.string().optional(),
-      target: z.string().optional().describe('An address of the upstream.'),
-      untilAt: instant.optional().describe('The end of the ban, or the expiry of the certificate.'),
-      count: positive
-        .optional()
-        .describe(
-          'The number of further events of this kind that this entry summarises. Absent if the entry is a single event.',
+export const eventsPage = z
+  .object({
+    isComplete,
+    events: list(
+      z.object({
+        ...listedShape,
+        kind: words(...eventKinds),
+        group: words(...eventGroups).describe(
+          '`incident`: a failure. `ban`: a ban or its end. `change`: a change that an operator made.',
         ),
-    }),
-  ),
-  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
-});
+        text: z.string().describe('The event in one sentence, with times in UTC.'),
+        beganAt: instant.optional().describe('The beginning of the outage; `at` is its end.'),
+        server: z.string().optional().describe('The server of a Redis Cluster.'),
+        key: z.string().optional().describe('The id of the key that was banned or changed.'),
+        plan: z.string().optional().describe('The plan of the key.'),
+        upstream: z.string().optional(),
+        target: z.string().optional().describe('An address of the upstream.'),
+        untilAt: instant.optional().describe('The end of the ban, or the expiry of the certificate.'),
+        count: positive
+          .optional()
+          .describe(
+            'The number of further events of this kind that this entry summarises. Absent if the entry is a single event.',
+          ),
+      }),
+    ),
+    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+  })
+  .register(components, { id: 'Events' });
 
 export type EventsShown = z.output<typeof eventsPage>;
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { date, grantedLimits } from '../../../keys/key-schema.ts';
 import { expects, fields } from '../../../shared/schema/schema-parts.ts';
-import { count } from '../response-parts.ts';
+import { components, count } from '../response-parts.ts';
 import { type Answer, defineWire, keyIdParameter } from '../wire.ts';
 import { banAndGrantShape } from './keys.ts';
 
@@ -21,15 +21,17 @@ export const grantBody = fields('an object with limits and untilAt', {
 );
 
 /** The response to a change of a ban or grant: the key's ban, grant and strikes after the change. */
-export const whatHolds = z.object({
-  id: z.string(),
-  wasBanned: z
-    .boolean()
-    .optional()
-    .describe('Whether the key was banned. Present only in the response to a lifted ban.'),
-  strikes: count.describe('Refusals that count towards the next ban.'),
-  ...banAndGrantShape,
-});
+export const whatHolds = z
+  .object({
+    id: z.string(),
+    wasBanned: z
+      .boolean()
+      .optional()
+      .describe('Whether the key was banned. Present only in the response to a lifted ban.'),
+    strikes: count.describe('Refusals that count towards the next ban.'),
+    ...banAndGrantShape,
+  })
+  .register(components, { id: 'WhatHolds' });
 
 export const whatHoldsAnswer = {
   description: 'The present grant and ban of the key, effective on every process within a second.',

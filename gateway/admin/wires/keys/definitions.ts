@@ -3,6 +3,7 @@ import { date, keyId, keySchema, type StatedKey } from '../../../keys/key-schema
 import { agePattern, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
 import { fields, text } from '../../../shared/schema/schema-parts.ts';
 import {
+  components,
   digestStart as digestStartShown,
   epochMs,
   instant,
@@ -32,13 +33,15 @@ export const statedKeyShown = z.object({
   ),
 });
 
-export const keyDefinition = statedKeyShown.extend({
-  source: words('directory'),
-  revision: positive.describe('A number that increases by one with each change.'),
-  createdAt: instant,
-  changedAt: instant,
-  secrets: list(definedSecret).describe('The secrets, the oldest first.'),
-});
+export const keyDefinition = statedKeyShown
+  .extend({
+    source: words('directory'),
+    revision: positive.describe('A number that increases by one with each change.'),
+    createdAt: instant,
+    changedAt: instant,
+    secrets: list(definedSecret).describe('The secrets, the oldest first.'),
+  })
+  .register(components, { id: 'KeyDefinition' });
 
 /**
  * The state of a deleted key that applies to a later key with the same id: counts of open windows, a ban, a grant.
@@ -58,15 +61,18 @@ export const keptOfIdShown = z
   })
   .describe(
     'The state that a key inherits from an earlier key with the same id. Present only in responses that issue or delete a key, and only if there is such state.',
-  );
+  )
+  .register(components, { id: 'KeptOfId' });
 
 /** A definition with the issued secret. Only this response shows the secret. */
-export const issuedKey = keyDefinition.extend({
-  secret: z
-    .string()
-    .describe('The secret that this request issued. It is not stored and cannot be shown again.'),
-  kept: keptOfIdShown.optional(),
-});
+export const issuedKey = keyDefinition
+  .extend({
+    secret: z
+      .string()
+      .describe('The secret that this request issued. It is not stored and cannot be shown again.'),
+    kept: keptOfIdShown.optional(),
+  })
+  .register(components, { id: 'IssuedKey' });
 
 export const definitionAnswer = {
   description: 'The present definition of the key.',
@@ -98,7 +104,9 @@ export const changeKeyBody = fields(
 
 export type Changes = { readonly [Name in keyof typeof changeable]?: StatedKey[Name] | null };
 
-export const deletedKey = z.object({ id: z.string(), kept: keptOfIdShown.optional() });
+export const deletedKey = z
+  .object({ id: z.string(), kept: keptOfIdShown.optional() })
+  .register(components, { id: 'DeletedKey' });
 
 export const changeKeyWire = defineWire({
   method: 'PATCH',

@@ -3,7 +3,7 @@ import { keyId, keySchema, movedKeySchema } from '../../../keys/key-schema.ts';
 import { queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { digestOf, expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { count, instant, list as listShown, positive, stated, words } from '../response-parts.ts';
+import { components, count, instant, list as listShown, positive, stated, words } from '../response-parts.ts';
 import { defineWire } from '../wire.ts';
 import { leakShown } from './key.ts';
 
@@ -30,10 +30,12 @@ const movedShown = z.object({
 
 export type MovedView = z.output<typeof movedShown>;
 
-export const directoryPage = z.object({
-  keys: listShown(movedShown),
-  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
-});
+export const directoryPage = z
+  .object({
+    keys: listShown(movedShown),
+    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+  })
+  .register(components, { id: 'DirectoryPage' });
 
 export const exportDirectoryWire = (bounds: Bounds) =>
   defineWire({
@@ -58,7 +60,9 @@ export function directoryIdsBody(keysMax: number) {
   return fields('an object with ids', { ids: list(keyId, wanted).max(keysMax, expects(wanted)) });
 }
 
-export const directoryIds = z.object({ ids: listShown(z.string()) });
+export const directoryIds = z
+  .object({ ids: listShown(z.string()) })
+  .register(components, { id: 'DirectoryIds' });
 
 export const findInDirectoryWire = (bounds: Bounds) =>
   defineWire({
@@ -80,11 +84,15 @@ export function importBody(keysMax: number) {
   });
 }
 
-export const imported = z.object({
-  created: count,
-  unchanged: count,
-  refused: listShown(z.object({ id: z.string(), reason: z.string().describe('The reason as a sentence.') })),
-});
+export const imported = z
+  .object({
+    created: count,
+    unchanged: count,
+    refused: listShown(
+      z.object({ id: z.string(), reason: z.string().describe('The reason as a sentence.') }),
+    ),
+  })
+  .register(components, { id: 'Imported' });
 
 export type Imported = z.output<typeof imported>;
 
@@ -101,26 +109,28 @@ export const importDirectoryWire = (bounds: Bounds) =>
     answers: { 200: { description: 'The outcome for each key.', schema: imported } },
   });
 
-export const owner = z.discriminatedUnion('known', [
-  z.object({ known: z.literal(false).describe('No key has the secret.') }),
-  z.object({
-    known: z.literal(true),
-    id: z.string(),
-    plan: z.string(),
-    source: words('file', 'directory'),
-    file: z.string().optional(),
-    line: positive.optional(),
-    expiresAt: instant.optional(),
-    isExpired: z.boolean(),
-    isDisabled: z.boolean().describe('Whether the key is revoked.'),
-    leak: leakShown.optional(),
-    refusedFor: words('id_in_configuration', 'no_plan')
-      .optional()
-      .describe(
-        'The reason why a directory key that is neither revoked nor expired is refused: the configuration has another key with this id, or gives the key no limits. Absent for other keys.',
-      ),
-  }),
-]);
+export const owner = z
+  .discriminatedUnion('known', [
+    z.object({ known: z.literal(false).describe('No key has the secret.') }),
+    z.object({
+      known: z.literal(true),
+      id: z.string(),
+      plan: z.string(),
+      source: words('file', 'directory'),
+      file: z.string().optional(),
+      line: positive.optional(),
+      expiresAt: instant.optional(),
+      isExpired: z.boolean(),
+      isDisabled: z.boolean().describe('Whether the key is revoked.'),
+      leak: leakShown.optional(),
+      refusedFor: words('id_in_configuration', 'no_plan')
+        .optional()
+        .describe(
+          'The reason why a directory key that is neither revoked nor expired is refused: the configuration has another key with this id, or gives the key no limits. Absent for other keys.',
+        ),
+    }),
+  ])
+  .register(components, { id: 'Owner' });
 
 export type Owner = z.output<typeof owner>;
 

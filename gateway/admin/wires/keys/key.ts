@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { keySchema } from '../../../keys/key-schema.ts';
 import {
   byName,
+  components,
   count,
   digestStart,
   instant,
@@ -68,72 +69,76 @@ export const trialOfKey = z.object({
   ...trialFigures,
 });
 
-export const keyDetail = z.object({
-  ...stated(keySchema.shape, ['limits', 'concurrent', 'operations', 'disabled', 'secrets']),
-  ...keyItem.shape,
-  definition: statedKeyShown
-    .optional()
-    .describe(
-      'The key as the keys file or the key directory states it. The other members show what is effective: for example, `windows` also has the limits of the plan and of a grant. Earlier releases omit this member.',
+export const keyDetail = z
+  .object({
+    ...stated(keySchema.shape, ['limits', 'concurrent', 'operations', 'disabled', 'secrets']),
+    ...keyItem.shape,
+    definition: statedKeyShown
+      .optional()
+      .describe(
+        'The key as the keys file or the key directory states it. The other members show what is effective: for example, `windows` also has the limits of the plan and of a grant. Earlier releases omit this member.',
+      ),
+    revision: positive
+      .optional()
+      .describe('The revision of the definition in the key directory. Each change increases the revision.'),
+    concurrent: positive
+      .optional()
+      .describe(
+        'The limit on the concurrent requests of the key, from the key or its plan; absent without this limit.',
+      ),
+    operations: list(z.string())
+      .optional()
+      .describe('The operations that the key may call; absent if the key may call every operation.'),
+    secrets: list(
+      z.object({
+        digestStart,
+        createdAt: instant
+          .optional()
+          .describe(
+            'The time when the secret was issued; absent if the keys file does not contain this time.',
+          ),
+        lastUsedAt: instant
+          .optional()
+          .describe('The time of the last request with the secret; absent without a recorded request.'),
+        unauthorized: z
+          .object({ requests: positive, lastAt: instant })
+          .optional()
+          .describe(
+            'Requests with the secret while it was not valid, because it had expired or its key was disabled; absent without a recorded request.',
+          ),
+        expiresAt: instant.optional(),
+        isExpired: z.boolean(),
+        issuedFrom: digestStart
+          .optional()
+          .describe(
+            'The secret with which the holder of the key issued this secret; absent for a secret of an operator.',
+          ),
+        leak: leakShown.optional(),
+      }),
     ),
-  revision: positive
-    .optional()
-    .describe('The revision of the definition in the key directory. Each change increases the revision.'),
-  concurrent: positive
-    .optional()
-    .describe(
-      'The limit on the concurrent requests of the key, from the key or its plan; absent without this limit.',
-    ),
-  operations: list(z.string())
-    .optional()
-    .describe('The operations that the key may call; absent if the key may call every operation.'),
-  secrets: list(
-    z.object({
-      digestStart,
-      createdAt: instant
-        .optional()
-        .describe('The time when the secret was issued; absent if the keys file does not contain this time.'),
-      lastUsedAt: instant
-        .optional()
-        .describe('The time of the last request with the secret; absent without a recorded request.'),
-      unauthorized: z
-        .object({ requests: positive, lastAt: instant })
-        .optional()
-        .describe(
-          'Requests with the secret while it was not valid, because it had expired or its key was disabled; absent without a recorded request.',
-        ),
-      expiresAt: instant.optional(),
-      isExpired: z.boolean(),
-      issuedFrom: digestStart
-        .optional()
-        .describe(
-          'The secret with which the holder of the key issued this secret; absent for a secret of an operator.',
-        ),
-      leak: leakShown.optional(),
-    }),
-  ),
-  strikes: count.describe('Refusals that count towards the next ban.'),
-  credits: list(creditShown)
-    .optional()
-    .describe('The last credits of the key, the newest first; absent without a credit.'),
-  operations24h: list(
-    z.object({
-      operationId: z.string(),
-      requests: count,
-      clientErrors: count.describe('Responses with 4xx, including refusals of limits and bans.'),
-      serverErrors: count,
-    }),
-  ).optional(),
-  recentRefusals: list(usageRow)
-    .optional()
-    .describe('The last minutes with a refusal within the last 24 hours, with the latest minute first.'),
-  trial: trialOfKey
-    .optional()
-    .describe(
-      'The trial of the key’s plan, with its decisions on the requests of the key in the last 24 hours. Absent if the plan has no trial, and without a usage record.',
-    ),
-  why: whyShown,
-});
+    strikes: count.describe('Refusals that count towards the next ban.'),
+    credits: list(creditShown)
+      .optional()
+      .describe('The last credits of the key, the newest first; absent without a credit.'),
+    operations24h: list(
+      z.object({
+        operationId: z.string(),
+        requests: count,
+        clientErrors: count.describe('Responses with 4xx, including refusals of limits and bans.'),
+        serverErrors: count,
+      }),
+    ).optional(),
+    recentRefusals: list(usageRow)
+      .optional()
+      .describe('The last minutes with a refusal within the last 24 hours, with the latest minute first.'),
+    trial: trialOfKey
+      .optional()
+      .describe(
+        'The trial of the key’s plan, with its decisions on the requests of the key in the last 24 hours. Absent if the plan has no trial, and without a usage record.',
+      ),
+    why: whyShown,
+  })
+  .register(components, { id: 'Key' });
 
 export const getKeyWire = defineWire({
   method: 'GET',

@@ -3,6 +3,7 @@ import { limits } from '../../../keys/key-schema.ts';
 import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import {
   chargedUnits,
+  components,
   count,
   epochMs,
   limitName,
@@ -28,9 +29,11 @@ export const keyStates = [
 
 export type KeyState = (typeof keyStates)[number];
 
-export const keyState = words(...keyStates).describe(
-  'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. A key with fewer units left than an operation costs is not `limited`. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
-);
+export const keyState = words(...keyStates)
+  .describe(
+    'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. A key with fewer units left than an operation costs is not `limited`. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
+  )
+  .register(components, { id: 'KeyState' });
 
 export const ban = z
   .object({
@@ -53,57 +56,62 @@ export const grantShown = z
   })
   .describe(
     'A grant that an operator gave the key, until it ends. Its limits replace the limits of the same windows. `windows` shows the effective limits.',
-  );
+  )
+  .register(components, { id: 'Grant' });
 
 /** The ban and the grant of a key. */
 export const banAndGrantShape = { ban, grant: grantShown.optional() };
 
-export const keyItem = z.object({
-  id: z.string(),
-  name: z.string().optional(),
-  plan: z
-    .string()
-    .describe('The plan of the key; empty if the definition of a directory key cannot be read.'),
-  state: keyState,
-  source: words('file', 'directory').describe('The source of the key.'),
-  file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
-  line: positive.optional().describe('The first line of the entry in this file.'),
-  windows: list(
-    z.object({
-      name: limitName,
-      limit: positive,
-      used: count,
-      remaining: count,
-      resetMs: epochMs.describe('The time when the window resets, in epoch milliseconds.'),
-    }),
-  ).describe(
-    'The windows, with the shortest window first, and then the windows of each group; no window if the state is `unknown`.',
-  ),
-  ...banAndGrantShape,
-  lastSeenMs: epochMs
-    .optional()
-    .describe('The time of the last request, in epoch milliseconds; absent without a recorded request.'),
-  offered24h: count.optional().describe('Requests of the last 24 hours; absent without a usage record.'),
-  refused24h: count
-    .optional()
-    .describe('Requests of the last 24 hours that were not admitted, including bans.'),
-  units24h: chargedUnits,
-});
+export const keyItem = z
+  .object({
+    id: z.string(),
+    name: z.string().optional(),
+    plan: z
+      .string()
+      .describe('The plan of the key; empty if the definition of a directory key cannot be read.'),
+    state: keyState,
+    source: words('file', 'directory').describe('The source of the key.'),
+    file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
+    line: positive.optional().describe('The first line of the entry in this file.'),
+    windows: list(
+      z.object({
+        name: limitName,
+        limit: positive,
+        used: count,
+        remaining: count,
+        resetMs: epochMs.describe('The time when the window resets, in epoch milliseconds.'),
+      }),
+    ).describe(
+      'The windows, with the shortest window first, and then the windows of each group; no window if the state is `unknown`.',
+    ),
+    ...banAndGrantShape,
+    lastSeenMs: epochMs
+      .optional()
+      .describe('The time of the last request, in epoch milliseconds; absent without a recorded request.'),
+    offered24h: count.optional().describe('Requests of the last 24 hours; absent without a usage record.'),
+    refused24h: count
+      .optional()
+      .describe('Requests of the last 24 hours that were not admitted, including bans.'),
+    units24h: chargedUnits,
+  })
+  .register(components, { id: 'KeyItem' });
 
 export type KeyItem = z.output<typeof keyItem>;
 
 /** The sort orders of a list of keys: refused or offered requests of the last 24 hours, last request, or id. */
 export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
 
-export const keyPage = z.object({
-  keys: list(keyItem),
-  next: z
-    .string()
-    .optional()
-    .describe(
-      'The value of `after` for the next page. Present if there may be more keys, or if the search ended at its limit.',
-    ),
-});
+export const keyPage = z
+  .object({
+    keys: list(keyItem),
+    next: z
+      .string()
+      .optional()
+      .describe(
+        'The value of `after` for the next page. Present if there may be more keys, or if the search ended at its limit.',
+      ),
+  })
+  .register(components, { id: 'KeyPage' });
 
 export const listKeysWire = defineWire({
   method: 'GET',

@@ -1,22 +1,24 @@
 import * as z from 'zod';
 import { digestOf, expects, list as listOf } from '../../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { digestStart as digestStartShown, list, positive, words } from '../response-parts.ts';
+import { components, digestStart as digestStartShown, list, positive, words } from '../response-parts.ts';
 import { defineWire } from '../wire.ts';
 import { leakShown } from './key.ts';
 
 /** The leaked secrets of keys in the configuration. */
-export const leakedSecrets = z.object({
-  secrets: list(
-    z.object({
-      key: z.string().describe('The id of the key.'),
-      file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
-      line: positive.optional().describe('The first line of the entry of the key in this file.'),
-      digestStart: digestStartShown,
-      leak: leakShown,
-    }),
-  ),
-});
+export const leakedSecrets = z
+  .object({
+    secrets: list(
+      z.object({
+        key: z.string().describe('The id of the key.'),
+        file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
+        line: positive.optional().describe('The first line of the entry of the key in this file.'),
+        digestStart: digestStartShown,
+        leak: leakShown,
+      }),
+    ),
+  })
+  .register(components, { id: 'LeakedSecrets' });
 
 /** The response to a report, in the form of GitHub's feedback, with the key of each known secret. */
 export const judgedSecrets = list(
@@ -35,7 +37,7 @@ export const judgedSecrets = list(
         'The secrets that ended too, because the holder of the key issued them from this secret, directly or through others; absent if there are none.',
       ),
   }),
-);
+).register(components, { id: 'JudgedSecrets' });
 
 export type JudgedSecrets = z.output<typeof judgedSecrets>;
 

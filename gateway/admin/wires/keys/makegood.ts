@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { date } from '../../../keys/key-schema.ts';
 import { fields, flag, text } from '../../../shared/schema/schema-parts.ts';
-import { count, instant, list, positive, processId } from '../response-parts.ts';
+import { components, count, instant, list, positive, processId } from '../response-parts.ts';
 import { defineWire } from '../wire.ts';
 import { byWindow } from './key.ts';
 
@@ -47,22 +47,24 @@ export const behindShown = list(
 );
 
 /** The response of `POST /makegood`. */
-export const makegoodShown = makegoodFigures.extend({
-  from: instant.describe('The beginning of the period, or of the usage record if the record begins later.'),
-  to: instant.describe('The end of the period, or the time of the request if the period ends later.'),
-  dryRun: z.literal(true).optional().describe('Present for a dry run.'),
-  behind: behindShown
-    .optional()
-    .describe(
-      'The processes that did not send their counts in time. The figures lack the last counts of these processes, so the run must be repeated. Absent if there are none, and absent in later parts.',
-    ),
-  next: z
-    .string()
-    .optional()
-    .describe(
-      'The value of `after` for the next part; absent in the last part. The figures include all earlier parts.',
-    ),
-});
+export const makegoodShown = makegoodFigures
+  .extend({
+    from: instant.describe('The beginning of the period, or of the usage record if the record begins later.'),
+    to: instant.describe('The end of the period, or the time of the request if the period ends later.'),
+    dryRun: z.literal(true).optional().describe('Present for a dry run.'),
+    behind: behindShown
+      .optional()
+      .describe(
+        'The processes that did not send their counts in time. The figures lack the last counts of these processes, so the run must be repeated. Absent if there are none, and absent in later parts.',
+      ),
+    next: z
+      .string()
+      .optional()
+      .describe(
+        'The value of `after` for the next part; absent in the last part. The figures include all earlier parts.',
+      ),
+  })
+  .register(components, { id: 'Makegood' });
 
 export const makegoodWire = defineWire({
   method: 'POST',
@@ -83,10 +85,12 @@ export type MakegoodFigures = z.output<typeof makegoodFigures>;
 export type MakegoodShown = z.output<typeof makegoodShown>;
 
 /** The response of `POST /flush`. */
-export const flushedCounts = z.object({
-  isComplete: z.boolean().describe('False if Redis did not reply, so that other processes are not known.'),
-  behind: behindShown.describe('The processes that have not sent all their counts in time.'),
-});
+export const flushedCounts = z
+  .object({
+    isComplete: z.boolean().describe('False if Redis did not reply, so that other processes are not known.'),
+    behind: behindShown.describe('The processes that have not sent all their counts in time.'),
+  })
+  .register(components, { id: 'FlushedCounts' });
 
 export const flushCountsWire = defineWire({
   method: 'POST',

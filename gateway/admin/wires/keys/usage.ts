@@ -11,6 +11,7 @@ import { usageSteps } from '../../../usage/read/usage-rows.ts';
 import {
   byName,
   chargedUnits,
+  components,
   count,
   instant,
   limitsByField,
@@ -27,32 +28,36 @@ export const refusedShown = byName(positive).describe(
 );
 
 /** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
-export const usageRow = z.object({
-  at: instant.describe('The beginning of the row.'),
-  offered: count.describe(
-    'All requests of the key except `unauthorized` requests: admitted, refused, banned and undecided requests.',
-  ),
-  admitted: count,
-  refused: refusedShown,
-  banned: count,
-  undecided: positive
-    .optional()
-    .describe('Requests that got 503 because Redis was away and `redis.onFailure` is `refuse`.'),
-  units: chargedUnits,
-  unauthorized: positive
-    .optional()
-    .describe(
-      'Requests with an invalid secret of the key. These requests do not count as offered. Their number is kept only as long as the rows of minutes.',
+export const usageRow = z
+  .object({
+    at: instant.describe('The beginning of the row.'),
+    offered: count.describe(
+      'All requests of the key except `unauthorized` requests: admitted, refused, banned and undecided requests.',
     ),
-  groups: z
-    .record(z.string(), z.object({ offered: count, admitted: count, units: count }))
-    .optional()
-    .describe(
-      'The requests of each group of operations, by the name of the group. `units` were charged to the limits of the group.',
-    ),
-});
+    admitted: count,
+    refused: refusedShown,
+    banned: count,
+    undecided: positive
+      .optional()
+      .describe('Requests that got 503 because Redis was away and `redis.onFailure` is `refuse`.'),
+    units: chargedUnits,
+    unauthorized: positive
+      .optional()
+      .describe(
+        'Requests with an invalid secret of the key. These requests do not count as offered. Their number is kept only as long as the rows of minutes.',
+      ),
+    groups: z
+      .record(z.string(), z.object({ offered: count, admitted: count, units: count }))
+      .optional()
+      .describe(
+        'The requests of each group of operations, by the name of the group. `units` were charged to the limits of the group.',
+      ),
+  })
+  .register(components, { id: 'UsageRow' });
 
-export const keyUsage = z.object({ step: words(...usageSteps), rows: list(usageRow) });
+export const keyUsage = z
+  .object({ step: words(...usageSteps), rows: list(usageRow) })
+  .register(components, { id: 'KeyUsage' });
 
 export const getKeyUsageWire = defineWire({
   method: 'GET',
@@ -70,22 +75,24 @@ export const getKeyUsageWire = defineWire({
   answers: { 200: { description: 'The rows.', schema: keyUsage } },
 });
 
-export const monthPage = z.object({
-  month: z.string(),
-  fromAt: instant.describe('The beginning of the recorded part of the month.'),
-  toAt: instant.describe('The end of the month, or now for the present month.'),
-  keys: list(
-    z.object({
-      id: z.string(),
-      name: z.string().optional(),
-      plan: z.string().optional().describe('The plan of the key; absent if the key was removed.'),
-      offered: count,
-      admitted: count,
-      units: chargedUnits,
-    }),
-  ),
-  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
-});
+export const monthPage = z
+  .object({
+    month: z.string(),
+    fromAt: instant.describe('The beginning of the recorded part of the month.'),
+    toAt: instant.describe('The end of the month, or now for the present month.'),
+    keys: list(
+      z.object({
+        id: z.string(),
+        name: z.string().optional(),
+        plan: z.string().optional().describe('The plan of the key; absent if the key was removed.'),
+        offered: count,
+        admitted: count,
+        units: chargedUnits,
+      }),
+    ),
+    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+  })
+  .register(components, { id: 'MonthUsage' });
 
 export const getMonthUsageWire = defineWire({
   method: 'GET',
@@ -105,16 +112,18 @@ export const getMonthUsageWire = defineWire({
   answers: { 200: { description: 'The page.', schema: monthPage } },
 });
 
-export const limitsSteps = z.object({
-  limits: list(
-    z.object({
-      fromAt: instant.describe('These limits apply from this time until the time of the next entry.'),
-      limits: limitsByField.describe(
-        'The limits; empty if the key did not exist yet, had no limit, or its limits are unknown.',
-      ),
-    }),
-  ).meta({ minItems: 1 }),
-});
+export const limitsSteps = z
+  .object({
+    limits: list(
+      z.object({
+        fromAt: instant.describe('These limits apply from this time until the time of the next entry.'),
+        limits: limitsByField.describe(
+          'The limits; empty if the key did not exist yet, had no limit, or its limits are unknown.',
+        ),
+      }),
+    ).meta({ minItems: 1 }),
+  })
+  .register(components, { id: 'KeyLimits' });
 
 export type LimitsSteps = z.output<typeof limitsSteps>['limits'];
 
