@@ -93,7 +93,7 @@ export function show<Body>(
 /**
  * Prints a list: its JSON with `--json`, comma-separated values with `--csv`, and otherwise its table.
  *
- * @param title the line above the list @param more the lines below the table
+ * @param title the line above the list @param more the lines below the table, which go to standard error with `--csv`
  */
 export function showList<Page, Row>(
   { csv, ...options }: Pick<Asking, 'json'> & { readonly csv?: true },
@@ -109,6 +109,7 @@ export function showList<Page, Row>(
     readonly more?: (page: Page) => readonly string[];
   },
 ): void {
+  if (csv && !options.json) for (const line of more(reply.body)) process.stderr.write(`${line}\n`);
   show(options, reply, (page, screen, nowMs) =>
     csv
       ? listCsv(list, page, nowMs)
