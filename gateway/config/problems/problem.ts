@@ -73,7 +73,7 @@ function lineStartsOf(text: string): readonly number[] {
 }
 
 /** Returns how many values of an ascending list are at most `limit`. */
-function countUpTo(numbers: readonly number[], limit: number): number {
+export function countUpTo(numbers: readonly number[], limit: number): number {
   let low = 0;
   let high = numbers.length;
   while (low < high) {

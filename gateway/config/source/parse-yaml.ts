@@ -1,8 +1,9 @@
-import { type Event, parseEvents, YAMLException } from 'js-yaml';
+import { parseEvents, YAMLException } from 'js-yaml';
 import { configSizes } from '../config-sizes.ts';
 import { createTextPlaces, type Place, type Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
 import type { FileKind } from '../problems/show-line.ts';
+import { type IndentedText, parseIndented } from './closing-brackets.ts';
 import { parseJson } from './parse-json.ts';
 import { readEvents, type Substitute } from './read-events.ts';
 import { createOffsetOf, type OffsetOf, type YamlPart, type YamlPath } from './yaml-offset.ts';
@@ -61,31 +62,34 @@ export function parseYaml(options: {
   }
 
   const parsed = eventsOf(text);
-  if ('offset' in parsed) {
+  if ('reason' in parsed) {
     const { offset, message } = syntaxProblem(text, parsed, substitute !== undefined);
     return { kind: 'invalid', problems: [problemAt(offset, message)] };
   }
+  const { events, writtenOffset } = parsed;
+  const faultAt = (offset: number, message: string) => problemAt(writtenOffset(offset), message);
   const names = createProblemList();
   const variables = createProblemList();
-  const read = readEvents(text, parsed.events, {
+  const read = readEvents(parsed.text, events, {
     substitute,
     aliasedMax: configSizes.aliasedValuesMax,
     note: {
       duplicate: (offset, firstOffset) =>
         names.add(() => ({
-          ...problemAt(offset, 'this field occurs twice; keep one'),
-          related: problemAt(firstOffset, 'the first one is here'),
+          ...faultAt(offset, 'this field occurs twice; keep one'),
+          related: faultAt(firstOffset, 'the first one is here'),
         })),
-      reservedName: (offset) => names.add(() => problemAt(offset, reservedName)),
+      reservedName: (offset) => names.add(() => faultAt(offset, reservedName)),
       unfilled: (offset, { reason, files }) =>
-        variables.add(() => ({ ...problemAt(offset, reason), ...(files && { files }) })),
+        variables.add(() => ({ ...faultAt(offset, reason), ...(files && { files }) })),
     },
   });
   const problems = [...names.problems.toSorted(byPlace), ...variables.problems];
   if (read.kind === 'failed') {
-    return { kind: 'invalid', problems: [...problems, problemAt(read.offset, read.reason)] };
+    return { kind: 'invalid', problems: [...problems, faultAt(read.offset, read.reason)] };
   }
-  const source = sourceOf(read.value, createOffsetOf(text, parsed.events, read.targets));
+  const offsetOf = createOffsetOf(parsed.text, events, read.targets);
+  const source = sourceOf(read.value, (path, part) => writtenOffset(offsetOf(path, part)));
   return { kind: 'parsed', problems, source };
 }
 
@@ -104,17 +108,30 @@ interface SyntaxFault {
   readonly reason: string;
 }
 
-function eventsOf(text: string): { readonly events: readonly Event[] } | SyntaxFault {
+function eventsOf(text: string): IndentedText | SyntaxFault {
   // Other readers of YAML take such a character as text, so its meaning would depend on the reader.
   const lone = text.search(/\r(?!\n)|(?!^)\uFEFF/);
   if (lone !== -1) return { offset: lone, reason: loneCharacter };
+  const directive = /^\uFEFF?(?:[ \t]*(?:#.*)?\r?\n|%YAML 1\.2[ \t]*\r?\n)*(?=%)/.exec(text);
+  if (directive !== null) return { offset: directive[0].length, reason: 'a directive' };
+  const parse = (written: string) => parseEvents(written, parserOptions);
   try {
-    return { events: parseEvents(text, parserOptions) };
+    return { text, events: parse(text), writtenOffset: (offset) => offset };
   } catch (error) {
-    if (!(error instanceof YAMLException)) throw error;
-    const position = Object(error.mark).position;
-    return { offset: typeof position === 'number' ? position : 0, reason: error.reason };
+    const fault = faultOf(error);
+    if (!/^[}\]]/.test(text.slice(fault.offset, fault.offset + 1))) return fault;
+    try {
+      return parseIndented(text, parse);
+    } catch {
+      return fault;
+    }
   }
+}
+
+function faultOf(error: unknown): SyntaxFault {
+  if (!(error instanceof YAMLException)) throw error;
+  const position = Object(error.mark).position;
+  return { offset: typeof position === 'number' ? position : 0, reason: error.reason };
 }
 
 /** Makes the function that finds offsets in JSON, which is also YAML. */
@@ -124,7 +141,7 @@ function jsonOffsets(text: string): OffsetOf {
     if (offsetOf === undefined) {
       // Tabs may indent JSON, but not YAML.
       const parsed = eventsOf(text.replaceAll('\t', ' '));
-      offsetOf = createOffsetOf(text, 'events' in parsed ? parsed.events : [], new Map());
+      offsetOf = createOffsetOf(text, 'reason' in parsed ? [] : parsed.events, new Map());
     }
     return offsetOf(path, part);
   };
@@ -170,9 +187,12 @@ function syntaxProblem(text: string, { offset, reason }: SyntaxFault, canFill: b
   const seen = visibleOffset(text, offset);
   const unspaced = unspacedColon(text, seen);
   if (unspaced !== undefined) return { offset: unspaced, message: spaceAfterColon };
+  const isSecond = /^(?:---|\.\.\.)/.test(text.slice(text.lastIndexOf('\n', seen - 1) + 1));
   const isAfterTab = /deficient indentation|missed comma/.test(reason) && /\t/.test(lineUntil(text, offset));
   const [, advice = reason.replace(/[:"'].*$/s, '').trim()] =
-    syntaxAdvice.find(([pattern]) => pattern.test(isAfterTab ? 'tab characters' : reason)) ?? [];
+    syntaxAdvice.find(([pattern]) =>
+      pattern.test(isAfterTab ? 'tab characters' : isSecond ? 'a second document' : reason),
+    ) ?? [];
   return { offset: seen, message: `this is not valid YAML: ${advice}` };
 }
 
@@ -187,7 +207,7 @@ export const spaceAfterColon = 'a space is missing after the colon: write `name:
 function unspacedColon(text: string, offset: number): number | undefined {
   let lineStart = text.lastIndexOf('\n', offset - 1) + 1;
   for (let lines = 0; lines < 2; lines++) {
-    const found = /^[ -]*[A-Za-z_][\w-]*:(?=[^\s:/])/.exec(
+    const found = /^[ -]*(?:[A-Za-z_][\w-]*|"[^"]*"|'[^']*'):(?=[^\s:/])/.exec(
       text.slice(lineStart, text.indexOf('\n', lineStart) >>> 0),
     );
     if (found !== null) return lineStart + found[0].length;
@@ -209,13 +229,13 @@ function visibleOffset(text: string, offset: number): number {
 const syntaxAdvice: readonly (readonly [reason: RegExp, advice: string])[] = [
   [/^tab characters/, 'indent with spaces, not with tabs'],
   [/directive|YAML version/, 'a line may not begin with `%`'],
-  [/document separator|separator is expected/, 'a file holds one document; remove `---` and what follows'],
+  [/^a second document/, 'a file holds one document; remove `---` and what follows'],
   [/^nesting exceeded/, 'it is nested too deeply'],
   [/^deficient indentation/, 'a `}`, a `]` or a quote is missing, or the line needs more spaces before it'],
   [/within a flow collection|^missed comma/, 'a comma, a `}` or a `]` is missing'],
   [/quoted scalar/, 'a quote is missing'],
   [
-    /mapping key|multiline key|mapping entry/,
+    /mapping key|multiline key|mapping entry|sequence entry|separator is expected/,
     'the line needs other indentation, or a colon and a space after a name',
   ],
   [/tag/, 'remove the `!` tag'],

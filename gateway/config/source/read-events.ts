@@ -1,5 +1,6 @@
 import {
   type AliasEvent,
+  COLLECTION_STYLE,
   EVENT_ID,
   type Event,
   getScalarValue,
@@ -113,7 +114,7 @@ export function readEvents(
     const tag = tagOf(event);
     if (tag !== undefined && tag !== (isOfMapping ? 'map' : 'seq'))
       throw new Unreadable(removeTag, event.start);
-    return isOfMapping ? readMapping() : readSequence();
+    return isOfMapping ? readMapping(event.style === COLLECTION_STYLE.BLOCK) : readSequence();
   }
 
   function readSequence(): unknown {
@@ -122,13 +123,17 @@ export function readEvents(
     return list;
   }
 
-  function readMapping(): unknown {
+  function readMapping(isBlock: boolean): unknown {
     const mapping: Record<string, unknown> = {};
     const firstOffsets = new Map<string, number>();
     const merged: unknown[] = [];
+    const first = at;
     while (!isAtEnd()) {
       const key = events[at];
       const offset = offsetOfEvent(text, key);
+      if (isBlock && at > first && !startsLine(key, offset)) {
+        throw new Unreadable('this is not valid YAML: a field must begin its line', offset);
+      }
       const name = readName();
       const isMerge = key?.type === EVENT_ID.SCALAR && isMergeKey(text, key);
       names.push(name);
@@ -152,6 +157,13 @@ export function readEvents(
       }
     }
     return mapping;
+  }
+
+  /** Whether only spaces, a `?`, an anchor or a tag precede a field name on its line. `js-yaml` accepts a name behind a value. */
+  function startsLine(key: Event | undefined, offset: number): boolean {
+    const hasProperty = key?.type === EVENT_ID.SCALAR && Math.max(key.anchorStart, key.tagStart) !== absent;
+    const start = text.lastIndexOf('\n', offset - 1) + 1;
+    return hasProperty || /^[ \t]*(?:\?[ \t]+)?$/.test(text.slice(start, offset));
   }
 
   /** The mappings whose fields a merge key adds. Each field counts as a value of an alias. */
@@ -188,6 +200,13 @@ export function readEvents(
 
   function readScalar(event: ScalarEvent): unknown {
     const written = isEmpty(event) ? '' : getScalarValue(text, event);
+    if (event.style === SCALAR_STYLE.DOUBLE_QUOTED && !event.fast) {
+      const fault = escapeFaults.find(([pattern]) =>
+        pattern.test(text.slice(event.valueStart, event.valueEnd)),
+      );
+      if (fault !== undefined)
+        throw new Unreadable(`this is not valid YAML: ${fault[1]}`, event.valueStart - 1);
+    }
     const tag = tagOf(event);
     const isPlain = tag === undefined ? event.style === SCALAR_STYLE.PLAIN : tag !== 'str' && tag !== '';
     if (substitute !== undefined && written.includes('${')) {
@@ -219,6 +238,12 @@ export function readEvents(
     throw error;
   }
 }
+
+/** Escapes that no reader accepts, or that readers understand in different ways. */
+const escapeFaults: readonly (readonly [pattern: RegExp, fault: string])[] = [
+  [/(?<!\\)(?:\\\\)*\\U(?!000|0010)/, 'an escape `\\U` is no character'],
+  [/(?<!\\)(?:\\\\)*\\\r?\n[ \t]*\r?\n/, 'a blank line may not follow an escaped line break'],
+];
 
 const removeTag = 'this is not valid YAML: remove the `!` tag';
 
