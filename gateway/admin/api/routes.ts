@@ -9,9 +9,10 @@ import { type MakegoodSources, makegoodRoute } from '../keys/makegood/makegood-r
 import { flushRoute } from '../operations/flush-route.ts';
 import { type RetrySources, retryRoute } from '../plans/retry-route.ts';
 import type { GatewayState } from '../readiness.ts';
-import { listChangesWire, listEventsWire } from '../wires/changes.ts';
-import { getStateWire } from '../wires/fleet.ts';
-import { listUpstreamsWire } from '../wires/upstreams.ts';
+import { listChangesWire } from '../wires/changes.ts';
+import { listEventsWire } from '../wires/events.ts';
+import { getStateWire } from '../wires/fleet/fleet.ts';
+import { listUpstreamsWire } from '../wires/fleet/upstreams.ts';
 import { createDeliveryRoutes, type DeliverySources } from './deliveries/delivery-routes.ts';
 import { changesView } from './fleet/changes-view.ts';
 import { stateView } from './fleet/state-view.ts';

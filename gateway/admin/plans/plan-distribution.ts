@@ -11,7 +11,7 @@ import {
   type PlanDistribution,
   type ReadPlanDistribution,
   type Spread,
-} from '../wires/plans.ts';
+} from '../wires/plans/figures.ts';
 import { activeKeysOf, createKeptResults, readUntilDeadline } from './plan-keys.ts';
 
 /** `GET /plans/{name}/distribution` */

@@ -5,7 +5,7 @@ import { foundResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { planView } from '../settings/settings-view.ts';
-import { listPlansWire, type plansPage } from '../wires/plans.ts';
+import { listPlansWire, type plansPage } from '../wires/plans/plans.ts';
 
 /** The number of keys on each plan. */
 interface KeyCounts {

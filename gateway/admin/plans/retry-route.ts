@@ -5,7 +5,7 @@ import type { Settings } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { type retriedPlan, retryPlanWire } from '../wires/plans.ts';
+import { type retriedPlan, retryPlanWire } from '../wires/plans/plans.ts';
 
 export interface RetrySources {
   readonly guards: Pick<Guards, 'retry'>;

@@ -20,7 +20,8 @@ import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response
 import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
-import { type limitEdit, simulateWire, type simulationShown } from '../wires/simulation.ts';
+import { simulateWire, type simulationShown } from '../wires/plans/simulation.ts';
+import type { limitEdit } from '../wires/plans/simulation-body.ts';
 import { type CircumstanceSources, readCircumstances } from './circumstances.ts';
 import type { LeftOut } from './group-records.ts';
 import { proposeGuard } from './propose-guard.ts';

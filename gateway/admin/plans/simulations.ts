@@ -26,7 +26,7 @@ import { unitsOf } from '../../usage/tally.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from '../operations/kept-period.ts';
-import type { SimulatedMinute } from '../wires/simulation.ts';
+import type { SimulatedMinute } from '../wires/plans/simulation.ts';
 import { createGroupRecords, type LeftOut, refusalsForGuard } from './group-records.ts';
 
 const minuteMs = 60_000;

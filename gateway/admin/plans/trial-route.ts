@@ -9,7 +9,7 @@ import { defineRoute, type Route } from '../api/route.ts';
 import type { ListedKey } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from '../operations/kept-period.ts';
-import { getPlanTrialWire, type PlanTrial } from '../wires/plans.ts';
+import { getPlanTrialWire, type PlanTrial } from '../wires/plans/figures.ts';
 import { activeKeysOf, createKeptResults, readUntilDeadline } from './plan-keys.ts';
 import { figuresOf, trialSentence } from './trial-figures.ts';
 

@@ -9,7 +9,7 @@ import { percent } from '../../shared/words/figures.js';
 import { policyName } from '../../shared/words/limit-names.js';
 import { addedChanges, dateText } from '../settings/diff-settings.ts';
 import { limitsInView } from '../settings/settings-view.ts';
-import type { planShown } from '../wires/plans.ts';
+import type { planShown } from '../wires/plans/plans.ts';
 import { proposeGuard } from './propose-guard.ts';
 
 type ShownPlan = Pick<

@@ -5,7 +5,7 @@ import { limitChangeText, limitsText } from '../../fleet/wording.ts';
 import { type LimitsByField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 import { marksIn } from '../../shared/schema/marks.ts';
-import type { planShown } from '../wires/plans.ts';
+import type { planShown } from '../wires/plans/plans.ts';
 import { windowsView } from './settings-view.ts';
 
 /**

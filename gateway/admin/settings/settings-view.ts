@@ -25,7 +25,7 @@ import { statedForm } from '../../shared/schema/marks.ts';
 import { digestSecret, digestStart } from '../../shared/secrets.ts';
 import { policyName, windowIn } from '../../shared/words/limit-names.js';
 import { deprecationShown } from '../operations/operations-view.ts';
-import type { planShown, shownWindows } from '../wires/plans.ts';
+import type { planShown, shownWindows } from '../wires/plans/plans.ts';
 import type { settingsShown } from '../wires/settings.ts';
 
 type SettingsShown = z.output<typeof settingsShown>;

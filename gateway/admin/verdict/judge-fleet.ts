@@ -3,7 +3,7 @@ import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { counted, figure, percent } from '../../shared/words/figures.js';
 import type { GatewayState } from '../readiness.ts';
-import type { Verdict } from '../wires/verdict.ts';
+import type { Verdict } from '../wires/fleet/verdict.ts';
 
 /**
  * The codes of faults, the most serious first. A fault that customers notice is listed before a fault that may cause

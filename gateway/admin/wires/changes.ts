@@ -1,22 +1,99 @@
 import * as z from 'zod';
-import { keyActions } from '../../fleet/changes.ts';
-import { eventGroups } from '../../fleet/kinds/kind.ts';
-import { eventKinds } from '../../fleet/kinds/kinds.ts';
+import { changeActions, keyActions } from '../../fleet/changes.ts';
 import { keyId } from '../../keys/key-schema.ts';
-import {
-  cursor,
-  instantParameter,
-  queryOf,
-  someOf,
-  wholeNumber,
-} from '../../shared/schema/query-parameters.ts';
+import { cursor, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { expects, fields, membersByName, text } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { changesPage, eventsPage } from '../api/fleet/changes-view.ts';
+import {
+  components,
+  count,
+  instant,
+  isComplete,
+  list,
+  positive,
+  processId,
+  version,
+  words,
+} from './response-parts.ts';
 import { defineWire } from './wire.ts';
 
+const changedMembers = z
+  .record(z.string(), z.unknown())
+  .describe(
+    'Members of a key by their names, such as `plan` and `limits`, or the limits of a plan; `secret` is the beginning of a digest. A value with more than 200 characters of JSON is shown as a shortened text.',
+  );
+
+const changed = z
+  .union([version, changedMembers])
+  .optional()
+  .describe('The version of a configuration, or the members of a key that differ.');
+
+const limitsByName = z.record(z.string(), z.record(z.string(), z.unknown())).optional();
+
+export const listedShape = {
+  id: z.string(),
+  at: instant,
+  process: processId,
+  processes: positive.describe(
+    'The number of processes that reported the change; `process` is the first of these processes.',
+  ),
+};
+
+export const changesPage = z
+  .object({
+    isComplete,
+    changes: list(
+      z.object({
+        ...listedShape,
+        action: words(...changeActions).describe(
+          'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API. A guard makes the change `plan.reverted`, and `plan.retried` ends a revert. `reload` and `reload_failed` are loads of the configuration.',
+        ),
+        by: z
+          .string()
+          .describe(
+            'The author of the change: the name of the token, `file` for an edit of the configuration files, or `guard` for a plan that its guard has reverted.',
+          ),
+        key: z.string().optional().describe('The id of the key.'),
+        plan: z.string().optional().describe('The plan that was reverted or retried.'),
+        figures: z
+          .object({ sinceAt: instant, requests: count, refused: count })
+          .optional()
+          .describe('The requests and refused requests during the ten minutes before a revert.'),
+        files: list(z.string()).optional().describe('The names of the configuration files that were edited.'),
+        text: z.string().describe('The change as a sentence.'),
+        edits: list(z.string())
+          .optional()
+          .describe(
+            'The changes of a `reload`, such as `free 60 → 50 a minute`. The texts have no secrets and no names of customers. Absent in records of an earlier version.',
+          ),
+        limitsBefore: z
+          .object({ plans: limitsByName, keys: limitsByName })
+          .optional()
+          .describe(
+            'The previous limits of up to 20 plans and up to 5 keys that a `reload` changed, or of a reverted or retried plan. Absent if no limits changed.',
+          ),
+        inForce: z
+          .object({ processes: positive, of: positive })
+          .optional()
+          .describe(
+            'The number of processes that use the configuration of a `reload` now; absent if no process uses it.',
+          ),
+        before: changed,
+        after: changed,
+        error: z
+          .string()
+          .optional()
+          .describe('The reason why the change failed, or why its outcome is unknown.'),
+      }),
+    ),
+    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+  })
+  .register(components, { id: 'Changes' });
+
+export type ChangesShown = z.output<typeof changesPage>;
+
 /** The query parameters of `/events` and `/changes`, which are lists with pages. */
-function pageOf(limitMax: number) {
+export function pageOf(limitMax: number) {
   return queryOf({
     limit: wholeNumber(1, limitMax).default(50).describe('The largest number of entries.'),
     after: cursor(/^\d{1,15}-\d{1,15}$/)
@@ -36,29 +113,6 @@ export const listChangesWire = (bounds: Bounds) =>
       'Changes of keys, reloads of the configuration with their changes to the tokens of this API, and failed reloads, the newest first. If several processes report a change of the same files within a minute, the list has one entry. The last 10,000 changes are kept for 90 days, or without Redis as long as the process runs.',
     query: pageOf(bounds.changesPerPageMax),
     answers: { 200: { description: 'The changes.', schema: changesPage } },
-  });
-
-export const listEventsWire = (bounds: Bounds) =>
-  defineWire({
-    method: 'GET',
-    path: '/events',
-    operationId: 'listEvents',
-    tag: 'Fleet',
-    summary: 'Recent events',
-    description:
-      'Bans and their ends, changes of keys, outages of Redis, unhealthy targets, expiring certificates, pauses of the usage record, and reloads, the newest first. An event that several processes report is listed once. An outage that has ended is one event, with its beginning and its end. The last 2,000 events are kept for 7 days, or without Redis as long as the process runs. If many events of one kind occur at the same time, the first events are listed, and one entry counts the other events.',
-    query: pageOf(bounds.eventsPerPageMax).extend({
-      kind: someOf([...eventGroups, ...eventKinds])
-        .optional()
-        .describe(
-          'Kinds of events, separated by commas. `incident` stands for all failures, `ban` for bans and their ends, and `change` for changes that an operator made. An outage that has ended also matches the kind of its beginning.',
-        ),
-      from: instantParameter()
-        .optional()
-        .describe('Only events that had not ended before this time. A date means 00:00 UTC.'),
-      to: instantParameter().optional().describe('Only events that began before this time.'),
-    }),
-    answers: { 200: { description: 'The events.', schema: eventsPage } },
   });
 
 /** The actions that a command can report. The gateway itself records all other actions. */

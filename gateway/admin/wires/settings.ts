@@ -3,7 +3,7 @@ import { statedSettings } from '../../config/schema/settings-schema.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import { isMasked, marks, marksIn, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
 import { deprecationShape, operationCost } from './operations.ts';
-import { planShown, shownWindows } from './plans.ts';
+import { planShown, shownWindows } from './plans/plans.ts';
 import {
   components,
   instant,

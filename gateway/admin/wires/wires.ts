@@ -1,16 +1,12 @@
 import * as z from 'zod';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { listChangesWire, listEventsWire, reportChangeWire } from './changes.ts';
+import { listChangesWire, reportChangeWire } from './changes.ts';
 import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from './deliveries.ts';
-import { getStateWire } from './fleet.ts';
+import { listEventsWire } from './events.ts';
+import { getStateWire } from './fleet/fleet.ts';
+import { listUpstreamsWire } from './fleet/upstreams.ts';
 import { grantKeyWire, unbanKeyWire, ungrantKeyWire } from './keys/bans-and-grants.ts';
-import {
-  changeKeyWire,
-  deleteKeyWire,
-  issueKeyWire,
-  issueSecretWire,
-  removeSecretWire,
-} from './keys/definitions.ts';
+import { changeKeyWire, deleteKeyWire, issueKeyWire } from './keys/definitions.ts';
 import {
   exportDirectoryWire,
   findInDirectoryWire,
@@ -21,12 +17,13 @@ import { getKeyWire } from './keys/key.ts';
 import { listKeysWire } from './keys/keys.ts';
 import { listLeaksWire, reportLeaksWire } from './keys/leaks.ts';
 import { flushCountsWire, makegoodWire } from './keys/makegood.ts';
+import { issueSecretWire, removeSecretWire } from './keys/secrets.ts';
 import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
 import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
-import { getPlanDistributionWire, getPlanTrialWire, listPlansWire, retryPlanWire } from './plans.ts';
+import { getPlanDistributionWire, getPlanTrialWire } from './plans/figures.ts';
+import { listPlansWire, retryPlanWire } from './plans/plans.ts';
+import { simulateWire } from './plans/simulation.ts';
 import { getSettingsWire } from './settings.ts';
-import { simulateWire } from './simulation.ts';
-import { listUpstreamsWire } from './upstreams.ts';
 import { defineWire, type Wire } from './wire.ts';
 
 export const getApiDocumentWire = defineWire({

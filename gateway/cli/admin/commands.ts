@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { getStateWire } from '../../admin/wires/fleet.ts';
+import { getStateWire } from '../../admin/wires/fleet/fleet.ts';
 import { keySorts, keyStates } from '../../admin/wires/keys/keys.ts';
 import { getKeyUsageWire } from '../../admin/wires/keys/usage.ts';
 import { listCallersWire } from '../../admin/wires/operations.ts';

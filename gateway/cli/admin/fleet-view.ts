@@ -1,4 +1,5 @@
-import type { FleetState, GatewayProcess } from '../../admin/wires/fleet.ts';
+import type { FleetState } from '../../admin/wires/fleet/fleet.ts';
+import type { GatewayProcess } from '../../admin/wires/fleet/processes.ts';
 import { duration, milliseconds, rate } from '../../shared/words/figures.js';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';

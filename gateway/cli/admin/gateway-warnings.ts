@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
 import { settingsMembers } from '../../admin/settings/settings-view.ts';
-import { getStateWire } from '../../admin/wires/fleet.ts';
-import { listPlansWire, planShown } from '../../admin/wires/plans.ts';
+import { getStateWire } from '../../admin/wires/fleet/fleet.ts';
+import { listPlansWire, planShown } from '../../admin/wires/plans/plans.ts';
 import { readingOnly } from '../../admin/wires/wire.ts';
 import type { Settings } from '../../shared/model.ts';
 import { printable } from '../../shared/terminal/printable.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type * as z from 'zod';
 import { limitsInView } from '../../admin/settings/settings-view.ts';
-import { listPlansWire, type plansPage, retryPlanWire } from '../../admin/wires/plans.ts';
+import { listPlansWire, type plansPage, retryPlanWire } from '../../admin/wires/plans/plans.ts';
 import { reasonText, revertedLimitsText } from '../../fleet/guard/revert-text.ts';
 import { limitsText } from '../../fleet/wording.ts';
 import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';

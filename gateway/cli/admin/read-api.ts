@@ -1,9 +1,10 @@
-import { listChangesWire, listEventsWire } from '../../admin/wires/changes.ts';
+import { listChangesWire } from '../../admin/wires/changes.ts';
 import { listDeliveriesWire } from '../../admin/wires/deliveries.ts';
+import { listEventsWire } from '../../admin/wires/events.ts';
 import { getKeyWire, type KeyDetail } from '../../admin/wires/keys/key.ts';
 import { listKeysWire } from '../../admin/wires/keys/keys.ts';
 import { getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
-import { listPlansWire } from '../../admin/wires/plans.ts';
+import { listPlansWire } from '../../admin/wires/plans/plans.ts';
 import type { AnswerOf, AskedWire, QueryFor } from '../../admin/wires/wire.ts';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { printable } from '../../shared/terminal/printable.ts';

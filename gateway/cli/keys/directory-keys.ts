@@ -4,8 +4,8 @@ import {
   issuedAnswer,
   type issuedKey,
   issueKeyWire,
-  issueSecretWire,
 } from '../../admin/wires/keys/definitions.ts';
+import { issueSecretWire } from '../../admin/wires/keys/secrets.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import { changeKey } from '../admin/read-api.ts';
 import { CommandError } from '../output/command-error.ts';

@@ -1,4 +1,4 @@
-import { getStateWire } from '../../admin/wires/fleet.ts';
+import { getStateWire } from '../../admin/wires/fleet/fleet.ts';
 import { listKeysWire } from '../../admin/wires/keys/keys.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';

@@ -1,4 +1,4 @@
-import type { FleetState } from '../../admin/wires/fleet.ts';
+import type { FleetState } from '../../admin/wires/fleet/fleet.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, duration, figure, milliseconds, rate } from '../../shared/words/figures.js';

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { simulateWire, type simulationShown } from '../../admin/wires/simulation.ts';
+import { simulateWire, type simulationShown } from '../../admin/wires/plans/simulation.ts';
 import { merge, type Verdict } from '../../usage/simulate/verdict.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { flushCounts } from '../admin/flush-counts.ts';

@@ -1,7 +1,8 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
 import { comparable, diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
-import { getPlanTrialWire, listPlansWire, type PlanTrial } from '../../admin/wires/plans.ts';
+import { getPlanTrialWire, type PlanTrial } from '../../admin/wires/plans/figures.ts';
+import { listPlansWire } from '../../admin/wires/plans/plans.ts';
 import type { QueryFor } from '../../admin/wires/wire.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';

@@ -1,4 +1,4 @@
-import type { PlanTrial } from '../../admin/wires/plans.ts';
+import type { PlanTrial } from '../../admin/wires/plans/figures.ts';
 import { trialKeyList } from '../../admin/words/trial-keys.js';
 import { limitsText } from '../../fleet/wording.ts';
 import { toLimits } from '../../keys/limit-fields.ts';

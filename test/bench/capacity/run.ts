@@ -43,7 +43,7 @@ import {
 } from './unit-costs.ts';
 import { wallsOf } from './walls.ts';
 
-const results = fileURLToPath(new URL('../results/', import.meta.url));
+const results = fileURLToPath(new URL('../results', import.meta.url));
 /** The costs on the page `capacity.md`. A machine without its own measurements also uses these costs. */
 const shipped = fileURLToPath(new URL('unit-costs.json', import.meta.url));
 const page = fileURLToPath(new URL('../capacity.md', import.meta.url));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fleetState } from '../../../gateway/admin/wires/fleet.ts';
+import { fleetState } from '../../../gateway/admin/wires/fleet/fleet.ts';
 import { screenOf } from '../../../gateway/cli/output/screen.ts';
 import { type TopData, topPicture } from '../../../gateway/cli/top/top-picture.ts';
 import { widthOf } from '../../../gateway/shared/terminal/text-width.ts';

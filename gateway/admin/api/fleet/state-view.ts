@@ -4,7 +4,7 @@ import type { AdminToken, Settings } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { GatewayState } from '../../readiness.ts';
 import { judgeFleet } from '../../verdict/judge-fleet.ts';
-import type { FleetState } from '../../wires/fleet.ts';
+import type { FleetState } from '../../wires/fleet/fleet.ts';
 import { upstreamsInShort } from './upstreams-view.ts';
 
 export function stateView(

@@ -3,8 +3,8 @@ import type { Fleet } from '../../../fleet/presence.ts';
 import type { TargetSeen } from '../../../fleet/process-state.ts';
 import type { Upstream } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { upstreamInShort } from '../../wires/fleet.ts';
-import type { target, upstreamsPage } from '../../wires/upstreams.ts';
+import type { upstreamInShort } from '../../wires/fleet/fleet.ts';
+import type { target, upstreamsPage } from '../../wires/fleet/upstreams.ts';
 
 /** Every upstream with its targets, in the order of the configuration. The first upstream is the default. */
 export function upstreamsView(

@@ -4,7 +4,7 @@ import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
 import { isoOf, isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { type issueSecretBody, issueSecretWire, removeSecretWire } from '../../wires/keys/definitions.ts';
+import { type issueSecretBody, issueSecretWire, removeSecretWire } from '../../wires/keys/secrets.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
 import { definitionResponse } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';

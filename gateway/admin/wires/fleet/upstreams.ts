@@ -8,8 +8,8 @@ import {
   positive,
   processId,
   words,
-} from './response-parts.ts';
-import { defineWire } from './wire.ts';
+} from '../response-parts.ts';
+import { defineWire } from '../wire.ts';
 
 export const targetShape = {
   address: z.string(),

@@ -1,0 +1,63 @@
+import * as z from 'zod';
+import { eventGroups } from '../../fleet/kinds/kind.ts';
+import { eventKinds } from '../../fleet/kinds/kinds.ts';
+import { instantParameter, someOf } from '../../shared/schema/query-parameters.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { listedShape, pageOf } from './changes.ts';
+import { components, instant, isComplete, list, positive, words } from './response-parts.ts';
+import { defineWire } from './wire.ts';
+
+export const listEventsWire = (bounds: Bounds) =>
+  defineWire({
+    method: 'GET',
+    path: '/events',
+    operationId: 'listEvents',
+    tag: 'Fleet',
+    summary: 'Recent events',
+    description:
+      'Bans and their ends, changes of keys, outages of Redis, unhealthy targets, expiring certificates, pauses of the usage record, and reloads, the newest first. An event that several processes report is listed once. An outage that has ended is one event, with its beginning and its end. The last 2,000 events are kept for 7 days, or without Redis as long as the process runs. If many events of one kind occur at the same time, the first events are listed, and one entry counts the other events.',
+    query: pageOf(bounds.eventsPerPageMax).extend({
+      kind: someOf([...eventGroups, ...eventKinds])
+        .optional()
+        .describe(
+          'Kinds of events, separated by commas. `incident` stands for all failures, `ban` for bans and their ends, and `change` for changes that an operator made. An outage that has ended also matches the kind of its beginning.',
+        ),
+      from: instantParameter()
+        .optional()
+        .describe('Only events that had not ended before this time. A date means 00:00 UTC.'),
+      to: instantParameter().optional().describe('Only events that began before this time.'),
+    }),
+    answers: { 200: { description: 'The events.', schema: eventsPage } },
+  });
+
+/** The response of `/events`, which `Events.list` makes. */
+export const eventsPage = z
+  .object({
+    isComplete,
+    events: list(
+      z.object({
+        ...listedShape,
+        kind: words(...eventKinds),
+        group: words(...eventGroups).describe(
+          '`incident`: a failure. `ban`: a ban or its end. `change`: a change that an operator made.',
+        ),
+        text: z.string().describe('The event in one sentence, with times in UTC.'),
+        beganAt: instant.optional().describe('The beginning of the outage; `at` is its end.'),
+        server: z.string().optional().describe('The server of a Redis Cluster.'),
+        key: z.string().optional().describe('The id of the key that was banned or changed.'),
+        plan: z.string().optional().describe('The plan of the key.'),
+        upstream: z.string().optional(),
+        target: z.string().optional().describe('An address of the upstream.'),
+        untilAt: instant.optional().describe('The end of the ban, or the expiry of the certificate.'),
+        count: positive
+          .optional()
+          .describe(
+            'The number of further events of this kind that this entry summarises. Absent if the entry is a single event.',
+          ),
+      }),
+    ),
+    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+  })
+  .register(components, { id: 'Events' });
+
+export type EventsShown = z.output<typeof eventsPage>;

@@ -1,0 +1,47 @@
+import * as z from 'zod';
+import { date } from '../../../keys/key-schema.ts';
+import { agePattern, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
+import { fields, text } from '../../../shared/schema/schema-parts.ts';
+import { defineWire, ifMatchHeader, keyIdParameter } from '../wire.ts';
+import { definitionAnswer, issuedAnswer } from './definitions.ts';
+
+export const issueSecretBody = fields('an object with overlap and expiresAt', {
+  overlap: text('a duration such as 24h, or 0s', agePattern)
+    .transform(parseDuration)
+    .optional()
+    .describe('The time for which the older secrets stay valid.'),
+  expiresAt: date.optional().describe('The time when the new secret expires.'),
+});
+
+export const issueSecretWire = defineWire({
+  method: 'POST',
+  path: '/keys/{id}/secrets',
+  operationId: 'issueSecret',
+  tag: 'Keys',
+  summary: 'Issue another secret of a key',
+  description:
+    'Only this response contains the secret. With `overlap`, the older secrets expire after this time, or at once with `0s`. A secret that would expire sooner keeps its expiry. A key has at most 16 secrets. If the key has 16 secrets, the new secret replaces the secret that expired first.',
+  params: { id: keyIdParameter },
+  headers: { 'If-Match': ifMatchHeader },
+  body: issueSecretBody,
+  answers: { 201: issuedAnswer },
+});
+
+export const removeSecretWire = defineWire({
+  method: 'DELETE',
+  path: '/keys/{id}/secrets/{digest}',
+  operationId: 'removeSecret',
+  tag: 'Keys',
+  summary: 'Remove a secret of a key',
+  description:
+    'The next request with the secret gets 401 on every process. If the digests of several secrets begin with these digits, the response is 409.',
+  params: {
+    id: keyIdParameter,
+    digest: z
+      .string()
+      .regex(/^[0-9A-Fa-f]{8,64}$/)
+      .describe(`The first 8 or more hex digits of the secret's SHA-256 digest.`),
+  },
+  headers: { 'If-Match': ifMatchHeader },
+  answers: { 200: definitionAnswer },
+});
