@@ -187,19 +187,37 @@ function syntaxProblem(text: string, { offset, reason }: SyntaxFault, canFill: b
   const seen = visibleOffset(text, offset);
   const unspaced = unspacedColon(text, seen);
   if (unspaced !== undefined) return { offset: unspaced, message: spaceAfterColon };
-  const isSecond = /^(?:---|\.\.\.)/.test(text.slice(text.lastIndexOf('\n', seen - 1) + 1));
-  const isAfterTab = /deficient indentation|missed comma/.test(reason) && /\t/.test(lineUntil(text, offset));
-  const [, advice = reason.replace(/[:"'].*$/s, '').trim()] =
-    syntaxAdvice.find(([pattern]) =>
-      pattern.test(isAfterTab ? 'tab characters' : isSecond ? 'a second document' : reason),
-    ) ?? [];
-  return { offset: seen, message: `this is not valid YAML: ${advice}` };
+  const known = syntaxAdvice.find(([pattern]) => pattern.test(reason));
+  const { at, advice } = adviceFromLine(text, seen, known?.[1] === misplaced) ?? {
+    at: seen,
+    advice: known?.[1] ?? reason.replace(/[:"'].*$/s, '').trim(),
+  };
+  return { offset: at, message: `this is not valid YAML: ${advice}` };
 }
 
-/** Returns the text of a line before an offset. */
-function lineUntil(text: string, offset: number): string {
-  return text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset);
+/**
+ * Finds advice in the line of a syntax error, and in the line before it.
+ *
+ * @param isMisplaced whether the library only says that something stands at the wrong place
+ */
+function adviceFromLine(text: string, offset: number, isMisplaced: boolean) {
+  const start = text.lastIndexOf('\n', offset - 1) + 1;
+  const before = text.slice(start, offset);
+  if (/^\s*\t/.test(before) || /\t[ \t]*[[{]?$/.test(before)) return { at: offset, advice: noTabs };
+  if (!isMisplaced) return undefined;
+  if (/^(?:---|\.\.\.)/.test(text.slice(start))) return { at: start, advice: oneDocument };
+  if (/^ *(?:- +)?[^\s:]+: +/.test(before))
+    return { at: offset, advice: 'put the text after the colon in quotes' };
+  const lineBefore = text.lastIndexOf('\n', start - 2) + 1;
+  const lone = /^ *(?=[\w-]+[ \t]*\r?\n)/.exec(text.slice(lineBefore, start));
+  return lone === null
+    ? undefined
+    : { at: lineBefore + lone[0].length, advice: 'a colon and a space are missing after this name' };
 }
+
+const noTabs = 'indent with spaces, not with tabs';
+const oneDocument = 'a file holds one document; remove `---` and what follows';
+const misplaced = 'the line needs other indentation, or a colon and a space after a name';
 
 export const spaceAfterColon = 'a space is missing after the colon: write `name: value`';
 
@@ -227,17 +245,13 @@ function visibleOffset(text: string, offset: number): number {
 
 /** Tollgate's own messages, because the YAML library gives no advice about these faults. */
 const syntaxAdvice: readonly (readonly [reason: RegExp, advice: string])[] = [
-  [/^tab characters/, 'indent with spaces, not with tabs'],
+  [/^tab characters/, noTabs],
   [/directive|YAML version/, 'a line may not begin with `%`'],
-  [/^a second document/, 'a file holds one document; remove `---` and what follows'],
   [/^nesting exceeded/, 'it is nested too deeply'],
   [/^deficient indentation/, 'a `}`, a `]` or a quote is missing, or the line needs more spaces before it'],
   [/within a flow collection|^missed comma/, 'a comma, a `}` or a `]` is missing'],
   [/quoted scalar/, 'a quote is missing'],
-  [
-    /mapping key|multiline key|mapping entry|sequence entry|separator is expected/,
-    'the line needs other indentation, or a colon and a space after a name',
-  ],
+  [/mapping key|multiline key|mapping entry|sequence entry|separator is expected/, misplaced],
   [/tag/, 'remove the `!` tag'],
 ];
 

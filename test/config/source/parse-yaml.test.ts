@@ -266,6 +266,21 @@ test.each([
   ],
   ['a name behind a value', "a:\n- ''b: c\n", '2:5 this is not valid YAML: a field must begin its line'],
   [
+    'a text that needs quotes',
+    'a: b: c\n',
+    '1:5 this is not valid YAML: put the text after the colon in quotes',
+  ],
+  [
+    'a name without a colon',
+    'a: 1\nfoo\nb: 2\n',
+    '2:1 this is not valid YAML: a colon and a space are missing after this name',
+  ],
+  [
+    'a tab before a bracket',
+    'a: {b:\t [c]}\n',
+    '1:9 this is not valid YAML: indent with spaces, not with tabs',
+  ],
+  [
     'an indented first line',
     ' a: 1\nb: 2\n',
     '2:1 this is not valid YAML: the line needs other indentation, or a colon and a space after a name',
