@@ -4,6 +4,7 @@ import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.
 import { groupNames, isSameLimit, limitsOn, ofAllOperations, operationsOf } from '../../shared/limits.ts';
 import type { Limit, Limits, Operation, Plan, PlanWindow } from '../../shared/model.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
+import { per } from '../../shared/words/limit-names.js';
 
 /** Limits and their path in the configuration, such as `plans.free` or `keys[3]`. */
 export interface StatedLimits {
@@ -137,7 +138,7 @@ function comparison(shorter: Limit, longer: Limit): string | undefined {
   if (longer.max < shorter.max) return `is below ${other}, which can therefore never be used in full`;
   const reachable = shorter.max * mostIn(shorter.window, longer.window);
   if (longer.max <= reachable) return undefined;
-  return `can never be reached: ${other} admits at most ${reachable} in a ${longer.window}`;
+  return `can never be reached: ${other} admits at most ${reachable} in ${per(longer.window)}`;
 }
 
 /** The largest number of shorter windows in one longer window. */

@@ -2,7 +2,7 @@ import type { Refusal } from '../../shared/errors.ts';
 import type { BucketDecision, Decision, RateLimitState, Window } from '../../shared/model.ts';
 import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
-import { policyName, windowText } from '../../shared/words/limit-names.js';
+import { per, policyName, windowText } from '../../shared/words/limit-names.js';
 
 /**
  * Makes the refusal of a request with a valid key. The message states the used-up limit or the ban, and when to retry.
@@ -52,7 +52,7 @@ function lastWithRoom({ windows, inForce }: RateLimitState, units: number): Wind
 /** Makes the refusal of a request that costs more than a limit of its key. */
 export function costRefusal(units: number, { windows }: RateLimitState): Refusal {
   const least = windows.reduce((one, other) => (other.limit < one.limit ? other : one));
-  const message = `This request costs ${units} units, and the API key may use at most ${least.limit} in a ${windowText(policyName(least.name, least.group))}.`;
+  const message = `This request costs ${units} units, and the API key may use at most ${least.limit} in ${per(policyName(least.name, least.group))}.`;
   return { code: 'operation_not_allowed', message };
 }
 

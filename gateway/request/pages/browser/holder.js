@@ -508,10 +508,7 @@ function reasonsOf(rows) {
   };
   for (const { refused, banned, undecided, unauthorized } of rows) {
     for (const [limit, requests] of Object.entries(refused)) {
-      add(
-        limit === 'concurrent' ? 'limit of concurrent requests' : `limit of a ${windowText(limit)}`,
-        requests,
-      );
+      add(limit === 'concurrent' ? 'limit of concurrent requests' : `limit of ${per(limit)}`, requests);
     }
     add('banned', banned);
     add('limits could not be checked', undecided);
@@ -546,9 +543,7 @@ function upcomingList(changes) {
 function limitsText({ groups = {}, ...limits }) {
   const texts = (/** @type {object} */ fields, /** @type {string} */ prefix) =>
     Object.entries(fields).flatMap(([name, limit]) =>
-      name === 'operations'
-        ? []
-        : `${count(limit)} a ${windowText(prefix + name.replace(/^per/, '').toLowerCase())}`,
+      name === 'operations' ? [] : `${count(limit)} ${per(prefix + name.replace(/^per/, '').toLowerCase())}`,
     );
   const ofGroups = Object.entries(groups).flatMap(([name, fields]) => texts(fields, `${name}-`));
   return [...texts(limits, ''), ...ofGroups].join(', ');
@@ -570,6 +565,12 @@ function barName(name) {
 function windowText(name) {
   const group = groupIn(name);
   return group === undefined ? name : `${name.slice(group.length + 1)} for the group ${group}`;
+}
+
+/** Returns the window with its article: "a minute", "an hour for the group reports". @param {string} name */
+function per(name) {
+  const text = windowText(name);
+  return `${text.startsWith('hour') ? 'an' : 'a'} ${text}`;
 }
 
 /** @param {string[]} head @param {string[][]} rows */
