@@ -22,6 +22,8 @@ export const configSizes = Object.freeze({
    * stops an alias bomb.
    */
   aliasedValuesMax: 1_000_000,
+  /** The maximum number of times that a document with closing brackets at the start of lines is parsed. Two are enough for most. */
+  bracketRoundsMax: 4,
   /** The maximum number of path templates in an API document. */
   pathsMax: 10_000,
   /** The maximum number of files of an API document, including the first file. Each file is watched for changes. */

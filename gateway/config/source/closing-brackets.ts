@@ -1,4 +1,5 @@
 import { EVENT_ID, type Event, SCALAR_STYLE } from 'js-yaml';
+import { configSizes } from '../config-sizes.ts';
 import { countUpTo } from '../problems/problem.ts';
 
 /** A text in which lines with a closing bracket have one more space, so that `js-yaml` accepts them. */
@@ -18,13 +19,18 @@ export interface IndentedText {
  *     }
  *
  * A space at the start of a line changes only texts after `|` and `>`, so their lines stay unchanged.
+ *
+ * @returns undefined if this takes more than `configSizes.bracketRoundsMax` attempts
  */
-export function parseIndented(written: string, parse: (text: string) => readonly Event[]): IndentedText {
+export function parseIndented(
+  written: string,
+  parse: (text: string) => readonly Event[],
+): IndentedText | undefined {
   let offsets: readonly number[] = Array.from(
     written.matchAll(/^ *(?=[}\]])/gm),
     ({ 0: indent, index }) => index + indent.length,
   );
-  for (;;) {
+  for (let rounds = 0; rounds < configSizes.bracketRoundsMax; rounds++) {
     const text = withSpaces(written, offsets);
     const events = parse(text);
     const inTexts = offsetsInTexts(events, offsets);
@@ -34,6 +40,7 @@ export function parseIndented(written: string, parse: (text: string) => readonly
     }
     offsets = offsets.filter((offset) => !inTexts.has(offset));
   }
+  return undefined;
 }
 
 function withSpaces(written: string, offsets: readonly number[]): string {

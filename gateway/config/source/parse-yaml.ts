@@ -121,7 +121,7 @@ function eventsOf(text: string): IndentedText | SyntaxFault {
     const fault = faultOf(error);
     if (!/^[}\]]/.test(text.slice(fault.offset, fault.offset + 1))) return fault;
     try {
-      return parseIndented(text, parse);
+      return parseIndented(text, parse) ?? fault;
     } catch {
       return fault;
     }
