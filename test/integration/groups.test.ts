@@ -255,7 +255,7 @@ it('the pages for holders and operators show the limits of groups', async () => 
     /^The limit of this minute for the group reports \(5\) is used up\. It starts over at [^.]*\.$/,
   );
   expect(await holder.page.$eval('#shown li', words)).toMatch(
-    /: 60 a minute, 5 a minute for the group reports, 8 a hour for the group reports$/,
+    /: 60 a minute, 5 a minute for the group reports, 8 an hour for the group reports$/,
   );
   expect([await axeFindings(holder.page), holder.complaints]).toEqual([[], []]);
 
