@@ -6,6 +6,7 @@ import { compilePlans, limitsAt, plansAt } from '../keys/plans.ts';
 import { countedBy, type Operation, type Plans, type Settings, type UpstreamTls } from '../shared/model.ts';
 import { isoSecondOf } from '../shared/schema/dates-and-durations.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';
+import { isMapping } from '../shared/structures/plain-data.ts';
 import { certificatesOf, expiryNotice } from '../shared/tls/certificate-expiry.ts';
 import type { References } from './api/follow-references.ts';
 import { anyOperation } from './api/operation-schema.ts';
@@ -51,7 +52,6 @@ import {
   type ReadFile,
   textOf,
 } from './source/read-config-file.ts';
-import { isMapping } from './source/read-events.ts';
 import { readGithubKeys } from './source/read-github-keys.ts';
 import { besideFile, createSourceReader, type LoadContext } from './source/source-reader.ts';
 

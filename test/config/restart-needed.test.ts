@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Members } from '../../gateway/admin/settings/diff-settings.ts';
 import { settingsMembers } from '../../gateway/admin/settings/settings-view.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { restartNeeded, settingsInForce } from '../../gateway/config/watch-settings.ts';
+import type { Mapping } from '../../gateway/shared/structures/plain-data.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
 function settingsWith(lines: string) {
@@ -47,7 +47,7 @@ test('settings that need a restart keep their values from the start, and all oth
       bodyBytesMax: 5,
       hosts: ['gateway'],
     });
-    const [shown, before]: Members[] = [settingsMembers(inForce), settingsMembers(atStart)];
+    const [shown, before]: Mapping[] = [settingsMembers(inForce), settingsMembers(atStart)];
     for (const name of ['workers', 'usage', 'redis', 'listen', 'directory']) {
       expect([name, shown?.[name]]).toEqual([name, before?.[name]]);
     }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type * as z from 'zod';
 import { closestName } from '../../shared/schema/closest-name.ts';
 import { nameOf, type ShapeFault, shapeFaults } from '../../shared/schema/schema-faults.ts';
-import { countMembers } from '../../shared/structures/count-members.ts';
+import { countMembers } from '../../shared/structures/plain-data.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
 /** The octets of a body with its header fields, as plain data that another thread can parse. */

@@ -5,16 +5,10 @@ import { changedKeys, type KeyEdit } from '../../keys/changed-keys.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';
 import type { Settings } from '../../shared/model.ts';
+import type { Mapping } from '../../shared/structures/plain-data.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { figure } from '../../shared/words/figures.js';
-import {
-  changeText,
-  diffMembers,
-  diffSettings,
-  type ListDiff,
-  type Members,
-  type SettingsDiff,
-} from './diff-settings.ts';
+import { changeText, diffMembers, diffSettings, type ListDiff, type SettingsDiff } from './diff-settings.ts';
 import { settingsMembers } from './settings-view.ts';
 
 /**
@@ -77,7 +71,7 @@ function limitsThen(
   };
 }
 
-/** Members that the texts omit. The record of changes has a separate entry for changes of admin tokens. */
+/** Mapping that the texts omit. The record of changes has a separate entry for changes of admin tokens. */
 const recordedElsewhere = new Set(['admin.tokens']);
 
 function settingTexts(diff: SettingsDiff): string[] {
@@ -138,7 +132,7 @@ function keyText({ id, before, after }: KeyEdit): string {
   return `key ${id} ${texts.join(', ')}`;
 }
 
-function membersOf(stated: KeyEdit['before']): Members {
+function membersOf(stated: KeyEdit['before']): Mapping {
   const { limits = {}, ...rest } = stated ?? {};
   return { ...rest, limits: Object.fromEntries(toLimits(limits).map(({ window, max }) => [window, max])) };
 }

@@ -5,6 +5,7 @@ import { limitChangeText, limitsText } from '../../fleet/wording.ts';
 import { type LimitsByField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 import { marksIn } from '../../shared/schema/marks.ts';
+import { isMapping, type Mapping } from '../../shared/structures/plain-data.ts';
 import type { planShown } from '../wires/plans/plans.ts';
 import { windowsView } from './settings-view.ts';
 
@@ -35,8 +36,6 @@ export interface SettingsDiff {
   readonly settings: readonly MemberChange[];
 }
 
-export type Members = Readonly<Record<string, unknown>>;
-
 export const lists = {
   keys: 'id',
   plans: 'name',
@@ -53,7 +52,7 @@ const notCompared: readonly (readonly string[])[] = [
 ];
 
 /** Returns settings in the form of `/settings` without the members that the comparison ignores. */
-export function comparable(members: Members): Members {
+export function comparable(members: Mapping): Mapping {
   return notCompared.reduce((rest, path) => without(rest, path), members);
 }
 
@@ -67,11 +66,11 @@ function without<Of>(value: Of, [step, ...rest]: readonly string[]): Of {
 }
 
 /** Compares two configurations in the form of `/settings`. */
-export function diffSettings(membersBefore: Members, membersAfter: Members): SettingsDiff {
+export function diffSettings(membersBefore: Mapping, membersAfter: Mapping): SettingsDiff {
   const [before, after] = [comparable(membersBefore), comparable(membersAfter)];
   const listDiff = (list: keyof typeof lists) =>
     diffLists(namedIn(before, list, lists[list]), namedIn(after, list, lists[list]));
-  const rest = (members: Members) =>
+  const rest = (members: Mapping) =>
     Object.fromEntries(Object.entries(members).filter(([name]) => !Object.hasOwn(lists, name)));
   return {
     keys: listDiff('keys'),
@@ -92,18 +91,18 @@ export function isEmpty({ keys, plans, operations, upstreams, notify, settings }
   return all.length + settings.length === 0;
 }
 
-function namedIn(members: Members, list: string, name: string): ReadonlyMap<string, Members> {
+function namedIn(members: Mapping, list: string, name: string): ReadonlyMap<string, Mapping> {
   const items = Array.isArray(members[list]) ? members[list] : [];
   const ofPlans = new Map(
     Array.isArray(members.plans) ? members.plans.map((plan) => [plan.name, plan.windows]) : [],
   );
   return new Map(
-    items.map((item: Members) => [String(item[name]), withLimits(configured(item), ofPlans.get(item.plan))]),
+    items.map((item: Mapping) => [String(item[name]), withLimits(configured(item), ofPlans.get(item.plan))]),
   );
 }
 
 /** Returns a plan as the configuration states it. A guard that has reverted the plan did not change the configuration. */
-function configured({ reverted, ...rest }: Members): Members {
+function configured({ reverted, ...rest }: Mapping): Mapping {
   if (!isMapping(reverted)) return rest;
   return { ...rest, windows: windowsView(toLimits(reverted.edit as LimitsByField)) };
 }
@@ -112,7 +111,7 @@ function configured({ reverted, ...rest }: Members): Members {
  * Replaces the list of windows by an object, so that each limit is a member. The limits of a key are omitted if they
  * equal its plan's limits. The groups of a key are members of the key.
  */
-function withLimits({ windows, ...rest }: Members, ofPlan: unknown): Members {
+function withLimits({ windows, ...rest }: Mapping, ofPlan: unknown): Mapping {
   const shown = Array.isArray(windows) && Array.isArray(ofPlan) ? windows.filter(isOfAll) : windows;
   if (!Array.isArray(shown) || isDeepStrictEqual(shown, Array.isArray(ofPlan) && ofPlan.filter(isOfAll)))
     return rest;
@@ -130,7 +129,7 @@ function isOfAll({ group }: { readonly group?: string }): boolean {
   return group === undefined;
 }
 
-function diffLists(before: ReadonlyMap<string, Members>, after: ReadonlyMap<string, Members>): ListDiff {
+function diffLists(before: ReadonlyMap<string, Mapping>, after: ReadonlyMap<string, Mapping>): ListDiff {
   return {
     added: [...after.keys()].filter((id) => !before.has(id)),
     removed: [...before.keys()].filter((id) => !after.has(id)),
@@ -146,7 +145,7 @@ function diffLists(before: ReadonlyMap<string, Members>, after: ReadonlyMap<stri
  * Compares two objects member by member, and returns each changed member with its path. Values other than objects are
  * compared as a whole.
  */
-export function diffMembers(before: Members, after: Members, path = ''): MemberChange[] {
+export function diffMembers(before: Mapping, after: Mapping, path = ''): MemberChange[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
     const [from, to] = [before[name], after[name]];
     if (isDeepStrictEqual(from, to)) return [];
@@ -157,10 +156,6 @@ export function diffMembers(before: Members, after: Members, path = ''): MemberC
     const member = `${path}${name}`;
     return [{ member, before: from, after: to }];
   });
-}
-
-function isMapping(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The member with the operations of a group: `operationsOf.reports`, `groups.reports.operations` or `trial.groups.reports.operations`. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exportDirectoryWire, type Imported, importDirectoryWire } from '../../admin/wires/keys/directory.ts';
 import type { MovedKey } from '../../keys/key-schema.ts';
-import { countMembers } from '../../shared/structures/count-members.ts';
+import { countMembers } from '../../shared/structures/plain-data.ts';
 import { printableJsonText } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { figure } from '../../shared/words/figures.js';

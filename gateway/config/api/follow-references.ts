@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, join, normalize } from 'node:path';
+import { isMapping } from '../../shared/structures/plain-data.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Place, Problem } from '../problems/problem.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
-import { isMapping } from '../source/read-events.ts';
 
 /** A file of the API document. */
 export interface ApiFile {

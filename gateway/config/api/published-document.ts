@@ -4,8 +4,8 @@ import { rest } from '../../shared/http/path-template.ts';
 import { groupNames, limitsOfGroup, maxOf, operationsOf } from '../../shared/limits.ts';
 import { type Limits, type Plan, type Plans, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { isMapping, type Mapping } from '../../shared/structures/plain-data.ts';
 import { configSizes } from '../config-sizes.ts';
-import { isMapping, type Mapping } from '../source/read-events.ts';
 import type { ApiFile, ApiPart, References, Target } from './follow-references.ts';
 
 /** The information that the published document adds to the operator's API document. */

@@ -3,12 +3,12 @@ import { basename } from 'node:path';
 import type { Method, Operation } from '../../shared/model.ts';
 import { adviceOnName, closestName, didYouMean } from '../../shared/schema/closest-name.ts';
 import { shapeFaults } from '../../shared/schema/schema-faults.ts';
+import { isMapping } from '../../shared/structures/plain-data.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Place, Problem } from '../problems/problem.ts';
 import { createProblemList, type ProblemList } from '../problems/problem-list.ts';
 import { faultMessage } from '../schema/shape-problems.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
-import { isMapping } from '../source/read-events.ts';
 import { overlaps, parameterFault, templateFault } from './check-path-templates.ts';
 import { type ApiFile, type ApiPart, createReferences, type References } from './follow-references.ts';
 import {

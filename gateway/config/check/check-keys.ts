@@ -2,10 +2,10 @@ import { anyLimitField } from '../../keys/limit-fields.ts';
 import { isStatedCustom, planFault } from '../../keys/plans.ts';
 import { adviceOnName } from '../../shared/schema/closest-name.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
+import { isMapping, type Mapping } from '../../shared/structures/plain-data.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList, createUniqueValues } from '../problems/problem-list.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
-import { isMapping, type Mapping } from '../source/read-events.ts';
 
 /** A list of keys in a file. The list is the root of the keys file, or the field `keys` of the main file. */
 export interface KeyList {

@@ -2,13 +2,13 @@ import type { Settings } from '../../shared/model.ts';
 import { isMisspelt } from '../../shared/schema/closest-name.ts';
 import { formatDuration } from '../../shared/schema/dates-and-durations.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
+import { isMapping } from '../../shared/structures/plain-data.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { shortFormName } from '../build-settings.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Problem } from '../problems/problem.ts';
 import { type RawSettings, type RawUpstream, settingNames } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
-import { isMapping } from '../source/read-events.ts';
 
 interface ReadUpstreamNames {
   /** The names of the upstreams in the order of the configuration. The names are undefined if they cannot be read. */

@@ -3,12 +3,12 @@ import type { RawKey } from '../../keys/key-schema.ts';
 import { type KeyTable, tableIn, tableOf } from '../../keys/key-table.ts';
 import { plansAt } from '../../keys/plans.ts';
 import type { AdminToken, Settings } from '../../shared/model.ts';
+import { isMapping } from '../../shared/structures/plain-data.ts';
 import { changesMax, type ReadEntries } from '../keys/read-entries.ts';
 import { readKeyList } from '../keys/read-key-list.ts';
 import { type Problem, wholeFile } from '../problems/problem.ts';
 import { settingsSchema } from '../schema/settings-schema.ts';
 import type { FileContent } from '../source/read-config-file.ts';
-import { isMapping } from '../source/read-events.ts';
 import { createSourceReader } from '../source/source-reader.ts';
 
 /** The keys and admin tokens that one file lists. A field is absent if the file does not list keys or tokens. */

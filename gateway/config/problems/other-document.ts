@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
 import { closestName } from '../../shared/schema/closest-name.ts';
+import { isMapping } from '../../shared/structures/plain-data.ts';
 import { configSizes } from '../config-sizes.ts';
 import { settingNames } from '../schema/settings-schema.ts';
-import { isMapping } from '../source/read-events.ts';
 import { type Problem, wholeFile } from './problem.ts';
 
 /**

@@ -3,7 +3,7 @@ import { closestName } from '../../shared/schema/closest-name.ts';
 import { nameOf, type ShapeFault, shapeFaults } from '../../shared/schema/schema-faults.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
-import { spaceAfterColon, type YamlSource } from '../source/parse-yaml.ts';
+import { spaceAfterColon, unspacedName, type YamlSource } from '../source/parse-yaml.ts';
 
 /** Converts the issues of a schema check into problems with lines and columns. */
 export function shapeProblems(error: z.ZodError, source: YamlSource): readonly Problem[] {
@@ -23,7 +23,7 @@ export function shapeProblems(error: z.ZodError, source: YamlSource): readonly P
 function advisedMessage(fault: ShapeFault, document: unknown): string {
   const written = fault.kind === 'unknown' ? fault.name : valueAt(document, fault.path);
   const isPlace = fault.kind === 'unknown' || /^must be a (?:mapping|list|key|plan)/.test(fault.what);
-  const hasNoSpace = isPlace && typeof written === 'string' && /^[A-Za-z_][\w-]*:[^\s:/]/.test(written);
+  const hasNoSpace = isPlace && typeof written === 'string' && unspacedName.test(written);
   return hasNoSpace ? spaceAfterColon : faultMessage(fault);
 }
 

@@ -5,7 +5,7 @@ import { createProblemList } from '../problems/problem-list.ts';
 import type { FileKind } from '../problems/show-line.ts';
 import { type IndentedText, parseIndented } from './closing-brackets.ts';
 import { parseJson } from './parse-json.ts';
-import { readEvents, type Substitute } from './read-events.ts';
+import { type AliasTargets, readEvents, type Substitute } from './read-events.ts';
 import { createOffsetOf, type OffsetOf, type YamlPart, type YamlPath } from './yaml-offset.ts';
 
 /** A YAML document as plain data, with the line and column of each part. */
@@ -88,9 +88,7 @@ export function parseYaml(options: {
   if (read.kind === 'failed') {
     return { kind: 'invalid', problems: [...problems, faultAt(read.offset, read.reason)] };
   }
-  const offsetOf = createOffsetOf(parsed.text, events, read.targets);
-  const source = sourceOf(read.value, (path, part) => writtenOffset(offsetOf(path, part)));
-  return { kind: 'parsed', problems, source };
+  return { kind: 'parsed', problems, source: sourceOf(read.value, offsetsIn(parsed, read.targets)) };
 }
 
 function byPlace(a: Problem, b: Problem): number {
@@ -134,14 +132,19 @@ function faultOf(error: unknown): SyntaxFault {
   return { offset: typeof position === 'number' ? position : 0, reason: error.reason };
 }
 
-/** Makes the function that finds offsets in JSON, which is also YAML. */
+/** Makes the function that finds offsets in the text as it is written. */
+function offsetsIn({ text, events, writtenOffset }: IndentedText, targets: AliasTargets): OffsetOf {
+  const offsetOf = createOffsetOf(text, events, targets);
+  return (path, part) => writtenOffset(offsetOf(path, part));
+}
+
+/** Makes the function that finds offsets in JSON, which is also YAML if it has no tabs and no carriage returns. */
 function jsonOffsets(text: string): OffsetOf {
   let offsetOf: OffsetOf | undefined;
   return (path, part) => {
     if (offsetOf === undefined) {
-      // Tabs may indent JSON, but not YAML.
-      const parsed = eventsOf(text.replaceAll('\t', ' '));
-      offsetOf = createOffsetOf(text, 'reason' in parsed ? [] : parsed.events, new Map());
+      const parsed = eventsOf(text.replaceAll(/[\t\r]/g, ' '));
+      offsetOf = 'reason' in parsed ? () => 0 : offsetsIn(parsed, new Map());
     }
     return offsetOf(path, part);
   };
@@ -219,16 +222,19 @@ const noTabs = 'indent with spaces, not with tabs';
 const oneDocument = 'a file holds one document; remove `---` and what follows';
 const misplaced = 'the line needs other indentation, or a colon and a space after a name';
 
+/** Matches the name of a field whose colon has no space after it, as in `perMinute:60`. A URL does not match. */
+export const unspacedName = /^(?:[A-Za-z_][\w-]*|"[^"]*"|'[^']*'):(?=[^\s:/])/;
+
 export const spaceAfterColon = 'a space is missing after the colon: write `name: value`';
 
 /** Finds a line such as `environment:production` at or just before the offset of a syntax error. */
 function unspacedColon(text: string, offset: number): number | undefined {
   let lineStart = text.lastIndexOf('\n', offset - 1) + 1;
   for (let lines = 0; lines < 2; lines++) {
-    const found = /^[ -]*(?:[A-Za-z_][\w-]*|"[^"]*"|'[^']*'):(?=[^\s:/])/.exec(
-      text.slice(lineStart, text.indexOf('\n', lineStart) >>> 0),
-    );
-    if (found !== null) return lineStart + found[0].length;
+    const [indent = ''] = /^[ -]*/.exec(text.slice(lineStart)) ?? [];
+    const start = lineStart + indent.length;
+    const found = unspacedName.exec(text.slice(start, text.indexOf('\n', start) >>> 0));
+    if (found !== null) return start + found[0].length;
     lineStart = text.lastIndexOf('\n', lineStart - 2) + 1;
   }
   return undefined;

@@ -9,14 +9,8 @@ import {
   type ScalarEvent,
   type SequenceEvent,
 } from 'js-yaml';
+import { isMapping, type Mapping } from '../../shared/structures/plain-data.ts';
 import type { Substituted } from './substitute-variables.ts';
-
-/** A YAML mapping as plain data. */
-export type Mapping = Readonly<Record<string, unknown>>;
-
-export function isMapping(value: unknown): value is Mapping {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** @param path the names of the fields around the text, without the indexes of lists */
 export type Substitute = (text: string, path: readonly string[]) => Substituted;

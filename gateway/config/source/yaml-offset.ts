@@ -19,7 +19,7 @@ interface Member {
   readonly key: number | undefined;
   /** The index of the value's first event. */
   readonly value: number;
-  /** The offset of the dash or comma before a list entry without text. */
+  /** The offset of the dash of a list entry without text. Only a list without brackets has such an entry. */
   readonly mark?: number;
 }
 
@@ -49,7 +49,7 @@ export function createOffsetOf(text: string, events: readonly Event[], targets: 
       if (key !== undefined && isMerge(key)) merges.push(at);
       else if (key !== undefined) members.set(nameAt(key), { key, value: at });
       else if (isEmpty(events[at])) {
-        const mark = markFrom + text.slice(markFrom).search(/[-,]|$/);
+        const mark = markFrom + text.slice(markFrom).search(/(?<=^[ -]*)-(?=\s|$)|$(?![\s\S])/m);
         members.set(members.size, { key, value: at, mark });
         markFrom = mark + 1;
       } else members.set(members.size, { key, value: at });

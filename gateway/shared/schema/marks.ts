@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { digestStart } from '../secrets.ts';
+import { isMapping } from '../structures/plain-data.ts';
 
 /**
  * The marks of settings, at the schema of each setting. `secret` and `secretInUrl` decide what `/settings`, the comparison of settings, the
@@ -138,8 +139,4 @@ function maskPath(text: string): string {
   if (url === null) return masked;
   const isBare = url.pathname === '/' && url.search === '';
   return `${url.origin}/${isBare ? '' : masked}`;
-}
-
-function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -39,3 +39,11 @@ test('JSON that is nested too deeply is refused, and does not end the process', 
   const text = `{"a": ${'['.repeat(5_000)}${']'.repeat(5_000)}}`;
   expect(parseYaml({ file: 'a.json', kind: 'api', text })).toMatchObject({ kind: 'invalid' });
 });
+
+test('JSON with tabs, and with line breaks that YAML does not know, has the places of its text', () => {
+  const text = '{\t"a": 1,\r "b": {\r\t"c": 2 }\r}';
+  expect(parsed('api', text).source.placeOf(['b', 'c'])).toMatchObject({
+    line: 1,
+    column: text.indexOf('2') + 1,
+  });
+});

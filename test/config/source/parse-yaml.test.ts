@@ -327,7 +327,7 @@ test('a merge bomb ends at a bound, and does not end the process', () => {
 });
 
 test('a report about an empty list entry points to its dash, and a report about a block of text to its mark', () => {
-  const { source } = read('a:\n  - b\n  -\n  - c\nd: >-\n  text\n');
+  const { source } = read('a:\n  - b # x-y\n  -\n  - c\nd: >-\n  text\n');
   const places = [['a', 1], ['a', 2], ['d']].map((path) => source?.placeOf(path));
   expect(places.map((place) => `${place?.line}:${place?.column}`)).toEqual(['3:3', '4:5', '5:4']);
 });

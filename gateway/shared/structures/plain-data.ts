@@ -1,3 +1,10 @@
+/** A mapping as plain data, as a YAML or JSON file has it. */
+export type Mapping = Readonly<Record<string, unknown>>;
+
+export function isMapping(value: unknown): value is Mapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /**
  * The number of members of all objects and lists in a JSON value. Counting stops soon after `most` members. Deeply nested values cannot
  * overflow the stack.
