@@ -40,7 +40,7 @@ describe('the words', () => {
   });
 
   it.each(lists)('$name: every named column exists, and every column is shown somewhere', ({ list }) => {
-    const { columns, onTerminal, onPage, inCsv } = list;
+    const { columns, onTerminal, onPage, inCsv = [] } = list;
     const named = [...onTerminal, ...onPage, ...inCsv];
     expect([...new Set(named)].sort()).toEqual(Object.keys(columns).sort());
     for (const names of [onTerminal, onPage, inCsv]) expect(new Set(names).size).toBe(names.length);

@@ -10,12 +10,13 @@ import {
   instant,
   isComplete,
   list,
+  nextPage,
   positive,
   processId,
   version,
   words,
 } from './response-parts.ts';
-import { defineWire } from './wire.ts';
+import { afterPage, defineWire } from './wire.ts';
 
 const changedMembers = z
   .record(z.string(), z.unknown())
@@ -86,7 +87,7 @@ export const changesPage = z
           .describe('The reason why the change failed, or why its outcome is unknown.'),
       }),
     ),
-    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+    next: nextPage,
   })
   .register(components, { id: 'Changes' });
 
@@ -96,9 +97,7 @@ export type ChangesShown = z.output<typeof changesPage>;
 export function pageOf(limitMax: number) {
   return queryOf({
     limit: wholeNumber(1, limitMax).default(50).describe('The largest number of entries.'),
-    after: cursor(/^\d{1,15}-\d{1,15}$/)
-      .optional()
-      .describe('The `next` of the previous page.'),
+    after: afterPage(cursor(/^\d{1,15}-\d{1,15}$/)),
   });
 }
 

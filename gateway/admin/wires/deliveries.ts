@@ -11,8 +11,8 @@ import {
 import { expects, fields } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { webhookEventTypes } from '../../shared/words/event-names.js';
-import { components, count, instant, integer, list, words } from './response-parts.ts';
-import { defineWire, eventIdParameter } from './wire.ts';
+import { components, count, instant, integer, list, nextPage, words } from './response-parts.ts';
+import { afterPage, defineWire, eventIdParameter } from './wire.ts';
 
 const receiverId = z.string().meta({
   pattern: '^[0-9a-f]{12}$',
@@ -86,7 +86,7 @@ export const deliveriesPage = z
       'The receivers of the configuration.',
     ),
     events: list(z.object(eventShape)),
-    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+    next: nextPage,
   })
   .register(components, { id: 'Deliveries' });
 
@@ -111,9 +111,7 @@ export const listDeliveriesWire = (bounds: Bounds) =>
         .describe('Only events at or after this time. A date means 00:00 UTC.'),
       to: instantParameter().optional().describe('Only events before this time.'),
       limit: wholeNumber(1, bounds.webhooksPerPageMax).default(50).describe('The largest number of entries.'),
-      after: cursor(/^\d{1,15}$/)
-        .optional()
-        .describe('The `next` of the previous page.'),
+      after: afterPage(cursor(/^\d{1,15}$/)),
     }),
     answers: { 200: { description: 'The deliveries.', schema: deliveriesPage } },
   });

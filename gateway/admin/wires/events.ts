@@ -4,7 +4,7 @@ import { eventKinds } from '../../fleet/kinds/kinds.ts';
 import { instantParameter, someOf } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { listedShape, pageOf } from './changes.ts';
-import { components, instant, isComplete, list, positive, words } from './response-parts.ts';
+import { components, instant, isComplete, list, nextPage, positive, words } from './response-parts.ts';
 import { defineWire } from './wire.ts';
 
 export const listEventsWire = (bounds: Bounds) =>
@@ -56,7 +56,7 @@ export const eventsPage = z
           ),
       }),
     ),
-    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+    next: nextPage,
   })
   .register(components, { id: 'Events' });
 

@@ -29,6 +29,12 @@ export const quantity = z.number().meta({ minimum: 0 });
 export const epochMs = integer.describe('Epoch milliseconds.');
 export const instant = z.string().meta({ format: 'date-time' });
 
+/** The member `next` of a list with pages. */
+export const nextPage = z
+  .string()
+  .optional()
+  .describe('The value of `after` for the next page; absent on the last page.');
+
 export function list<Entry extends z.ZodType>(entry: Entry) {
   return z.array(entry).readonly();
 }

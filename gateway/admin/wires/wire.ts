@@ -96,6 +96,11 @@ export const eventIdParameter = z
   .string()
   .describe('The id of a webhook event, which its receivers get as `webhook-id`.');
 
+/** The query parameter `after` of a list with pages. */
+export function afterPage<Schema extends z.ZodType>(schema: Schema) {
+  return schema.optional().describe('The `next` of the previous page.');
+}
+
 export const ifMatchHeader = z
   .string()
   .describe(

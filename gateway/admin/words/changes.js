@@ -2,7 +2,7 @@ import { counted, figure, shortVersion } from '../../shared/words/figures.js';
 import { limitsInWords } from '../../shared/words/limit-names.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
-/** @import { Entry, Member, Say, Timeline } from './list.js' */
+/** @import { Entry, Say, Sentence, Timeline } from './list.js' */
 
 /** @typedef {BodyOf<'/changes'>} ChangesPage */
 /** @typedef {ChangesPage['changes'][number]} Change */
@@ -32,14 +32,16 @@ function entry({ id, at, action, by, files, key, text, before, after, inForce, e
     ...{ id, at, label, text, error },
     ...(action === 'reload_failed' ? { tone: 'bad' } : {}),
     ...(key === undefined ? {} : { key }),
-    details: [
-      ...(inForce
-        ? [`in force on ${figure(inForce.processes)} of ${counted(inForce.of, 'process', 'processes')}`]
-        : []),
-      ...(action === 'reload' ? [`configuration ${versionText(before)} → ${versionText(after)}`] : []),
-    ],
     // The sentence about a key names the author, and the sentences about reloads and plans state what changed.
-    ...(isOfKey ? { members: membersOf(Object(before), Object(after), say) } : { by: label }),
+    ...(isOfKey ? {} : { by: label }),
+    details: isOfKey
+      ? membersOf(Object(before), Object(after), say)
+      : [
+          ...(inForce ? [{ parts: [inForceText(inForce)] }] : []),
+          ...(action === 'reload'
+            ? [{ parts: [`configuration ${versionText(before)} → ${versionText(after)}`] }]
+            : []),
+        ],
   };
 }
 
@@ -48,16 +50,27 @@ function versionText(version) {
   return shortVersion(typeof version === 'string' ? version : undefined);
 }
 
+/** @param {NonNullable<Change['inForce']>} inForce */
+function inForceText({ processes, of }) {
+  return `in force on ${figure(processes)} of ${counted(of, 'process', 'processes')}`;
+}
+
 /**
+ * Describes changed members, for example "plan free → pro", "name was Acme".
+ *
  * @param {Readonly<Record<string, unknown>>} before @param {Readonly<Record<string, unknown>>} after @param {Say} say
- * @returns {readonly Member[]}
+ * @returns {readonly Sentence[]}
  */
 function membersOf(before, after, say) {
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])].map((name) => {
-    const [from, to] = [before[name], after[name]].map((value) =>
-      value === undefined ? undefined : inWords(value, say),
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].map((member) => {
+    const name = wordOf[member] ?? member;
+    const [from, to] = [before[member], after[member]].map((value) =>
+      value === undefined
+        ? undefined
+        : { text: inWords(value, say), isIsolated: /** @type {const} */ (true) },
     );
-    return { name: wordOf[name] ?? name, from, to };
+    if (from === undefined) return { parts: to === undefined ? [name] : [`${name} `, to] };
+    return { parts: to === undefined ? [`${name} was `, from] : [`${name} `, from, ' → ', to] };
   });
 }
 
@@ -82,10 +95,4 @@ function inWords(value, say) {
     return limitsInWords(Object.fromEntries(all));
   }
   return all.map(([name, member]) => `${name} ${inWords(member, say)}`).join(', ');
-}
-
-/** Describes a changed member, for example "plan free → pro", "name was Acme". @param {Member} member */
-export function memberText({ name, from, to }) {
-  if (from === undefined) return `${name} ${to ?? ''}`;
-  return to === undefined ? `${name} was ${from}` : `${name} ${from} → ${to}`;
 }

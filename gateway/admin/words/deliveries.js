@@ -2,7 +2,7 @@ import { counted, figure } from '../../shared/words/figures.js';
 import { isFiltered } from './list.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
-/** @import { Column, List, Part, Say, Sentence, Tone } from './list.js' */
+/** @import { Column, List, Part, Say, Sentence, Table, Tone } from './list.js' */
 
 /** @typedef {BodyOf<'/deliveries'>} DeliveriesPage */
 /** @typedef {DeliveriesPage['events'][number]} Event */
@@ -92,7 +92,7 @@ export const deliveryList = {
   }),
 };
 
-/** The deliveries of one event. @type {List<Event, Delivery>} */
+/** The deliveries of one event. @type {Table<Delivery>} */
 export const deliveriesOfEvent = {
   columns: {
     receiver: { title: 'Receiver', value: ({ url, receiver }) => url ?? receiver, terminal: { cutsTo: 12 } },
@@ -101,10 +101,6 @@ export const deliveriesOfEvent = {
   },
   onTerminal: ['receiver', 'id', 'state', 'attempts', 'answer', 'at', 'next'],
   onPage: ['receiver', 'state', 'answer', 'at', 'attempts', 'next'],
-  inCsv: ['receiver', 'id', 'state', 'attempts', 'answer', 'at', 'next'],
-  rows: ({ deliveries }) => deliveries,
-  idOf: ({ receiver }) => receiver,
-  empty: () => ({ parts: ['The event has no delivery.'] }),
 };
 
 /**

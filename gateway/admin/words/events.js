@@ -35,8 +35,8 @@ function entry({ id, at, beganAt, group, kind, text, key, processes }, { clock }
     ...(isOpen || kind === 'reload_failed' ? { tone: 'near' } : {}),
     ...(key === undefined ? {} : { key }),
     details: [
-      ...(beganAt === undefined ? [] : [lasted]),
-      ...(processes > 1 ? [`seen by ${counted(processes, 'process', 'processes')}`] : []),
+      ...(beganAt === undefined ? [] : [{ parts: [lasted] }]),
+      ...(processes > 1 ? [{ parts: [`seen by ${counted(processes, 'process', 'processes')}`] }] : []),
     ],
   };
 }

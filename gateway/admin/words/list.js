@@ -2,16 +2,17 @@
 // file, too.
 
 /**
- * What a value means to an operator: good, about to become bad, bad, or not in use. A terminal and a page show it as a
- * colour.
+ * The meaning of a value for an operator: good, about to become bad, bad, or not in use. A terminal and a page show the
+ * meaning as a colour.
  *
  * @typedef {'good' | 'near' | 'bad' | 'off'} Tone
  */
 
 /**
- * A part of a sentence. A page shows `href` as a link and `isCode` in another font; a terminal shows only the text.
+ * A part of a sentence. A terminal shows only the text. A page shows `href` as a link and `isCode` in another font. A page
+ * isolates a part with `isIsolated`, because a right-to-left name would otherwise swap the texts around it.
  *
- * @typedef {string | { readonly text: string, readonly href?: string, readonly tone?: Tone | undefined, readonly isCode?: true }} Part
+ * @typedef {string | { readonly text: string, readonly href?: string, readonly tone?: Tone | undefined, readonly isCode?: true, readonly isIsolated?: true }} Part
  */
 
 /** @typedef {{ readonly parts: readonly Part[], readonly tone?: Tone | undefined }} Sentence */
@@ -38,18 +39,31 @@
  */
 
 /**
- * What a list knows when it has no rows.
+ * The question that a list without rows answers.
  *
  * @typedef {{ readonly filter: Readonly<Record<string, string | undefined>>, readonly after?: string | undefined, readonly next?: string | undefined }} Asked
  */
 
 /**
- * @template Page the response
+ * The columns of rows that are part of another view.
+ *
  * @template Row
- * @typedef {object} List
+ * @typedef {object} Table
  * @property {Readonly<Record<string, Column<Row>>>} columns by name, in the order of the page
  * @property {readonly string[]} onTerminal a narrow terminal shows the first columns
  * @property {readonly string[]} onPage
+ */
+
+/**
+ * @template Page the response
+ * @template Row
+ * @typedef {Table<Row> & ListParts<Page, Row>} List
+ */
+
+/**
+ * @template Page
+ * @template Row
+ * @typedef {object} ListParts
  * @property {readonly string[]} inCsv
  * @property {(page: Page) => readonly Row[]} rows
  * @property {(row: Row) => string} idOf
@@ -68,15 +82,8 @@
  * @property {string} [by] the author of the change, if the sentence does not name the author
  * @property {Tone | undefined} [tone]
  * @property {string} [key] the id of the key in the sentence
- * @property {readonly string[]} details
- * @property {readonly Member[]} [members] the changed members
+ * @property {readonly Sentence[]} details
  * @property {string | undefined} [error] the lines of an error, with a quoted line of a file
- */
-
-/**
- * A member that changed. A page isolates both values, because a right-to-left name would otherwise swap them.
- *
- * @typedef {{ readonly name: string, readonly from?: string | undefined, readonly to?: string | undefined }} Member
  */
 
 /**

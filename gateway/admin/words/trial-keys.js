@@ -2,13 +2,13 @@ import { noFigure } from '../../shared/words/figures.js';
 import { refusedInWords } from './usage.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
-/** @import { List } from './list.js' */
+/** @import { Table } from './list.js' */
 
 /** @typedef {BodyOf<'/plans/{name}/trial'>} Trial */
 /** @typedef {Trial['keys'][number]} RefusedKey */
 
-/** The keys with requests that a trial would have refused. @type {List<Trial, RefusedKey>} */
-export const trialKeyList = {
+/** The keys with requests that a trial would have refused. @type {Table<RefusedKey>} */
+export const trialKeys = {
   columns: {
     id: { title: 'Key', value: ({ id }) => id, terminal: { cutsTo: 12 } },
     requests: { title: 'Requests', kind: 'count', value: ({ requests }) => requests },
@@ -37,10 +37,6 @@ export const trialKeyList = {
   },
   onTerminal: ['id', 'requests', 'refused_now', 'refused', 'share', 'first', 'last', 'refused_by', 'name'],
   onPage: ['id', 'requests', 'refused_now', 'refused', 'share', 'refused_by', 'first', 'last'],
-  inCsv: ['id', 'name', 'requests', 'refused_now', 'refused', 'first', 'last'],
-  rows: ({ keys }) => keys,
-  idOf: ({ id }) => id,
-  empty: () => ({ parts: ['The trial would have refused no request in this period.'] }),
 };
 
 /** @param {RefusedKey} key */

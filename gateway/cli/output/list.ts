@@ -6,6 +6,7 @@ import {
   type List,
   type Say,
   type Sentence,
+  type Table,
   type Tone,
   textOf,
 } from '../../admin/words/list.js';
@@ -34,7 +35,7 @@ export function listLines<Page, Row>(
 
 /** Makes the table of a list. */
 export function listTable<Row>(
-  { columns, onTerminal }: Pick<List<never, Row>, 'columns' | 'onTerminal'>,
+  { columns, onTerminal }: Table<Row>,
   rows: readonly Row[],
   screen: Screen,
   nowMs: number,

@@ -1,5 +1,4 @@
-import { memberText } from '../../admin/words/changes.js';
-import { type Entry, incompleteText, type Timeline } from '../../admin/words/list.js';
+import { type Entry, incompleteText, type Timeline, textOf } from '../../admin/words/list.js';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import { csv } from './csv.ts';
 import { instant } from './figures.ts';
@@ -32,11 +31,8 @@ export function timelineCsv<Page, Item>(
   );
 }
 
-function rowOf(
-  { at, label, text, tone, details, members = [], error }: Entry,
-  { columns }: Screen,
-): TimeListRow {
-  const more = [...details, ...members.map(memberText)].join(' · ');
+function rowOf({ at, label, text, tone, details, error }: Entry, { columns }: Screen): TimeListRow {
+  const more = details.map(textOf).join(' · ');
   return {
     ...{ at, label, tone: colourOf(tone) },
     text: more === '' ? text : `${text} (${more})`,

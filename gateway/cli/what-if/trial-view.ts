@@ -1,5 +1,5 @@
 import type { PlanTrial } from '../../admin/wires/plans/figures.ts';
-import { trialKeyList } from '../../admin/words/trial-keys.js';
+import { trialKeys } from '../../admin/words/trial-keys.js';
 import { limitsText } from '../../fleet/wording.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
 import { oneLine, wrapText } from '../../shared/terminal/text-width.ts';
@@ -35,7 +35,7 @@ export function trialLines(found: PlanTrial, screen: Screen, nowMs: number): str
   return [
     ...wrapText(title, screen.columns).map((line) => screen.paint('title', line)),
     ...wrapText(rest.filter(Boolean).join(' '), screen.columns),
-    ...(keys.length === 0 ? [] : listTable(trialKeyList, keys, screen, nowMs)),
+    ...(keys.length === 0 ? [] : listTable(trialKeys, keys, screen, nowMs)),
     ...(more === 0 ? [] : [`and ${counted(more, 'key')} more: --limit N shows up to 10,000`]),
   ];
 }

@@ -1,10 +1,11 @@
 import { figure, percent, relative } from '../../../shared/words/figures.js';
+import { stateText, stateTone } from '../../words/keys.js';
 import { isFigure } from '../../words/list.js';
 import { clock, fullInstant } from './formats.js';
 import { cards, html, Instant, instead } from './parts.js';
 
 /** @import { ComponentChildren } from 'preact' */
-/** @import { Asked, Column, List, Say, Sentence, Tone } from '../../words/list.js' */
+/** @import { Asked, Column, List, Say, Sentence, Table, Tone } from '../../words/list.js' */
 /** @import { Polled } from './api.js' */
 
 /**
@@ -49,7 +50,7 @@ export function listHead({ head }, page, now) {
  * The columns of a list, for `cards`.
  *
  * @template Row
- * @param {Pick<List<never, Row>, 'columns' | 'onPage'>} list
+ * @param {Table<Row>} list
  * @param {{ now: number, cells?: Record<string, Cell<Row>>, rows?: readonly Row[] }} options
  * @returns {import('./parts.js').Column<Row>[]}
  */
@@ -93,10 +94,15 @@ function cellOf({ kind = 'text', value, tone, missing = '' }, row, say) {
     case 'clock':
       return say.clock(found);
     case 'minute':
-      return html`<time dateTime=${new Date(found).toISOString()} title=${fullInstant(found)}>${say.clock(found).slice(0, -3)}</time>`;
+      return minute(found, say);
     default:
       return figure(found);
   }
+}
+
+/** Shows a time to the minute. @param {number} atMs @param {Say} say */
+export function minute(atMs, { clock }) {
+  return html`<time dateTime=${new Date(atMs).toISOString()} title=${fullInstant(atMs)}>${clock(atMs).slice(0, -3)}</time>`;
 }
 
 /** A page shows local times. @param {number} nowMs @returns {Say} */
@@ -105,8 +111,13 @@ export function sayAt(nowMs) {
 }
 
 /** A word with its tone as a colour. @param {string} word @param {Tone | undefined} tone */
-export function stateWord(word, tone) {
+function stateWord(word, tone) {
   return html`<span class=${`state ${classOf(tone)}`}>${word}</span>`;
+}
+
+/** The state of a key. @param {string} state */
+export function keyStateWord(state) {
+  return stateWord(stateText(state), stateTone(state));
 }
 
 /** Good is the usual case, so it has no colour. @param {Tone | undefined} tone */
@@ -118,7 +129,8 @@ export function classOf(tone = 'good') {
 export function sentence({ parts }) {
   return parts.map((part) => {
     if (typeof part === 'string') return part;
-    const { text, href, tone, isCode } = part;
+    const { text, href, tone, isCode, isIsolated } = part;
+    if (isIsolated) return html`<bdi>${text}</bdi>`;
     if (href !== undefined) return html`<a class=${classOf(tone)} href=${href}>${text}</a>`;
     return isCode ? html`<code>${text}</code>` : html`<span class=${classOf(tone)}>${text}</span>`;
   });

@@ -1,10 +1,10 @@
 import { incompleteText } from '../../words/list.js';
 import { nowMs } from './api.js';
-import { classOf, sayAt } from './list.js';
+import { classOf, sayAt, sentence } from './list.js';
 import { html, instead, paging, Section, textWithKey, timedRow } from './parts.js';
 
 /** @import { ComponentChildren } from 'preact' */
-/** @import { Entry, Member, Timeline } from '../../words/list.js' */
+/** @import { Entry, Timeline } from '../../words/list.js' */
 /** @import { Polled } from './api.js' */
 
 /**
@@ -29,28 +29,14 @@ export function timelinePage({ items, entry, empty }, polled, { title, after, to
 
 /** @param {Entry} entry */
 function entryRow(entry) {
-  const { text, tone, key, by, members = [], error } = entry;
-  const details = [...(by === undefined ? [] : [by]), ...entry.details];
+  const { text, tone, key, by, details, error } = entry;
   const more =
     error !== undefined && html`<pre class="error" tabindex="0" aria-label="Why it failed">${error}</pre>`;
+  const all = [...(by === undefined ? [] : [by]), ...details.map(sentence)];
   return timedRow(
     entry,
     html`<span class=${classOf(tone)}>${textWithKey(text, key)}</span>
-      <span class="muted members">${details.join(' · ')}${members.map((member, index) => memberPart(member, index === 0 && details.length === 0))}</span>`,
+      <span class="muted members">${all.map((detail, index) => html`${index === 0 ? '' : ' · '}${detail}`)}</span>`,
     { more },
   );
-}
-
-/**
- * Shows a changed member. Each value is in its own `<bdi>`, because a right-to-left name would otherwise swap the old and
- * the new value.
- *
- * @param {Member} member @param {boolean} isFirst
- */
-function memberPart({ name, from, to }, isFirst) {
-  const start = `${isFirst ? '' : ' · '}${name}`;
-  if (from === undefined) return html`${start} <bdi>${to}</bdi>`;
-  return to === undefined
-    ? html`${start} was <bdi>${from}</bdi>`
-    : html`${start} <bdi>${from}</bdi> → <bdi>${to}</bdi>`;
 }

@@ -3,8 +3,17 @@ import { keyId, keySchema, movedKeySchema } from '../../../keys/key-schema.ts';
 import { queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { digestOf, expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { components, count, instant, list as listShown, positive, stated, words } from '../response-parts.ts';
-import { defineWire } from '../wire.ts';
+import {
+  components,
+  count,
+  instant,
+  list as listShown,
+  nextPage,
+  positive,
+  stated,
+  words,
+} from '../response-parts.ts';
+import { afterPage, defineWire } from '../wire.ts';
 import { leakShown } from './key.ts';
 
 const digestShown = (description: string) => z.string().meta({ pattern: '^[0-9a-f]{64}$', description });
@@ -33,7 +42,7 @@ export type MovedView = z.output<typeof movedShown>;
 export const directoryPage = z
   .object({
     keys: listShown(movedShown),
-    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+    next: nextPage,
   })
   .register(components, { id: 'DirectoryPage' });
 
@@ -47,7 +56,7 @@ export const exportDirectoryWire = (bounds: Bounds) =>
     description:
       'A page of the keys, sorted by id, in the form that POST accepts. The page contains whole digests, so the request needs a token that may write. The page contains no secrets.',
     query: queryOf({
-      after: text(100).optional().describe('The `next` of the previous page.'),
+      after: afterPage(text(100)),
       limit: wholeNumber(1, bounds.importKeysMax)
         .default(bounds.importKeysMax)
         .describe('The largest number of entries.'),

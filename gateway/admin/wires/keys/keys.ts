@@ -12,7 +12,7 @@ import {
   positive,
   words,
 } from '../response-parts.ts';
-import { defineWire } from '../wire.ts';
+import { afterPage, defineWire } from '../wire.ts';
 import { pageMax } from './usage.ts';
 
 export const keyStates = [
@@ -134,7 +134,7 @@ export const listKeysWire = defineWire({
       .describe(
         'Sorts by the refused or offered requests of the last 24 hours, by the last request, or by id.',
       ),
-    after: text(128).optional().describe('The `next` of the previous page.'),
+    after: afterPage(text(128)),
     limit: wholeNumber(1, pageMax).default(50).describe('The largest number of entries.'),
   }),
   answers: { 200: { description: 'The keys.', schema: keyPage } },

@@ -16,10 +16,11 @@ import {
   instant,
   limitsByField,
   list,
+  nextPage,
   positive,
   words,
 } from '../response-parts.ts';
-import { defineWire, keyIdParameter } from '../wire.ts';
+import { afterPage, defineWire, keyIdParameter } from '../wire.ts';
 
 export const pageMax = 500;
 
@@ -90,7 +91,7 @@ export const monthPage = z
         units: chargedUnits,
       }),
     ),
-    next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
+    next: nextPage,
   })
   .register(components, { id: 'MonthUsage' });
 
@@ -106,7 +107,7 @@ export const getMonthUsageWire = defineWire({
     month: month()
       .optional()
       .describe('A UTC month; by default the present month. The record goes back 400 days.'),
-    after: text(128).optional().describe('The `next` of the previous page.'),
+    after: afterPage(text(128)),
     limit: wholeNumber(1, pageMax).default(pageMax).describe('The largest number of keys on a page.'),
   }),
   answers: { 200: { description: 'The page.', schema: monthPage } },

@@ -2,12 +2,11 @@ import { h } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { counted, figure, noFigure, relative } from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
-import { stateText, stateTone } from '../../../words/keys.js';
 import { nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
 import { clock, fullInstant, utcMinute } from '../formats.js';
 import { KeyActions, result } from '../key-actions.js';
-import { stateWord } from '../list.js';
+import { keyStateWord } from '../list.js';
 import {
   Age,
   CopyButton,
@@ -71,7 +70,7 @@ export function Key({ params: { id = '' }, query, live }) {
     <header class="heading">
       <h1>${id}</h1>
       <p>
-        ${key.name !== undefined && html`<bdi>${key.name}</bdi> · `}${key.plan} · ${stateWord(stateText(key.state), stateTone(key.state))} ·
+        ${key.name !== undefined && html`<bdi>${key.name}</bdi> · `}${key.plan} · ${keyStateWord(key.state)} ·
         <span class="muted"> ${placeOf(key)}</span>
         ${' '}<${Age} polled=${polled} />
       </p>

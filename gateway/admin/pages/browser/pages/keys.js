@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { figure } from '../../../../shared/words/figures.js';
-import { keyList, keySorts, keyStates, stateText, stateTone } from '../../../words/keys.js';
+import { keyList, keySorts, keyStates, stateText } from '../../../words/keys.js';
 import { usePolled } from '../api.js';
-import { listTable, stateWord } from '../list.js';
+import { keyStateWord, listTable } from '../list.js';
 import { html, Instant, keyLink, paging, Section, selectInAddress, useNow, windowBar } from '../parts.js';
 import { changeQuery } from '../router.js';
 
@@ -40,7 +40,7 @@ export function Keys({ query }) {
         id: { kind: 'id', cell: keyLink },
         state: {
           cell: ({ state, ban }) =>
-            html`${stateWord(stateText(state), stateTone(state))}${ban && html` <span class="muted"><${Instant} atMs=${ban.untilMs} prefix="ends " /></span>`}`,
+            html`${keyStateWord(state)}${ban && html` <span class="muted"><${Instant} atMs=${ban.untilMs} prefix="ends " /></span>`}`,
         },
         used: { kind: 'windows', cell: ({ windows }) => windows.map((window) => windowBar(window, { now })) },
       },

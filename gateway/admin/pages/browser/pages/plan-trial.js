@@ -1,9 +1,8 @@
-import { counted, figure, noFigure } from '../../../../shared/words/figures.js';
-import { trialKeyList } from '../../../words/trial-keys.js';
+import { counted, figure } from '../../../../shared/words/figures.js';
+import { trialKeys } from '../../../words/trial-keys.js';
 import { nowMs, usePolled } from '../api.js';
-import { clock, fullInstant } from '../formats.js';
-import { listTable } from '../list.js';
-import { html, instead, keyLink, Section } from '../parts.js';
+import { columnsOf, minute, sayAt } from '../list.js';
+import { cards, html, instead, keyLink, Section } from '../parts.js';
 
 /**
  * Shows what the trial of a plan would have refused, in words, and the keys with these requests.
@@ -25,23 +24,15 @@ export function PlanTrial({ plan, isOpen }) {
       ${`${sentence}${examined}`}
       ${!isOpen && keys.length > 0 && html` <a href=${`/plans?plan=${encodeURIComponent(plan)}`}>Show the keys</a>`}
     </p>
-    ${firstAt !== undefined && html`<p class="muted">The trial decided its first request of this period at ${minute(firstAt)}.</p>`}
+    ${firstAt !== undefined && html`<p class="muted">The trial decided its first request of this period at ${minute(Date.parse(firstAt), sayAt(nowMs()))}.</p>`}
     ${
       isOpen &&
       keys.length > 0 &&
-      listTable(trialKeyList, polled, {
-        asked: { filter: {} },
-        now: nowMs(),
-        cells: { id: { kind: 'id', cell: keyLink } },
+      cards(keys, {
+        idOf: ({ id }) => id,
+        columns: columnsOf(trialKeys, { now: nowMs(), cells: { id: { kind: 'id', cell: keyLink } } }),
       })
     }
     ${isOpen && more > 0 && html`<p class="more">and ${counted(more, 'key')} more</p>`}
   <//>`;
-}
-
-/** @param {string | undefined} at */
-function minute(at) {
-  if (at === undefined) return noFigure;
-  const atMs = Date.parse(at);
-  return html`<time dateTime=${at} title=${fullInstant(atMs)}>${clock(atMs, nowMs()).slice(0, -3)}</time>`;
 }
