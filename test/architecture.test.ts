@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The folders of gateway/. Each folder may import only the folders above it in this list. */
-const rooms = [
+/** The layers of gateway/. Each layer may import only the layers above it in this list. */
+const layers = [
   'shared',
   'redis',
   'quota',
@@ -39,18 +39,37 @@ const stations: Record<string, readonly string[]> = {
   listen: ['respond'],
 };
 
+/** The capabilities that each capability needs. */
+const needs: Record<string, readonly string[]> = {};
+
+const levels = new Map<string, number>();
+
 const files = sourceFiles('gateway').concat(sourceFiles('backend'));
 const imports = files.flatMap((file) => importsOf(file).map((target) => ({ file, target })));
 
 describe('the architecture', () => {
-  it('a folder of gateway/ imports only the folders that gateway/README.md lists below it', () => {
-    const wrong = imports.filter(({ file, target }) => {
-      const [from, to] = [placeOf(file), placeOf(target)];
-      return file.startsWith('gateway/') && from !== to && rooms.indexOf(from) < rooms.indexOf(to);
-    });
+  it('a layer of gateway/ imports only the layers that gateway/README.md lists below it', () => {
+    const wrong = imports.filter(
+      ({ file, target }) =>
+        file.startsWith('gateway/') && !isOfCapabilities(file) && levelOf(target) > levelOf(file),
+    );
     expect(wrong).toEqual([]);
     const found = readdirSync(join(root, 'gateway')).filter((name) => name !== 'README.md');
-    expect(found.toSorted()).toEqual(rooms.toSorted());
+    expect(found.toSorted()).toEqual([...layers, 'capabilities'].toSorted());
+  });
+
+  it('only lists name a capability, apart from its own folder and the capabilities that need it', () => {
+    const wrong = imports.filter(({ file, target }) => {
+      const [from, to] = [capabilityOf(file), capabilityOf(target)];
+      if (to === undefined || from === to || file.startsWith('gateway/capabilities/lists/')) return false;
+      return from === undefined || !needs[from]?.includes(to);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('there are at most seven lists of capabilities', () => {
+    const lists = files.filter((file) => file.startsWith('gateway/capabilities/lists/'));
+    expect(lists.length).toBeLessThanOrEqual(7);
   });
 
   it('the top level of the repository has these entries and no other', () => {
@@ -113,7 +132,11 @@ describe('the architecture', () => {
 
   it('no file has ten lines or fewer, and no folder below gateway/ more than fourteen entries, where a chapter in Lua and TypeScript is one', () => {
     const tiny = files.filter(
-      (file) => file.startsWith('gateway/') && file.endsWith('.ts') && linesOf(file) <= 10,
+      (file) =>
+        file.startsWith('gateway/') &&
+        !file.startsWith('gateway/capabilities/lists/') &&
+        file.endsWith('.ts') &&
+        linesOf(file) <= 10,
     );
     const folders = new Set(files.filter((file) => file.startsWith('gateway/')).map((file) => dirname(file)));
     folders.delete('gateway');
@@ -235,7 +258,23 @@ function stationOf(file: string): string | undefined {
   return room === 'request' && rest.length > 0 && station !== 'path' ? station : undefined;
 }
 
-/** The folder in gateway/ that contains a file, or the file itself when it is directly in gateway/. */
-function placeOf(file: string): string {
-  return file.split('/')[1] ?? '';
+function isOfCapabilities(file: string): boolean {
+  return file.startsWith('gateway/capabilities/');
+}
+
+/** The name of the capability in whose folder a file is; undefined for any other file. */
+function capabilityOf(file: string): string | undefined {
+  const [, , name = ''] = isOfCapabilities(file) ? file.split('/') : [];
+  return ['', 'interfaces', 'lists', 'README.md'].includes(name) ? undefined : name;
+}
+
+/** The place of a file's layer in `layers`. The layer of a file of capabilities is the highest layer that it imports. */
+function levelOf(file: string): number {
+  if (!isOfCapabilities(file)) return layers.indexOf(file.split('/')[1] ?? '');
+  const known = levels.get(file);
+  if (known !== undefined) return known;
+  const targets = imports.filter((one) => one.file === file).map(({ target }) => target);
+  const level = Math.max(0, ...targets.map(levelOf));
+  levels.set(file, level);
+  return level;
 }

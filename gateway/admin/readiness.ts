@@ -1,5 +1,4 @@
-import { reasonText, revertedLimitsText } from '../fleet/guard/revert-text.ts';
-import type { LimitsByField } from '../keys/limit-fields.ts';
+import type { PartState } from '../fleet/process-state.ts';
 import type { UnreadForwardedFor } from '../observe/forwarded-for-watch.ts';
 import { counted } from '../shared/words/figures.js';
 
@@ -18,8 +17,8 @@ export interface GatewayState {
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
   /** The number of leaked secrets that the configuration still has. These secrets are refused, or only recorded (`leaks.onLeak`). */
   readonly leakedSecrets: number;
-  /** The plans that their guards have returned to their earlier limits. */
-  readonly revertedPlans: readonly RevertedPlan[];
+  /** What capabilities add to the state. */
+  readonly parts: readonly PartState[];
   /** Certificates of the TLS listeners, by the name of the listener's setting. */
   readonly certificates: Readonly<Record<string, CertificateReadiness>>;
   /** A trusted proxy whose entries in `X-Forwarded-For` are no addresses; absent without such entries in the last minute. */
@@ -54,18 +53,6 @@ interface KeptContent {
   readonly since: string;
   /** Whether keys and tokens are refused if the content on disk disables or removes them. */
   readonly revokes: boolean;
-}
-
-export interface RevertedPlan {
-  readonly plan: string;
-  readonly since: string;
-  /** The requests of the ten minutes before `since`, and the requests of these that the edit refused. */
-  readonly requests: number;
-  readonly refused: number;
-  /** The limits of the edit, which do not apply now. */
-  readonly edit: LimitsByField;
-  /** The limits from before the edit, which apply now. */
-  readonly inForce: LimitsByField;
 }
 
 interface UsageReadiness {
@@ -131,7 +118,7 @@ interface StoreOnRedis {
 
 export interface Readiness {
   readonly httpStatus: 200 | 503;
-  readonly body: GatewayState & {
+  readonly body: Omit<GatewayState, 'parts'> & {
     readonly status: 'ok' | 'degraded' | 'unavailable';
     /** One sentence for each fault. */
     readonly reasons: readonly string[];
@@ -166,21 +153,22 @@ export function judgeReadiness(state: GatewayState): Readiness {
   if (state.leakedSecrets > 0) {
     reasons.push(`the configuration still has ${counted(state.leakedSecrets, 'leaked secret')}`);
   }
-  for (const reverted of state.revertedPlans) {
-    const { plan, since } = reverted;
-    reasons.push(
-      `plan ${plan} is guarded: its limits from before the edit apply since ${since} (${revertedLimitsText(reverted)}), because ${reasonText(reverted)}`,
-    );
-  }
+  reasons.push(...state.parts.flatMap((part) => part.reasons));
   if (state.unreadForwardedFor !== undefined) reasons.push(unreadForwardedForText(state.unreadForwardedFor));
   if (state.usage?.pausedBecause !== undefined) {
     reasons.push(`the usage record pauses: ${state.usage.pausedBecause}`);
   }
   for (const { notice } of Object.values(state.certificates)) if (notice !== undefined) reasons.push(notice);
+  const { parts, ...members } = state;
   const status = fatal.length > 0 ? 'unavailable' : reasons.length > 0 ? 'degraded' : 'ok';
   return {
     httpStatus: status === 'unavailable' ? 503 : 200,
-    body: { status, reasons: [...fatal, ...reasons], ...state },
+    body: {
+      status,
+      reasons: [...fatal, ...reasons],
+      ...members,
+      ...Object.assign({}, ...parts.map((part) => part.members)),
+    },
   };
 }
 

@@ -24,6 +24,11 @@ export function withGateway(command: Command): Command {
   return command;
 }
 
+/** Gives a command that queries a gateway the option `--json`. */
+export function withJson(command: Command): Command {
+  return withGateway(command).option('--json', 'print the response of the admin API as one JSON document');
+}
+
 /** Adds the options `--from` and `--to`. */
 export function withPeriod(command: Command): Command {
   return command

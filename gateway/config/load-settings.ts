@@ -17,8 +17,8 @@ import { checkAdmin } from './check/check-admin.ts';
 import {
   checkCosts,
   checkGroups,
-  checkGuard,
   checkLimits,
+  checkMembers,
   checkTrial,
   type StatedLimits,
 } from './check/check-limits.ts';
@@ -188,7 +188,7 @@ export function loadSettings(options: LoadOptions): Loaded {
     ...warnOfLimits(raw, main, keyList),
     ...warnOfPlans(settings, main, nowMs),
     ...warnOfPastChanges(raw, main, nowMs),
-    ...warnOfGuards(settings, main, nowMs),
+    ...warnOfMembers(settings, main, nowMs),
     ...warnOfLeaks(raw, main),
     ...(raw.notify.length > 0 && !settings.directory
       ? warnOfFilters(raw, main, keys).slice(0, configSizes.problemsMax)
@@ -374,14 +374,14 @@ function warnOfPastChanges(raw: RawSettings, main: YamlSource, nowMs: number): s
   });
 }
 
-/** Warns of each guard that has ended, or that has no smaller window to watch. */
-function warnOfGuards({ plans }: Settings, main: YamlSource, nowMs: number): string[] {
-  return [...plans.values()].flatMap((plan) => {
-    const warning = checkGuard(plan, nowMs);
-    if (warning === undefined) return [];
-    const { file, line, column } = main.placeOf(warning.path);
-    return [`${file}:${line}:${column}: ${warning.message}`];
-  });
+/** Passes on the warnings of capabilities about plans. */
+function warnOfMembers({ plans }: Settings, main: YamlSource, nowMs: number): string[] {
+  return [...plans.values()].flatMap((plan) =>
+    checkMembers(plan, nowMs).map(({ path, message }) => {
+      const { file, line, column } = main.placeOf(path);
+      return `${file}:${line}:${column}: ${message}`;
+    }),
+  );
 }
 
 /** Keys are checked one by one only if some key names an unknown operation. */

@@ -1,12 +1,13 @@
+import type { LimitsChange, LimitsChangeKind } from '../capabilities/interfaces/events.ts';
+import { limitsChanges } from '../capabilities/lists/events.ts';
 import type { StatedKey } from '../keys/key-schema.ts';
 import type { NewLeak } from '../keys/leaks/apply-report.ts';
 import type { LimitsByField } from '../keys/limit-fields.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import type { AdminToken, Revert } from '../shared/model.ts';
+import type { AdminToken } from '../shared/model.ts';
 import { digestStart } from '../shared/secrets.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import type { PlanRetried, PlanReverted } from './guard/revert-text.ts';
 import { createSharedList, type Listed, type PageQuery } from './shared-list.ts';
 
 /**
@@ -31,12 +32,14 @@ export const keyActions = [
 
 export type KeyAction = (typeof keyActions)[number];
 
+type LimitsAction = keyof typeof limitsChanges;
+const limitsChangeKinds: ReadonlyMap<string, LimitsChangeKind> = new Map(Object.entries(limitsChanges));
+
 /** The actions of all changes. */
 export const changeActions = [
   ...keyActions,
   'token',
-  'plan.reverted',
-  'plan.retried',
+  ...(Object.keys(limitsChanges) as LimitsAction[]),
   'reload',
   'reload_failed',
 ] as const satisfies readonly Change['action'][];
@@ -96,24 +99,9 @@ export type Change =
       readonly before: ChangedMembers;
       readonly after: ChangedMembers;
     }
-  | PlanChange;
+  | (LimitsChange & { readonly action: LimitsAction });
 
 export type RecordedChange = Listed<Change>;
-
-/** A guard has reverted a plan, or an operator lets the plan try its edit again. */
-export interface PlanChange {
-  readonly action: 'plan.reverted' | 'plan.retried';
-  /** `guard`, or the name of the token. */
-  readonly by: string;
-  readonly plan: string;
-  /** The limits of the plan before and after the change. */
-  readonly before: LimitsByField;
-  readonly after: LimitsByField;
-  /** The limits before the change, in the form of a reload. */
-  readonly limitsBefore: LimitsBefore;
-  /** The figures of a revert. `sinceAt` is its time, ISO 8601. */
-  readonly figures?: (Pick<Revert, 'requests' | 'refused'> & { readonly sinceAt: string }) | undefined;
-}
 
 export interface ChangesPage {
   /** False while Redis is unavailable; then the page has only the changes of this process. */
@@ -148,6 +136,13 @@ export function createChanges({
   return {
     record(change: Change) {
       const { changesMergedWithinMs, changeErrorCharsMax, changeMemberCharsMax } = bounds;
+      if (isLimitsChange(change)) {
+        const what = limitsChangeKind(change).identity?.(change);
+        if (what === undefined)
+          list.record({ what: ['plan', deps.processId], mergedWithinMs: 0, entry: change });
+        else list.record({ what, mergedWithinMs: bounds.changesKeptMs, entry: change });
+        return;
+      }
       switch (change.action) {
         case 'reload':
         case 'reload_failed': {
@@ -165,16 +160,6 @@ export function createChanges({
           list.record({ what, mergedWithinMs: changesMergedWithinMs, entry });
           return;
         }
-        case 'plan.reverted':
-          list.record({
-            what: [change.action, change.plan, change.figures?.sinceAt],
-            mergedWithinMs: bounds.changesKeptMs,
-            entry: change,
-          });
-          return;
-        case 'plan.retried':
-          list.record({ what: ['plan', deps.processId], mergedWithinMs: 0, entry: change });
-          return;
         default: {
           const entry = withShortMembers(change, changeMemberCharsMax);
           const leak = leakIdentity(change);
@@ -190,6 +175,19 @@ export function createChanges({
     },
     close: list.close,
   };
+}
+
+/** Whether a capability changed the limits of a plan. */
+export function isLimitsChange<One extends { readonly action: string }>(
+  change: One,
+): change is Extract<One, LimitsChange> {
+  return limitsChangeKinds.has(change.action);
+}
+
+export function limitsChangeKind({ action }: LimitsChange): LimitsChangeKind {
+  const kind = limitsChangeKinds.get(action);
+  if (kind === undefined) throw new Error(`no capability changes limits by ${action}`);
+  return kind;
 }
 
 /** Shortens long members, such as hundreds of operations, to a short text. The record only describes changes and is not a backup. */
@@ -209,31 +207,6 @@ function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
     before: change.before && short(change.before),
     after: change.after && short(change.after),
   };
-}
-
-/** Returns the change of a plan that its guard has reverted. */
-export function revertChange({
-  plan,
-  edit: before,
-  inForce: after,
-  sinceMs,
-  requests,
-  refused,
-}: Omit<PlanReverted, 'kind'>): PlanChange {
-  const figures = { requests, refused, sinceAt: new Date(sinceMs).toISOString() };
-  return { ...planChange('plan.reverted', { by: 'guard', plan, before, after }), figures };
-}
-
-/** Returns the change of a reverted plan that tries its edit again. */
-export function retryChange({ by, plan, before, after }: Omit<PlanRetried, 'kind'>): PlanChange {
-  return planChange('plan.retried', { by, plan, before, after });
-}
-
-function planChange(
-  action: PlanChange['action'],
-  change: Pick<PlanChange, 'by' | 'plan' | 'before' | 'after'>,
-): PlanChange {
-  return { action, ...change, limitsBefore: { plans: { [change.plan]: change.before } } };
 }
 
 /** Returns the change of a key whose secret leaked. */

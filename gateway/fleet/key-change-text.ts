@@ -1,7 +1,8 @@
 import { type LimitsByField, toLimits } from '../keys/limit-fields.ts';
+import { limitsText } from '../keys/limit-texts.ts';
 import { counted, figure } from '../shared/words/figures.js';
 import type { ChangedMembers, KeyChange } from './changes.ts';
-import { limitsText, timeText } from './wording.ts';
+import { timeText } from './wording.ts';
 
 /** Describes a change of a key in a sentence. Times are UTC. */
 export function keyChangeText(change: KeyChange, nowMs: number): string {

@@ -140,3 +140,15 @@ export function parseProcessState(text: string | null | undefined): ProcessState
     return undefined;
   }
 }
+
+/** A fault whose start time may be unknown. */
+export type FoundFault = Omit<Fault, 'sinceAt'> & { readonly sinceAt?: string | undefined };
+
+/** What a capability adds to the state of a gateway. */
+export interface PartState {
+  /** The members of the response of `/readyz`. */
+  readonly members: Readonly<Record<string, unknown>>;
+  /** Why `/readyz` is `degraded`: sentences without their full stops. */
+  readonly reasons: readonly string[];
+  readonly faults: readonly FoundFault[];
+}

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { planShapes } from '../capabilities/lists/configuration.ts';
 import { expects, fields, flag, list } from '../shared/schema/schema-parts.ts';
 import { concurrent, date, groups, limitFieldsShape, limitsWithGroups, operationIds } from './key-schema.ts';
 import { anyLimitField, limitFieldNames } from './limit-fields.ts';
@@ -33,26 +34,6 @@ const planChanges = list(planChange, 'a list of mappings, each with from and lim
     }
   });
 
-/** More than 0 % and at most 100 %. */
-const percentPattern = /^(?!0+(\.0+)? ?%)(100(\.0+)?|\d{1,2}(\.\d{1,3})?) ?%$/;
-
-const aPercentage = expects('a percentage above 0 % and up to 100 %, such as 3 % or 0.5 %');
-
-/** A share of requests in percent. The output is the number of percent. */
-const percent = z.string(aPercentage).regex(percentPattern, aPercentage).transform(Number.parseFloat);
-
-const guard = fields('a mapping with before, refusedAtMost and until', {
-  before: limitsWithGroups.describe(
-    'All limits of the plan before the edit. The guard returns the plan to these limits.',
-  ),
-  refusedAtMost: percent.describe(
-    'The share of requests, such as `3 %`, at which the plan returns to `before`. The guard counts the requests that windows which are smaller than in `before` decided during the last ten minutes.',
-  ),
-  until: date.describe(
-    'The time at which the guard ends and the new limits stay, on the clock of Redis. A date means 00:00 UTC.',
-  ),
-});
-
 export const planShape = {
   custom: flag().default(false).describe('Whether each key on this plan has its own limits.'),
   ...limitFieldsShape,
@@ -81,15 +62,14 @@ export const planShape = {
     .describe(
       'Limits to try out. Every request is also decided against these limits, with counts and bans of their own, but they refuse no request. The mapping states all limits of the trial. The trial begins with the present counts.',
     ),
-  guard: guard
-    .optional()
-    .describe(
-      'A safety net for an edit that makes limits smaller. If the new limits refuse too many requests, all gateways return to the limits `before`.',
-    ),
+  ...planShapes,
 };
 
+/** The names of the members that belong to capabilities. */
+export const memberNames = Object.keys(planShapes) as (keyof typeof planShapes)[];
+
 /** The members, besides the limits, that only a plan with limits may have. */
-const membersWithLimits = ['groups', 'changes', 'guard', 'trial'] as const;
+const membersWithLimits = ['groups', 'changes', ...memberNames, 'trial'] as const;
 
 const planFields = fields(aPlan, planShape)
   .superRefine((plan, { addIssue }) => {

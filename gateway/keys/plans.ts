@@ -1,34 +1,26 @@
-import type { Limits, Plan, PlanChange, Plans, Reverts, Settings } from '../shared/model.ts';
-import { type GuardedEdit, guardedEditOf } from './guards.ts';
+import { planMembers } from '../capabilities/lists/configuration.ts';
+import type { Limits, Plan, PlanChange, PlanStates, Plans, Settings } from '../shared/model.ts';
 import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * The plans with the limits that apply at `nowMs`, epoch ms on the store's clock. A plan that its guard has reverted has the limits before
- * the guarded edit. Code that applies a plan gets the limits from `plansAt`.
+ * The plans with the limits that apply at `nowMs`, epoch ms on the store's clock. `planStates` may give a plan
+ * other limits. Code that applies a plan gets the limits from `plansAt`.
  *
  * A key table stores the result of `plansAt` for one time (`plansInForce`). When the limits of a plan change, `server/plan-changes.ts`
  * makes a new key table.
  */
-export function plansAt({ plans, reverts }: Pick<Settings, 'plans' | 'reverts'>, nowMs: number): Plans {
-  if (lastChangeMs(plans, nowMs) === undefined && !reverts?.size) return plans;
-  return new Map([...plans].map(([name, plan]) => [name, planAt(plan, nowMs, reverts)]));
+export function plansAt({ plans, planStates }: Pick<Settings, 'plans' | 'planStates'>, nowMs: number): Plans {
+  if (lastChangeMs(plans, nowMs) === undefined && planStates === undefined) return plans;
+  return new Map([...plans].map(([name, plan]) => [name, planAt(plan, nowMs, planStates)]));
 }
 
-function planAt(plan: Plan, nowMs: number, reverts: Reverts | undefined): Plan {
-  const limits = limitsAt(plan, nowMs);
-  const edit = guardedEditOf(plan, limits);
-  const revert = edit && reverts?.get(edit.identity);
-  if (edit === undefined || revert === undefined) return { ...plan, limits };
-  return { ...plan, limits: edit.guard.before, reverted: { ...revert, edit: limits } };
+function planAt(plan: Plan, nowMs: number, states: PlanStates = {}): Plan {
+  const byDate: Plan = { ...plan, limits: limitsAt(plan, nowMs) };
+  return planMembers.reduce((inForce, member) => member.inForce?.(inForce, states) ?? inForce, byDate);
 }
 
-/** Returns the edits that guards watch, or have reverted, at `nowMs` on the store's clock. @param plans the configured plans */
-export function guardedEditsAt(plans: Plans, nowMs: number): readonly GuardedEdit[] {
-  return [...plans.values()].flatMap((plan) => guardedEditOf(plan, limitsAt(plan, nowMs)) ?? []);
-}
-
-/** The limits of a plan at the time `nowMs`, without a revert by its guard. The plan must come from `compilePlan`. */
+/** The limits of a plan at the time `nowMs`, without what processes have decided about it. The plan must come from `compilePlan`. */
 export function limitsAt({ limits, changes }: Plan, nowMs: number): Limits {
   return changes?.findLast(({ fromMs }) => fromMs <= nowMs)?.limits ?? limits;
 }
@@ -69,12 +61,8 @@ function compilePlan(name: string, stated: StatedPlan): Plan {
     concurrent: stated.concurrent,
     operations: stated.operations,
     changes: stated.changes?.map(({ from, ...limits }) => ({ fromMs: from, limits: toLimits(limits) })),
-    guard: stated.guard && {
-      before: toLimits(stated.guard.before),
-      refusedShareMax: stated.guard.refusedAtMost / 100,
-      untilMs: stated.guard.until,
-    },
     trial: stated.trial && toLimits(stated.trial),
+    ...Object.assign({}, ...planMembers.map((member) => member.compile(stated))),
   };
 }
 

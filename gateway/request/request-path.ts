@@ -109,7 +109,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   const decided = decide(authenticated, key, decision);
   const { units } = charge;
-  for (const observe of stations.decisionObservers) observe(decided, units);
+  for (const observe of snapshot.decisionObservers) observe(decided, units);
   if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision, snapshot.counted));
 
   if (route.kind === 'not_found') return refused(decided, { code: 'not_found' });

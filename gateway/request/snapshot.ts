@@ -1,6 +1,5 @@
-import type { GuardCounter, Guards } from '../fleet/guard/guards.ts';
+import type { DecisionObserver, ProcessPart } from '../capabilities/interfaces/running.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
-import { plansInForce } from '../keys/key-table.ts';
 import { type AddressRanges, compileRanges } from '../shared/addresses/address-ranges.ts';
 import { countedBy, type Key, type QuotaRules, type Settings } from '../shared/model.ts';
 import {
@@ -31,8 +30,8 @@ export interface Snapshot {
   readonly authenticate: AuthenticateKey<KnownKey>;
   readonly corsOrigins: CorsOrigins;
   readonly hstsFields: readonly string[] | undefined;
-  /** The counters of the guards, by plan. */
-  readonly guardCounters: ReadonlyMap<string, GuardCounter>;
+  /** The functions that get each decision about a request of a key, before the response: first the usage record, then capabilities. */
+  readonly decisionObservers: readonly DecisionObserver[];
 }
 
 /** A key with values that are computed once per secret, when a client first presents the secret. */
@@ -52,7 +51,7 @@ export interface KnownKey extends Key {
 export function createSnapshot(
   settings: Settings,
   assets: PageAssets,
-  { directory, blocked, guards }: SnapshotSources,
+  { directory, blocked, recordDecision, parts }: SnapshotSources,
 ): Snapshot {
   return Object.freeze({
     settings,
@@ -64,7 +63,9 @@ export function createSnapshot(
     authenticate: createAuthenticateKey(settings, knownKeyOf, directory?.keysRead(settings), blocked),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
     hstsFields: hstsFieldsOf(settings.hsts),
-    guardCounters: guards.countersOf(plansInForce(settings)),
+    decisionObservers: [recordDecision, ...parts.map((part) => part.decisionObserver?.(settings))].filter(
+      (observe) => observe !== undefined,
+    ),
   });
 }
 
@@ -73,7 +74,9 @@ interface SnapshotSources {
   readonly directory: Pick<KeyDirectory, 'keysRead'> | undefined;
   /** The leaked secrets of the configuration. */
   readonly blocked: Blocked;
-  readonly guards: Pick<Guards, 'countersOf'>;
+  /** Records a decision in the usage record; undefined without a usage record. */
+  readonly recordDecision: DecisionObserver | undefined;
+  readonly parts: readonly ProcessPart[];
 }
 
 function knownKeyOf(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {

@@ -5,7 +5,7 @@ import type { AtTurnEnd } from '../shared/event-loop-batch.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { UsageReader } from '../usage/read/usage-reader.ts';
 import type { RowSources } from '../usage/read/usage-rows.ts';
-import type { Decided, Exchange } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import type { Forwarder } from './forward/forwarder.ts';
 import type { Limiter } from './limit/limiter.ts';
 import type { UnreadPages } from './pages/unread-pages.ts';
@@ -29,8 +29,6 @@ export interface Stations {
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. The limiter uses the store's clock, not this clock. */
   readonly nowMs: () => number;
-  /** Functions that are each called once for every request of a valid key, after the decision. `units` is the cost of the request. */
-  readonly decisionObservers: readonly ((exchange: Decided, units: number) => void)[];
   /** Functions that are each called once for every exchange, after its end. */
   readonly records: readonly ((exchange: Exchange) => void)[];
   /** Called with every exception in the request path. */

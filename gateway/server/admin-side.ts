@@ -6,29 +6,26 @@ import { createRecordedRuns } from '../admin/keys/makegood/recorded-runs.ts';
 import { createAdminListener } from '../admin/listener/admin-listener.ts';
 import { createAdminPaths } from '../admin/listener/admin-paths.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
-import type { GatewayState, NotInForce, Phase, RevertedPlan } from '../admin/readiness.ts';
+import type { GatewayState, NotInForce, Phase } from '../admin/readiness.ts';
 import { describeEdit } from '../admin/settings/describe-edit.ts';
 import { watchFaults } from '../admin/verdict/fault-watch.ts';
 import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
-import { createChanges, type KeyChange, retryChange, revertChange, tokenEdit } from '../fleet/changes.ts';
+import type { PlanFigures, ProcessPart } from '../capabilities/interfaces/running.ts';
+import { operatorsParts } from '../capabilities/lists/operators.ts';
+import { createChanges, type KeyChange, tokenEdit } from '../fleet/changes.ts';
 import { createEvents } from '../fleet/events.ts';
 import { createFlushFleet } from '../fleet/flush/flush-fleet.ts';
-import { type PlanRetried, revertOf } from '../fleet/guard/revert-text.ts';
 import { leakNotice } from '../fleet/kinds/key-notices.ts';
 import { isHappening, type Notice } from '../fleet/kinds/kinds.ts';
 import { createPresence } from '../fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
 import { createRecordedLeaks } from '../fleet/recorded-leaks.ts';
-import type { GuardedEdit } from '../keys/guards.ts';
-import { plansInForce } from '../keys/key-table.ts';
-import { toLimitFields } from '../keys/limit-fields.ts';
 import type { Log } from '../observe/create-log.ts';
 import type { ObservedState } from '../observe/metrics/metric-families.ts';
 import { createMetricsText } from '../observe/metrics/metrics-text.ts';
 import type { StoreState } from '../request/limit/limiter.ts';
 import { listenOn } from '../request/listen/listen-on.ts';
-import type { AdminToken, Revert, Settings } from '../shared/model.ts';
-import { isoOf } from '../shared/schema/dates-and-durations.ts';
+import type { AdminToken, Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import { watchCertificates } from './expiring-certificates.ts';
@@ -36,7 +33,7 @@ import { createNotices } from './notices.ts';
 import { followPlanChanges } from './plan-changes.ts';
 import { createReadingThread, type StartReadingWorker } from './reading/reading-thread.ts';
 import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
-import type { Stores } from './stores.ts';
+import { partsOf, type Stores } from './stores.ts';
 
 interface AdminSideOptions {
   readonly settings: Settings;
@@ -57,7 +54,7 @@ interface AdminSideOptions {
 export function createAdminSide({
   settings: firstSettings,
   processId,
-  stores: { limiter, directory, leaks, guards, usage, records },
+  stores: { limiter, directory, leaks, capabilities, usage, records },
   phase,
   served,
   log: { logger },
@@ -65,18 +62,16 @@ export function createAdminSide({
   nowMs,
   startReadingWorker,
 }: AdminSideOptions) {
+  const parts = partsOf(capabilities);
   const planChanges = followPlanChanges({
     limiter,
-    guards,
+    parts,
     log: logger,
     bounds,
     onChange(next) {
       settings = next;
       notices.plansChanged();
     },
-  });
-  const stopListening = guards.onChange((news) => {
-    for (const { edit, revert, isNew } of news) if (isNew && revert !== undefined) recordRevert(edit, revert);
   });
   let settings = planChanges.take(firstSettings);
   let loadedAtMs = nowMs();
@@ -104,6 +99,10 @@ export function createAdminSide({
     bounds,
   });
 
+  const ofOperators = operatorsParts.map((open) =>
+    open(capabilities, { settings: () => settings, recordChange: changes.record, recordNotice, log: logger }),
+  );
+  const planFigures = () => joinFigures(parts);
   const faults = watchFaults(() => judgeGateway({ ...currentState(), notify: notices.state() }), {
     nowMs,
     bounds,
@@ -126,7 +125,7 @@ export function createAdminSide({
       readKeys: async (ids) => directory?.readMany(ids) ?? { kind: 'found', keys: [] },
       readKeyIds: async (query) => directory?.page(query) ?? { kind: 'page', ids: [] },
       listDeliveries: (query) => notices.queue.list(query),
-      guardFigures: guards.figures,
+      planFigures,
     },
     data: {
       keptDays: usage?.state().keptDays,
@@ -153,7 +152,12 @@ export function createAdminSide({
   const admin = createAdminListener({
     respond: createAdminPaths({
       currentState,
-      metrics: createMetricsText({ observe, others: served.workers?.metrics, bounds }),
+      metrics: createMetricsText({
+        observe,
+        others: served.workers?.metrics,
+        families: ofOperators.flatMap(({ families }) => families ?? []),
+        bounds,
+      }),
       admin: () => settings.admin,
       api: createAdminApi({
         routes: createRoutes({
@@ -174,7 +178,7 @@ export function createAdminSide({
             directory,
           },
           leaks,
-          retries: { guards, recordRetry },
+          ofCapabilities: ofOperators.flatMap(({ routes }) => routes ?? []),
           keys: {
             settings: () => settings,
             async readStatus(keys) {
@@ -184,7 +188,7 @@ export function createAdminSide({
             readCredits: limiter.readCredits,
             directory,
             leakOf: (digest) => leaks.blocked.find(digest)?.leak,
-            guardFigures: guards.figures,
+            planFigures,
             usage,
             nowMs: limiter.storeNowMs,
             bounds,
@@ -246,7 +250,7 @@ export function createAdminSide({
       },
       store: limiter.state(),
       leakedSecrets: leakedInConfiguration(),
-      revertedPlans: revertedPlans(),
+      parts: ofOperators.flatMap((part) => part.state?.() ?? []),
       certificates: certificates.state(),
       unreadForwardedFor: served.processes().find((one) => one.unreadForwardedFor)?.unreadForwardedFor,
       usage: usage && { ...usage.state(), lostRequests: served.counted().lostRequests },
@@ -276,31 +280,6 @@ export function createAdminSide({
 
   function isInConfiguration(digest: string): boolean {
     return settings.keys.find(digest) !== undefined;
-  }
-
-  function revertedPlans(): readonly RevertedPlan[] {
-    return [...plansInForce(settings).values()].flatMap(({ name: plan, limits, reverted }) => {
-      if (reverted === undefined) return [];
-      const { sinceMs, requests, refused } = reverted;
-      const [edit, inForce] = [toLimitFields(reverted.edit), toLimitFields(limits)];
-      return [{ plan, since: isoOf(sinceMs), requests, refused, edit, inForce }];
-    });
-  }
-
-  /** Every gateway of the fleet records the revert, and the records are merged. */
-  function recordRevert(edit: GuardedEdit, revert: Revert): void {
-    const reverted = revertOf(edit, revert);
-    const { plan, requests, refused } = reverted;
-    changes.record(revertChange(reverted));
-    recordNotice(reverted);
-    logger.warn({ plan, requests, refused }, 'a guard has returned a plan to its earlier limits');
-  }
-
-  function recordRetry(retry: PlanRetried): void {
-    const { plan, by } = retry;
-    changes.record(retryChange(retry));
-    recordNotice(retry);
-    logger.info({ plan, by }, 'a reverted plan tries its edit again');
   }
 
   function renewLeaks(): void {
@@ -368,7 +347,7 @@ export function createAdminSide({
       notInForce = now;
       certificates.replace(next);
       renewLeaks();
-      guards.soon();
+      for (const part of parts) part.reloaded?.();
       notices.replace();
       if (next.admin.tls) admin.setCertificate(next.admin.tls);
       // Reloads are compared one at a time, because the comparison of many keys takes a while.
@@ -402,7 +381,7 @@ export function createAdminSide({
     /** Closes the listener. */
     close() {
       planChanges.close();
-      stopListening();
+      for (const part of ofOperators) part.close?.();
       certificates.close();
       clearInterval(leakTimer);
       reading.close();
@@ -418,4 +397,13 @@ function serversAway(store: StoreState): number {
 
 function sumOf(processes: readonly ServingProcess[], figureOf: (process: ServingProcess) => number): number {
   return processes.reduce((sum, process) => sum + figureOf(process), 0);
+}
+
+/** Joins the figures of all capabilities about plans. */
+function joinFigures(parts: readonly ProcessPart[]): ReadonlyMap<string, PlanFigures> {
+  const joined = new Map<string, PlanFigures>();
+  for (const part of parts)
+    for (const [plan, figures] of part.planFigures?.() ?? [])
+      joined.set(plan, { ...joined.get(plan), ...figures });
+  return joined;
 }

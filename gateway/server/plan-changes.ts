@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import type { Guards } from '../fleet/guard/guards.ts';
+import type { ProcessPart } from '../capabilities/interfaces/running.ts';
 import { settingsAt } from '../keys/key-table.ts';
 import { lastChangeMs, nextChangeMs } from '../keys/plans.ts';
 import type { Limiter } from '../request/limit/limiter.ts';
-import type { Settings } from '../shared/model.ts';
+import type { PlanStates, Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * Replaces the settings when the store's clock reaches the time of a scheduled plan change, and when a guard reverts a plan or an operator
- * ends the revert (`fleet/guard/`). Each process reads the store's clock itself. Scheduled changes therefore take effect in all processes of
+ * Replaces the settings when the store's clock reaches the time of a scheduled plan change, and when processes have decided about a plan
+ * (`planStates`). Each process reads the store's clock itself. Scheduled changes therefore take effect in all processes of
  * a fleet within a second, even if their own clocks are wrong.
  *
  * If a plan has scheduled changes, the store's clock is read every `planClockReadIntervalMs`, and at the time of the next change. The timer
@@ -16,13 +16,14 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
  */
 export function followPlanChanges({
   limiter,
-  guards,
+  parts,
   onChange,
   log,
   bounds,
 }: {
   readonly limiter: Pick<Limiter, 'storeNowMs' | 'readStoreNowMs'>;
-  readonly guards: Pick<Guards, 'reverts' | 'onChange'>;
+  /** The parts of capabilities, which may decide about plans. */
+  readonly parts: readonly ProcessPart[];
   /** Receives the settings with the limits that apply now. */
   readonly onChange: (settings: Settings) => void;
   /** Logs each change; undefined when another part of the gateway logs it. */
@@ -40,11 +41,12 @@ export function followPlanChanges({
    * ignored.
    */
   let taken = 0;
-  const stopListening = guards.onChange(() => {
+  const onPlanStates = () => {
     if (settings === undefined) return;
-    settings = settingsAt({ ...settings, reverts: guards.reverts() }, limiter.storeNowMs());
+    settings = settingsAt({ ...settings, planStates: planStates() }, limiter.storeNowMs());
     onChange(settings);
-  });
+  };
+  const listening = parts.map((part) => part.onPlanStates?.(onPlanStates));
 
   return {
     /** Returns new settings with the limits that apply now, and follows the later changes of these settings. */
@@ -52,7 +54,7 @@ export function followPlanChanges({
       taken += 1;
       clearTimeout(timer);
       const nowMs = limiter.storeNowMs();
-      settings = settingsAt({ ...next, reverts: guards.reverts() }, nowMs);
+      settings = settingsAt({ ...next, planStates: planStates() }, nowMs);
       changedMs = lastChangeMs(next.plans, nowMs);
       if (hasChanges(next)) checked = check(taken);
       return settings;
@@ -62,9 +64,15 @@ export function followPlanChanges({
     close() {
       taken += 1;
       clearTimeout(timer);
-      stopListening();
+      for (const stop of listening) stop?.();
     },
   };
+
+  /** What the processes have decided about plans. */
+  function planStates(): PlanStates | undefined {
+    const states = parts.flatMap((part) => part.planStates?.() ?? []);
+    return states.length === 0 ? undefined : Object.assign({}, ...states);
+  }
 
   async function check(of: number): Promise<void> {
     const nowMs = await limiter.readStoreNowMs();

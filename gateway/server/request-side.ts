@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
+import type { DecidedRequest } from '../capabilities/interfaces/running.ts';
 import type { KeyChange } from '../fleet/changes.ts';
 import type { TargetEvent } from '../fleet/kinds/targets.ts';
 import { accessLine } from '../observe/access-line.ts';
@@ -29,7 +30,7 @@ import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import type { EndedExchange } from '../usage/record/recorder.ts';
 import { followPlanChanges } from './plan-changes.ts';
 import type { Counted, ServingProcess } from './served.ts';
-import type { Stores } from './stores.ts';
+import { partsOf, type Stores } from './stores.ts';
 import { createTunnelWatch } from './tunnel-watch.ts';
 
 export type RequestSide = ReturnType<typeof createRequestSide>;
@@ -40,7 +41,7 @@ interface RequestSideOptions {
   readonly processId: string;
   readonly stores: Pick<
     Stores,
-    'limiter' | 'directory' | 'leaks' | 'guards' | 'usage' | 'flushed' | 'records'
+    'limiter' | 'directory' | 'leaks' | 'capabilities' | 'usage' | 'flushed' | 'records'
   >;
   readonly log: Pick<Log, 'logger' | 'access'>;
   /** Called for each logged change of a target's health. */
@@ -62,7 +63,7 @@ interface RequestSideOptions {
 export function createRequestSide({
   settings,
   processId,
-  stores: { limiter, directory, leaks, guards, usage, flushed, records },
+  stores: { limiter, directory, leaks, capabilities, usage, flushed, records },
   log: { logger, access },
   onEvent,
   onKeyChange,
@@ -74,10 +75,11 @@ export function createRequestSide({
 }: RequestSideOptions) {
   const startedAt = new Date(nowMs()).toISOString();
   const pageAssets = createPageAssets();
-  const sources = { directory, blocked: leaks.blocked, guards };
+  const parts = partsOf(capabilities);
+  const sources = { directory, blocked: leaks.blocked, recordDecision: usage && recordDecision, parts };
   const planChanges = followPlanChanges({
     limiter,
-    guards,
+    parts,
     bounds,
     onChange(next) {
       snapshot = createSnapshot(next, pageAssets, sources);
@@ -115,23 +117,6 @@ export function createRequestSide({
     ownUsage: usage && { ...usage, turns: new RecordTurns(bounds), nowMs: limiter.storeNowMs },
     bounds,
     nowMs,
-    decisionObservers: [
-      ({ key, decision, address }, units) =>
-        usage?.recorder.decided(
-          key.id,
-          decision,
-          address,
-          key.digestStart,
-          key.trial && { limits: key.trial, cost: units },
-        ),
-      ({ key, decision, offered, snapshot }, units) =>
-        snapshot.guardCounters.get(key.plan)?.({
-          keyId: key.id,
-          decision,
-          units,
-          operation: offered?.operation.id,
-        }),
-    ],
     records: [
       (exchange) => access(accessLine(exchange)),
       metrics.end,
@@ -150,6 +135,11 @@ export function createRequestSide({
     log: logger,
     bounds,
   });
+
+  function recordDecision({ key, decision, address }: DecidedRequest, units: number): void {
+    const trial = key.trial && { limits: key.trial, cost: units };
+    usage?.recorder.decided(key.id, decision, address, key.digestStart, trial);
+  }
 
   function reportBug(bug: unknown, requestId?: string): void {
     logger.error({ err: bug, requestId }, 'a bug in the request path');
@@ -182,7 +172,11 @@ export function createRequestSide({
 
   return {
     async listen(...at: Parameters<typeof listener.listen>) {
-      await Promise.all([planChanges.settled(), leaks.blocked.started, guards.started]);
+      await Promise.all([
+        planChanges.settled(),
+        leaks.blocked.started,
+        ...parts.map(({ started }) => started),
+      ]);
       return listener.listen(...at);
     },
     alsoAccept: listener.alsoAccept,
@@ -192,7 +186,7 @@ export function createRequestSide({
       configLoadedAt = new Date(nowMs()).toISOString();
       forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();
-      guards.soon();
+      for (const part of parts) part.reloaded?.();
       tunnelWatch.check();
       if (next.listen.tls) listener.setCertificate(next.listen.tls);
     },

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
-import { createGuards, type Guards } from '../fleet/guard/guards.ts';
+import type { Capabilities } from '../capabilities/interfaces/operators.ts';
+import type { ProcessPart, ProcessSources } from '../capabilities/interfaces/running.ts';
+import { processParts } from '../capabilities/lists/running.ts';
 import type { Notice } from '../fleet/kinds/kinds.ts';
 import { createKeyDirectory, type KeyDirectory } from '../keys/directory/key-directory.ts';
 import { createLeaks, type Leaks } from '../keys/leaks/leaks.ts';
@@ -16,7 +18,7 @@ export interface Stores {
   /** Undefined without a key directory. */
   readonly directory: KeyDirectory | undefined;
   readonly leaks: Leaks;
-  readonly guards: Guards;
+  readonly capabilities: Capabilities;
   /** Undefined when no usage is recorded. */
   readonly usage: Usage | undefined;
   /**
@@ -35,6 +37,15 @@ export interface Stores {
   flush(): Promise<void>;
   /** Disconnects. */
   close(): void;
+}
+
+export function partsOf(capabilities: Capabilities): readonly ProcessPart[] {
+  return Object.values<ProcessPart>(capabilities);
+}
+
+function openCapabilities(sources: ProcessSources): Capabilities {
+  const all = Object.entries<(sources: ProcessSources) => ProcessPart>(processParts);
+  return Object.fromEntries(all.map(([name, open]) => [name, open(sources)])) as Capabilities;
 }
 
 export interface StoresOptions {
@@ -82,7 +93,7 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     log,
     bounds,
   });
-  const guards = createGuards({ redis: records, settings, nowMs: limiter.storeNowMs, log, bounds });
+  const capabilities = openCapabilities({ redis: records, settings, nowMs: limiter.storeNowMs, log, bounds });
   const usage =
     usageSettings.keepDays === 0
       ? undefined
@@ -123,13 +134,17 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     limiter,
     directory,
     leaks,
-    guards,
+    capabilities,
     usage,
     records,
     sendCounts,
     flushed: () => flushed,
     async flush() {
-      await Promise.all([limiter.close(), usage?.close(), guards.close()]);
+      await Promise.all([
+        limiter.close(),
+        usage?.close(),
+        ...partsOf(capabilities).map((part) => part.flush?.()),
+      ]);
     },
     close() {
       leaks.close();

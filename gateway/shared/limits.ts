@@ -69,3 +69,14 @@ export function limitsOn(limits: Limits, operation: string | undefined): Limits 
     ({ group, operations }) => group === undefined || operations?.includes(operation ?? '') === true,
   );
 }
+
+/**
+ * The limits that are smaller than before, that had no limit before, or that count an operation which they did not count before.
+ */
+export function smallerLimits(before: Limits, now: Limits): Limits {
+  return now.filter((limit) => {
+    const earlier = before.find((one) => isSameLimit(one, limit));
+    const isWider = limit.operations?.some((id) => !earlier?.operations?.includes(id)) ?? false;
+    return earlier === undefined || limit.max < earlier.max || isWider;
+  });
+}

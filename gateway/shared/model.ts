@@ -27,7 +27,7 @@ export interface Limit {
 export type Limits = readonly Limit[];
 
 /** A plan of the configuration, created by `compilePlan`. */
-export interface Plan {
+export interface Plan extends PlanMembers {
   readonly name: string;
   /** Whether each key on the plan has its own limits. */
   readonly isCustom: boolean;
@@ -44,40 +44,15 @@ export interface Plan {
   readonly changes?: readonly PlanChange[] | undefined;
   /** The limits of the trial: every request is also decided against them, but they refuse no request; undefined: no trial. */
   readonly trial?: Limits | undefined;
-  /** The guard of an edit that made limits of the plan smaller; undefined without a guard. */
-  readonly guard?: Guard | undefined;
-  /** Present if the guard has returned the plan to `guard.before` (`plansAt`). `limits` are then the limits before the edit. */
-  readonly reverted?: Reverted | undefined;
 }
 
-/** The guard of a plan. The guard returns the plan to the limits `before` if the limits of the plan refuse too many requests. */
-export interface Guard {
-  /** All limits of the plan before the guarded edit. */
-  readonly before: Limits;
-  /** The share of refused requests at which the plan returns to `before`: more than 0, at most 1. */
-  readonly refusedShareMax: number;
-  /** The time at which the guard ends, epoch ms on the store's clock. */
-  readonly untilMs: number;
-}
+/** The members of plans that belong to capabilities, which add them with `declare module`. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface PlanMembers {}
 
-/** When and why a guard has returned a plan to its earlier limits. */
-export interface Revert {
-  /** Epoch ms on the store's clock. */
-  readonly sinceMs: number;
-  /** The requests during the ten minutes before `sinceMs` that the guard counted (`decide-guard.ts`). */
-  readonly requests: number;
-  /** The requests of these that a smaller window refused. */
-  readonly refused: number;
-}
-
-/** The known reverts, by the identity of the guarded edit (`guardedEditOf`). */
-export type Reverts = ReadonlyMap<string, Revert>;
-
-/** The revert of a plan in force. */
-export interface Reverted extends Revert {
-  /** The limits of the edit, which do not apply since `sinceMs`. */
-  readonly edit: Limits;
-}
+/** What the processes have decided about plans, by capability. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface PlanStates {}
 
 /** All limits of a plan from one time until the next scheduled change. Times are epoch ms on the store's clock. */
 export interface PlanChange {
@@ -614,8 +589,8 @@ export interface Settings {
   readonly upstreams: readonly Upstream[];
   /** The configured plans. `plansAt` returns the plans with the limits that apply at a given time. */
   readonly plans: Plans;
-  /** The reverts that the guards of plans have decided. The configuration does not have this member; `followPlanChanges` adds it. */
-  readonly reverts?: Reverts | undefined;
+  /** What the processes have decided about plans; absent without a decision. `followPlanChanges` adds it to the configuration. */
+  readonly planStates?: PlanStates | undefined;
   readonly keys: Keys;
   /** Whether the key directory is enabled, so that keys can be issued while gateways run. */
   readonly directory: boolean;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type ApiSources, createRoutes } from '../../gateway/admin/api/routes.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { allRoutes } from '../support/all-routes.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
@@ -11,12 +11,7 @@ import { bob, reader, startGateways } from './keys/change/change-fixture.ts';
 
 const key = makeKey({ id: 'in-yaml' });
 const bounds = tunedBounds({});
-const writing = createRoutes({
-  bounds,
-  keys: { bounds },
-  keyChanges: {},
-  deliveries: {},
-} as unknown as ApiSources).filter(({ method, needs }) => needs === 'write' && method !== 'GET');
+const writing = allRoutes(bounds).filter(({ method, needs }) => needs === 'write' && method !== 'GET');
 
 describe('a client that may not change keys', () => {
   it.each(writing.map(({ method, path }) => [method, path] as const))(

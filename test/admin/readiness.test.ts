@@ -18,7 +18,7 @@ const healthy: GatewayState = {
   config: { version: '0123456789ab', loadedAt: '2026-11-21T00:00:00.000Z' },
   store: { kind: 'redis', available: true, onFailure: 'local', since: '2026-11-21T00:00:00.000Z' },
   leakedSecrets: 0,
-  revertedPlans: [],
+  parts: [],
   certificates: { listen: { notAfter: '2027-11-21T00:00:00.000Z' } },
   upstreams: { default: upstreamWith({ address: '127.0.0.1:3000', healthy: true, full: false }) },
 };
@@ -54,20 +54,9 @@ describe('judgeReadiness', () => {
       /^the trusted proxy 10\.0\.0\.1 writes entries of X-Forwarded-For that are no addresses \(of the form unknown\)/,
     ],
     [
-      'a guard has reverted a plan',
-      {
-        revertedPlans: [
-          {
-            plan: 'free',
-            since: '2026-11-24T06:00:00.000Z',
-            requests: 4_100,
-            refused: 132,
-            edit: { perMinute: 40 },
-            inForce: { perMinute: 60 },
-          },
-        ],
-      },
-      /^plan free is guarded: its limits from before the edit apply since 2026-11-24T06:00:00\.000Z \(40 → 60 a minute\), because the edit refused 132 of 4,100 requests \(3\.2 %\) in ten minutes$/,
+      'a capability has a reason',
+      { parts: [{ members: { held: 1 }, reasons: ['something is held'], faults: [] }] },
+      /^something is held$/,
     ],
     ['the files are invalid', { config: { ...healthy.config, lastError: 'x' } }, /configuration/],
     [

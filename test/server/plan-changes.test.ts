@@ -18,7 +18,7 @@ it('a change that began by a wrong clock while the store was away is undone when
   const limitOf = (of: typeof settings) => of.keys.get('acme')?.limits[0]?.max ?? 0;
   const followed = followPlanChanges({
     limiter: { storeNowMs: () => clockMs, readStoreNowMs: async () => clockMs },
-    guards: { reverts: () => new Map(), onChange: () => () => {} },
+    parts: [],
     log: { info: (_: object, text?: string) => void logged.push(text ?? '') },
     bounds: { planClockReadIntervalMs: 1 },
     onChange: (next) => void limits.push(limitOf(next)),

@@ -7,7 +7,6 @@ import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import { type LeakRouteSources, leakRoutes } from '../keys/leaks/leak-routes.ts';
 import { type MakegoodSources, makegoodRoute } from '../keys/makegood/makegood-route.ts';
 import { flushRoute } from '../operations/flush-route.ts';
-import { type RetrySources, retryRoute } from '../plans/retry-route.ts';
 import type { GatewayState } from '../readiness.ts';
 import { listChangesWire } from '../wires/changes.ts';
 import { listEventsWire } from '../wires/events.ts';
@@ -32,7 +31,8 @@ export interface ApiSources extends ReadSources {
   readonly deliveries: DeliverySources;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
   readonly leaks: LeakRouteSources['leaks'];
-  readonly retries: RetrySources;
+  /** The routes of capabilities. */
+  readonly ofCapabilities: readonly Route[];
 }
 
 /**
@@ -41,8 +41,7 @@ export interface ApiSources extends ReadSources {
  * responses and with the list of routes.
  */
 export function createRoutes(sources: ApiSources): readonly Route[] {
-  const { state, faults, presence, changes, events, deliveries, keys, keyChanges, makegood, leaks, retries } =
-    sources;
+  const { state, faults, presence, changes, events, deliveries, keys, keyChanges, makegood, leaks } = sources;
   const { settings, bounds } = keys;
   return [
     flushRoute(sources.flushFleet, bounds),
@@ -57,7 +56,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
     }),
     ...createReadRoutes(sources),
     ...createChangeRoutes({ ...keys, ...keyChanges }),
-    retryRoute({ ...retries, settings }),
+    ...sources.ofCapabilities,
     makegoodRoute(keys, makegood),
     ...leakRoutes({ ...keys, ...keyChanges, leaks }),
     defineRoute({

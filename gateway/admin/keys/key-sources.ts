@@ -1,4 +1,4 @@
-import type { GuardFigures } from '../../fleet/guard/decide-guard.ts';
+import type { PlanFigures } from '../../capabilities/interfaces/running.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { ReadCredits } from '../../request/limit/credit/credit-store.ts';
 import type { Key, KeyStatus, Leak, Settings } from '../../shared/model.ts';
@@ -17,9 +17,9 @@ export interface KeySources {
   readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
   /** Returns the leak of a secret of the configuration, by the digest of the secret. Absent where no secret has leaked. */
   readonly leakOf?: ((digest: string) => Leak | undefined) | undefined;
-  /** Returns the figures of each plan with a window that a guard watches: its requests and refusals of the last ten minutes. */
-  readonly guardFigures?:
-    | (() => ReadonlyMap<string, GuardFigures> | Promise<ReadonlyMap<string, GuardFigures>>)
+  /** Returns the figures of capabilities about plans, by the name of the plan. */
+  readonly planFigures?:
+    | (() => ReadonlyMap<string, PlanFigures> | Promise<ReadonlyMap<string, PlanFigures>>)
     | undefined;
   /** The usage record; undefined when it is switched off. */
   readonly usage?:

@@ -1,5 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ChangedMembers, LimitsBefore, RecordedChange } from '../../fleet/changes.ts';
+import {
+  type ChangedMembers,
+  isLimitsChange,
+  type LimitsBefore,
+  type RecordedChange,
+} from '../../fleet/changes.ts';
 import {
   type GroupsByName,
   type LimitsByField,
@@ -12,7 +17,7 @@ import {
 import { limitsAt, plansAt } from '../../keys/plans.ts';
 import { applyGrant } from '../../quota/grants.ts';
 import { ofAllOperations } from '../../shared/limits.ts';
-import type { Grant, Key, Plan, Plans, Reverts, Settings } from '../../shared/model.ts';
+import type { Grant, Key, Plan, Plans, Settings } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { LimitsSteps } from '../wires/keys/usage.ts';
 
@@ -37,7 +42,7 @@ interface Terms {
  * changes, the newest first. The function assumes that the limits did not change before the oldest recorded change.
  *
  * @param options.plans the stated plans
- * @param options.reverts the known reverts of guards
+ * @param options.planStates what the processes have decided about plans
  * @param options.grant the present grant of the key
  * @param options.changes the newest first
  * @param options.toMs the present time
@@ -45,7 +50,7 @@ interface Terms {
 export function limitsOverTime({
   key,
   plans,
-  reverts,
+  planStates,
   grant,
   changes,
   fromMs,
@@ -53,13 +58,13 @@ export function limitsOverTime({
 }: {
   readonly key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>;
   readonly plans: Plans;
-  readonly reverts: Reverts | undefined;
+  readonly planStates: Settings['planStates'];
   readonly grant: Grant | undefined;
   readonly changes: readonly RecordedChange[];
   readonly fromMs: number;
   readonly toMs: number;
 }): LimitsSteps {
-  const steps = limitsWithoutGrants(key, { plans, reverts }, changes, toMs);
+  const steps = limitsWithoutGrants(key, { plans, planStates }, changes, toMs);
   const grants = grantsOf(key.id, grant, changes);
   const limitsAt = (atMs: number): LimitsByField => {
     const limits = steps.findLast((one) => one.fromMs <= atMs)?.value ?? {};
@@ -78,7 +83,7 @@ export function limitsOverTime({
 /** Returns the limits that the key had over time, the oldest first. The result ignores grants. */
 function limitsWithoutGrants(
   key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>,
-  configured: Pick<Settings, 'plans' | 'reverts'>,
+  configured: Pick<Settings, 'plans' | 'planStates'>,
   changes: readonly RecordedChange[],
   nowMs: number,
 ): readonly Held<LimitsByField>[] {
@@ -130,8 +135,8 @@ function withPlanChanges(
 }
 
 /**
- * Returns the limits of a plan just before its scheduled change at `fromMs`. If a guard had reverted the plan then, these are the limits that
- * applied since the revert.
+ * Returns the limits of a plan just before its scheduled change at `fromMs`. If a process had changed the plan then, these are the limits after
+ * that change.
  *
  * @param changes the newest first
  */
@@ -145,7 +150,7 @@ function limitsUntil(fromMs: number, plan: Plan, changes: readonly RecordedChang
   const endedByEarlierChange = plan.changes?.some(
     (one) => last !== undefined && one.fromMs < fromMs && one.fromMs > Date.parse(last.at),
   );
-  return last?.action === 'plan.reverted' && !endedByEarlierChange
+  return last !== undefined && isLimitsChange(last) && !endedByEarlierChange
     ? last.after
     : toLimitFields(limitsAt(plan, fromMs - 1));
 }
@@ -156,8 +161,8 @@ function limitsOf({ plan, own, groups, plans }: Terms): LimitsByField {
 
 /** @returns the same object if the change edited no limits */
 function termsBefore(terms: Terms, change: RecordedChange | DatedReload, id: string): Terms | 'no_key' {
-  if (change.action === 'reload' || change.action === 'plan.reverted' || change.action === 'plan.retried') {
-    const { plans, keys } = change.limitsBefore ?? {};
+  if (change.action === 'reload' || isLimitsChange(change)) {
+    const { plans, keys }: LimitsBefore = change.limitsBefore ?? {};
     const known = plans ? { ...terms, plans: new Map([...terms.plans, ...Object.entries(plans)]) } : terms;
     const ofKey = keys && Object.hasOwn(keys, id) ? keys[id] : undefined;
     if (ofKey !== undefined) return { ...known, plan: ofKey.plan, own: ofKey.limits, groups: ofKey.groups };

@@ -32,7 +32,7 @@ export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): R
       const limits = limitsOverTime({
         key: listed.key,
         plans: keys.settings().plans,
-        reverts: keys.settings().reverts,
+        planStates: keys.settings().planStates,
         grant,
         // Changes before the period are read too, because a grant may begin before the period and still apply in the
         // period.

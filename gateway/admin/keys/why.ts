@@ -1,4 +1,5 @@
-import { ordinal, perLimit, timeText } from '../../fleet/wording.ts';
+import { ordinal, timeText } from '../../fleet/wording.ts';
+import { perLimit } from '../../keys/limit-texts.ts';
 import { maxOf } from '../../shared/limits.ts';
 import type { Key, KeyStatus, Window } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';

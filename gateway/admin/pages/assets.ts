@@ -30,7 +30,7 @@ const packages = {
  * The folders whose files are served, so a new page needs no entry here. Each file has its path below `gateway/`, so that
  * relative imports mean the same in the browser and in the gateway.
  */
-const folders = ['admin/pages/browser/', 'admin/words/', 'shared/words/'];
+const folders = ['admin/pages/browser/', 'admin/words/', 'shared/words/', 'capabilities/'];
 const gateway = fileURLToPath(new URL('../../', import.meta.url));
 const own = folders.flatMap((folder) =>
   readdirSync(join(gateway, folder), { recursive: true, encoding: 'utf8' })

@@ -1,4 +1,4 @@
-import type { Changes, RecordedChange } from '../../fleet/changes.ts';
+import { type Changes, isLimitsChange, type LimitsBefore, type RecordedChange } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { EventKind } from '../../fleet/kinds/kinds.ts';
 import type { Presence } from '../../fleet/presence.ts';
@@ -75,14 +75,10 @@ const circumstanceKinds: Partial<Record<EventKind, Circumstance['kind']>> = {
 
 /** Returns whether a change may have changed the decisions about a key; undefined if the change has changed no decision. */
 function concernedBy(change: RecordedChange): ((key: ReplayedKey) => boolean) | undefined {
+  if (isLimitsChange(change)) return concernedByLimits(change);
   switch (change.action) {
     case 'reload':
-    case 'plan.reverted':
-    case 'plan.retried': {
-      if ('edits' in change && change.edits?.some((text) => editOfEveryKey.test(text))) return () => true;
-      const { plans = {}, keys = {} } = change.limitsBefore ?? {};
-      return ({ id, plan = '' }) => Object.hasOwn(plans, plan) || Object.hasOwn(keys, id);
-    }
+      return change.edits?.some((text) => editOfEveryKey.test(text)) ? () => true : concernedByLimits(change);
     case 'update': {
       const edited = { ...change.before, ...change.after };
       const isOnLimits = ['plan', 'limits', 'groups'].some((member) => member in edited);
@@ -93,6 +89,11 @@ function concernedBy(change: RecordedChange): ((key: ReplayedKey) => boolean) | 
     default:
       return undefined;
   }
+}
+
+function concernedByLimits({ limitsBefore }: { readonly limitsBefore?: LimitsBefore | undefined }) {
+  const { plans = {}, keys = {} } = limitsBefore ?? {};
+  return ({ id, plan = '' }: ReplayedKey) => Object.hasOwn(plans, plan) || Object.hasOwn(keys, id);
 }
 
 /**

@@ -1,17 +1,10 @@
 import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../shared/calendar-windows.ts';
-import { groupNames, limitsOfGroup, ofAllOperations, operationsOf } from '../../shared/limits.ts';
-import type { Key, Limits } from '../../shared/model.ts';
+import { groupNames, limitsOfGroup, operationsOf } from '../../shared/limits.ts';
+import type { Key } from '../../shared/model.ts';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
-import { type KeyMinutes, offeredAt, withRefused } from '../../usage/read/key-minutes.ts';
-import type { BusiestRefusals } from '../../usage/simulate/busiest-refusals.ts';
 import { type Edits, type Present, termsThen } from '../../usage/simulate/edits.ts';
-import {
-  offeredInGroups,
-  type ReplayedGroups,
-  refusedByAnyGroup,
-  unreplayableGroups,
-} from '../../usage/simulate/replay-groups.ts';
-import type { Calendar, UsedEarlier } from '../../usage/simulate/window-rooms.ts';
+import { type ReplayedGroups, unreplayableGroups } from '../../usage/simulate/replay-groups.ts';
+import type { UsedEarlier } from '../../usage/simulate/window-rooms.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 
 const minuteMs = 60_000;
@@ -120,40 +113,4 @@ export function createGroupRecords(usage: KeySources['usage'], keptPart: (period
       )
     );
   }
-}
-
-/**
- * Collects the refusals of one key for the share of a guard. A guard that watches only limits of groups counts only requests of these groups.
- * Such a share leaves out all other requests and refusals.
- *
- * @param watched the limits that become smaller
- */
-export function refusalsForGuard(
-  groups: ReplayedGroups,
-  recorded: KeyMinutes,
-  watched: Limits,
-  calendar: Calendar,
-) {
-  const names = groupNames(watched);
-  const isOfGroups = names.length > 0 && ofAllOperations(watched).length === 0;
-  const record = isOfGroups
-    ? offeredInGroups(groups, names, calendar)
-    : withRefused(recorded, refusedByAnyGroup(groups, calendar));
-  const refusals = new Map<number, number>();
-  const count = (minute: number, refused: number) =>
-    void refusals.set(minute, (refusals.get(minute) ?? 0) + refused);
-  return {
-    onRefused: isOfGroups ? undefined : count,
-    onGroupRefused: (name: string, minute: number, refused: number) => {
-      if (!isOfGroups || names.includes(name)) count(minute, refused);
-    },
-    addTo(busiest: BusiestRefusals, plan: string): void {
-      for (const [place, minute] of record.minute.entries()) {
-        // Two limits may refuse the same request.
-        const refused = Math.min(refusals.get(minute) ?? 0, offeredAt(record, place));
-        if (refused > 0) busiest.onRefused(minute, refused);
-      }
-      busiest.add(plan, record);
-    },
-  };
 }

@@ -14,7 +14,7 @@ interface KeyCounts {
   readonly isComplete: boolean;
 }
 
-type CountSources = Pick<KeySources, 'settings' | 'directory' | 'guardFigures' | 'bounds'>;
+type CountSources = Pick<KeySources, 'settings' | 'directory' | 'planFigures' | 'bounds'>;
 
 /** `GET /plans` */
 export function plansRoute(sources: CountSources): Route {
@@ -47,12 +47,12 @@ export function createPlansView(
       kept = { of: inForce, untilMs: performance.now() + bounds.planDistributionKeptMs, counts };
     }
     const { byPlan, isComplete } = kept.counts;
-    const figures = await sources.guardFigures?.();
+    const figures = await sources.planFigures?.();
     return {
       plans: [...plansInForce(inForce).values()].map((plan) => ({
         ...planView(plan),
         ...(byPlan.get(plan.name) ?? { keys: 0, disabledKeys: 0 }),
-        watched: figures?.get(plan.name),
+        ...figures?.get(plan.name),
       })),
       isComplete,
     };

@@ -1,8 +1,8 @@
 import type * as z from 'zod';
-import { smallerLimits } from '../../keys/guards.ts';
+import type { Advisor } from '../../capabilities/interfaces/advisor.ts';
+import { advisors } from '../../capabilities/lists/operators.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { type LimitField, limitFieldOf, limitsAsYaml } from '../../keys/limit-fields.ts';
-import { groupNames } from '../../shared/limits.ts';
 import { type Key, type Limits, type PlanWindow, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import {
@@ -15,7 +15,7 @@ import {
 } from '../../usage/simulate/edits.ts';
 import { explainDifference } from '../../usage/simulate/explain-difference.ts';
 import { unreplayableGroups } from '../../usage/simulate/replay-groups.ts';
-import type { Difference, PlanTotals } from '../../usage/simulate/verdict.ts';
+import type { Difference } from '../../usage/simulate/verdict.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
@@ -24,7 +24,6 @@ import { simulateWire, type simulationShown } from '../wires/plans/simulation.ts
 import type { limitEdit } from '../wires/plans/simulation-body.ts';
 import { type CircumstanceSources, readCircumstances } from './circumstances.ts';
 import type { LeftOut } from './group-records.ts';
-import { proposeGuard } from './propose-guard.ts';
 import { createSimulations } from './simulations.ts';
 
 const minuteMs = 60_000;
@@ -69,7 +68,7 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
         to: isoOf(period.toMs),
         source: 'record',
         ...verdict,
-        guards: guardsFor(edits, present, verdict.plans),
+        ...adviceOn({ edits, present, plans: verdict.plans, nowMs: keys.nowMs(), bounds }),
         ...notReplayedIn(edits, present, (id) => byId.get(id), leftOut),
         reproduced: { ...verdict.reproduced, differences },
         ...rest,
@@ -89,27 +88,11 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
       return { ...one, why: explainDifference(one.at, ofMinute, known) };
     });
   }
+}
 
-  /** Proposes a guard for each plan that gets a smaller limit. */
-  function guardsFor(
-    edits: Edits,
-    present: Present,
-    simulated: readonly PlanTotals[],
-  ): Record<string, string> {
-    if (edits.plans.size > bounds.simulationGuardsMax) return {};
-    const guards = [...edits.plans].flatMap(([name, edit]) => {
-      const limits = present.plans.get(name)?.limits ?? [];
-      const then = edited(limits, edit);
-      const smaller = smallerLimits(limits, then);
-      if (smaller.length === 0) return [];
-      // The share of a group that is recorded only by the hour is not known.
-      const groups = groupNames(smaller);
-      if (unreplayableGroups(limits, then).some((group) => groups.includes(group))) return [];
-      const share = simulated.find((plan) => plan.name === name)?.guardShare ?? 0;
-      return [[name, proposeGuard(limits, share, keys.nowMs())]];
-    });
-    return Object.fromEntries(guards);
-  }
+/** The members that capabilities add to the response. */
+function adviceOn(simulated: Parameters<Advisor['advise']>[0]): ReturnType<Advisor['advise']> {
+  return Object.assign({}, ...advisors.map((advisor) => advisor.advise(simulated)));
 }
 
 /**

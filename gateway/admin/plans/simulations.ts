@@ -1,16 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { activeMax } from '../../fleet/guard/guard-counts.ts';
-import { smallerLimits } from '../../keys/guards.ts';
+import { advisors } from '../../capabilities/lists/operators.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../shared/calendar-windows.ts';
 import { groupNames, ofAllOperations } from '../../shared/limits.ts';
-import type { Key, Limits, PlanWindow } from '../../shared/model.ts';
+import type { Key, PlanWindow } from '../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type KeyMinutes, minutesBefore, offeredAt, withRefused } from '../../usage/read/key-minutes.ts';
-import { BusiestRefusals, stepsPerPeriod } from '../../usage/simulate/busiest-refusals.ts';
-import { type Edits, edited, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
+import { type Edits, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
 import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../../usage/simulate/limit-periods.ts';
 import {
   refusedBounds,
@@ -27,7 +25,7 @@ import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from '../operations/kept-period.ts';
 import type { SimulatedMinute } from '../wires/plans/simulation.ts';
-import { createGroupRecords, type LeftOut, refusalsForGuard } from './group-records.ts';
+import { createGroupRecords, type LeftOut } from './group-records.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -82,12 +80,6 @@ export function createSimulations(
   const keptPart = (period: Period) => keptPeriod(period, usage?.state() ?? { keptDays: 0 }, nowMs());
   const groupRecords = createGroupRecords(usage, keptPart);
   const kept = createKeptMinutes(bounds);
-  const stepMs = (bounds.guardSlotMs * bounds.guardSlots) / stepsPerPeriod;
-  const guardRules = {
-    stepMinutes: Math.max(1, Math.round(stepMs / minuteMs)),
-    requestsMin: bounds.guardRequestsMin,
-    partsMax: activeMax,
-  };
 
   return simulate;
 
@@ -119,19 +111,7 @@ export function createSimulations(
       ({ id }) => (after === undefined || id > after) && (until === undefined || id <= until),
     );
     const builder = new VerdictBuilder(minuteMs);
-    const busiest = new BusiestRefusals(
-      Math.floor(period.fromMs / minuteMs),
-      Math.floor(period.toMs / minuteMs),
-      guardRules,
-    );
-    const guardedEdits = edits.plans.size <= bounds.simulationGuardsMax ? [...edits.plans] : [];
-    // The limits that a guard of each edited plan would watch.
-    const watched = new Map<string, Limits>(
-      guardedEdits.map(([name, edit]) => {
-        const limits = present.plans.get(name)?.limits ?? [];
-        return [name, smallerLimits(limits, edited(limits, edit))];
-      }),
-    );
+    const watchers = advisors.map((advisor) => advisor.watch({ edits, present, period, calendar, bounds }));
     const minutes: SimulatedMinute[] = [];
     const leftOut: LeftOut[] = [];
     let hasGroups = false;
@@ -162,13 +142,12 @@ export function createSimulations(
         const left = groups && (await groupRecords.leftOutOf(key, edits, groups, period));
         if (groups === undefined || left === undefined) return undefined;
         leftOut.push(...left);
-        const ofGuard = watched.get(key.plan);
-        const guarded = ofGuard && refusalsForGuard(groups, recorded, ofGuard, calendar);
+        const ofKey = watchers.flatMap((watcher) => watcher.ofKey(key, recorded, groups) ?? []);
         const ofAll = replay(recorded, {
           onDifference: (...difference) => builder.differs(key.id, ...difference),
           onMinute:
             key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
-          onRefused: guarded?.onRefused,
+          onRefused: together(ofKey.flatMap(({ onRefused }) => onRefused ?? [])),
         });
         const isOther = edits.bans !== undefined || !isDeepStrictEqual(groups.present, groups.edited);
         const bounds =
@@ -180,8 +159,9 @@ export function createSimulations(
               )
             : undefined;
         if (bounds !== undefined && bounds.least < bounds.most) hasGroups = true;
-        builder.add(key, withGroups(ofAll, replayGroups(groups, calendar, guarded?.onGroupRefused), bounds));
-        guarded?.addTo(busiest, key.plan);
+        const onGroupRefused = together(ofKey.flatMap((one) => one.onGroupRefused ?? []));
+        builder.add(key, withGroups(ofAll, replayGroups(groups, calendar, onGroupRefused), bounds));
+        for (const watcher of ofKey) watcher.end();
         replayed += recorded.minute.length;
         minutesExamined += recorded.minute.length;
         if (replayed < minutesPerTurn) continue;
@@ -195,7 +175,7 @@ export function createSimulations(
     return {
       period,
       verdict: builder.finish({ keysListed, differencesListed }, (name) =>
-        watched.has(name) ? busiest.shareOf(name) : undefined,
+        Object.assign({}, ...watchers.map((watcher) => watcher.ofPlan(name))),
       ),
       activeKeys: wanted.length,
       examinedKeys: examined,
@@ -319,5 +299,15 @@ function createKeptMinutes({ simulationMinutesKeptMax: minutesMax, simulationKep
       byKey.set(keyId, recorded);
       minutes += size;
     },
+  };
+}
+
+/** Makes one function of several; undefined without a function. */
+function together<Args extends unknown[]>(
+  all: readonly ((...args: Args) => void)[],
+): ((...args: Args) => void) | undefined {
+  if (all.length < 2) return all[0];
+  return (...args) => {
+    for (const one of all) one(...args);
   };
 }

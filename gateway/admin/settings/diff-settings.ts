@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
+import { planMembers } from '../../capabilities/lists/configuration.ts';
 import { statedSettings } from '../../config/schema/settings-schema.ts';
-import { limitChangeText, limitsText } from '../../fleet/wording.ts';
 import { type LimitsByField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
+import { limitChangeText, limitsText } from '../../keys/limit-texts.ts';
 import { planWindows } from '../../shared/model.ts';
+import { dateText } from '../../shared/schema/dates-and-durations.ts';
 import { marksIn } from '../../shared/schema/marks.ts';
 import { isMapping, type Mapping } from '../../shared/structures/plain-data.ts';
 import type { planShown } from '../wires/plans/plans.ts';
@@ -101,10 +103,12 @@ function namedIn(members: Mapping, list: string, name: string): ReadonlyMap<stri
   );
 }
 
-/** Returns a plan as the configuration states it. A guard that has reverted the plan did not change the configuration. */
-function configured({ reverted, ...rest }: Mapping): Mapping {
-  if (!isMapping(reverted)) return rest;
-  return { ...rest, windows: windowsView(toLimits(reverted.edit as LimitsByField)) };
+/** Returns a plan as the configuration states it. */
+function configured(shown: Mapping): Mapping {
+  return planMembers.reduce((plan, member) => {
+    const { rest, limits } = member.asConfigured?.(plan) ?? { rest: plan };
+    return limits === undefined ? rest : { ...rest, windows: windowsView(toLimits(limits)) };
+  }, shown);
 }
 
 /**
@@ -177,7 +181,8 @@ export function changeText({ member, before, after }: MemberChange): string {
     const [from, to] = [planChangesText(before), planChangesText(after)];
     return `${member}: ${from} → ${to}${from === to ? ' with other operations in groups' : ''}`;
   }
-  if (member === 'guard') return `${member}: ${guardText(before)} → ${guardText(after)}`;
+  const textOf = planMembers.flatMap(({ texts }) => texts[member] ?? [])[0];
+  if (textOf !== undefined) return `${member}: ${textOf(before)} → ${textOf(after)}`;
   if (member === 'trial') return `trial: ${trialText(before)} → ${trialText(after)}`;
   return `${member}: ${valueText(before)} → ${valueText(after)}`;
 }
@@ -192,13 +197,6 @@ function limitIn(member: string) {
 
 function areLimits(...values: readonly unknown[]): boolean {
   return values.every((value) => value === undefined || typeof value === 'number');
-}
-
-/** Describes the guard of a plan, for example "back to 60 a minute at 3 % refused (until 2026-12-07)". */
-function guardText(guard: unknown): string {
-  if (!isMapping(guard)) return 'nothing';
-  const { before, refusedAtMost, untilAt } = guard;
-  return `back to ${limitsText(toLimits(before as LimitsByField))} at ${refusedAtMost} refused (until ${dateText(String(untilAt))})`;
 }
 
 /** Describes the changes of a plan, for example "from 2027-01-01: 40 a minute". Semicolons separate several changes. */
@@ -221,11 +219,6 @@ export function addedChanges(before: PlanChanges, after: PlanChanges, nowMs: num
 
 type PlanChanges = Pick<z.output<typeof planShown>, 'changes'>;
 type StatedChanges = NonNullable<PlanChanges['changes']>;
-
-/** Removes the time of day from a timestamp if the time is 00:00 UTC. */
-export function dateText(iso: string): string {
-  return iso.replace(/T00:00:00(\.000)?Z$/, '');
-}
 
 function valueText(value: unknown): string {
   if (value === undefined) return 'nothing';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as z from 'zod';
+import { planMembers } from '../../capabilities/lists/configuration.ts';
 import { adminTokenSchema } from '../../config/schema/settings-schema.ts';
-import { percentText } from '../../keys/guards.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
@@ -135,8 +135,6 @@ export function planView({
   isCustom,
   limits,
   changes,
-  guard,
-  reverted,
   trial,
   ...rest
 }: Plan): z.output<typeof planShown> {
@@ -144,21 +142,9 @@ export function planView({
     from: isoOf(change.fromMs),
     limits: toLimitFields(change.limits),
   }));
-  return {
-    ...{ name, isCustom, windows: windowsView(limits), ...rest, changes: later },
-    trial: trial && toLimitFields(trial),
-    guard: guard && {
-      before: toLimitFields(guard.before),
-      refusedAtMost: percentText(guard.refusedShareMax),
-      untilAt: isoOf(guard.untilMs),
-    },
-    reverted: reverted && {
-      sinceAt: isoOf(reverted.sinceMs),
-      requests: reverted.requests,
-      refused: reverted.refused,
-      edit: toLimitFields(reverted.edit),
-    },
-  };
+  const plan = { name, isCustom, windows: windowsView(limits), ...rest, changes: later };
+  const members = planMembers.map((member) => member.shown(rest));
+  return { ...plan, trial: trial && toLimitFields(trial), ...Object.assign({}, ...members) };
 }
 
 /** Returns limits as the list of windows that all responses use. */

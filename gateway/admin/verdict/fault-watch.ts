@@ -1,7 +1,6 @@
-import type { Fault } from '../../fleet/process-state.ts';
+import type { Fault, FoundFault } from '../../fleet/process-state.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import type { FoundFault } from './judge-gateway.ts';
 
 export interface FaultWatch {
   /** Returns the present faults, each with its start time. */

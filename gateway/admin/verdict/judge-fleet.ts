@@ -1,3 +1,4 @@
+import { capabilityFaults } from '../../capabilities/lists/events.ts';
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
 import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -20,7 +21,7 @@ const order: readonly string[] = [
   'targets_down',
   'lookup_failed',
   'workers_missing',
-  'plan_reverted',
+  ...capabilityFaults,
   'configuration_differs',
   'configuration_invalid',
 ];

@@ -1,12 +1,8 @@
-import { revertText } from '../../fleet/guard/revert-text.ts';
-import type { Fault } from '../../fleet/process-state.ts';
+import type { Fault, FoundFault } from '../../fleet/process-state.ts';
 import type { NotifyState } from '../../notify/notify.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { counted, figure } from '../../shared/words/figures.js';
 import { type GatewayState, unreadForwardedForText } from '../readiness.ts';
-
-/** A fault whose start time may be unknown. */
-export type FoundFault = Omit<Fault, 'sinceAt'> & { readonly sinceAt?: string | undefined };
 
 /** The state of a gateway, with the state of its webhooks. Webhooks do not affect the readiness of a gateway. */
 export type JudgedState = GatewayState & { readonly notify?: NotifyState | undefined };
@@ -31,7 +27,7 @@ export function judgeGateway(state: JudgedState): FoundFault[] {
     usage,
     upstreams,
     notify,
-    revertedPlans,
+    parts,
   } = state;
   const faults: FoundFault[] = [];
   const find = (severity: Fault['severity'], code: string, text: string, sinceAt?: string) => {
@@ -56,11 +52,7 @@ export function judgeGateway(state: JudgedState): FoundFault[] {
     const text = `The configuration still has ${counted(leakedSecrets, 'leaked secret')}: tollgate check names the key of each.`;
     find('warning', 'leaked_secrets', text);
   }
-  for (const reverted of revertedPlans) {
-    const { plan, since } = reverted;
-    const text = `${revertText(reverted)} To try the edit again, run tollgate plans retry ${plan}.`;
-    find('warning', 'plan_reverted', text, since);
-  }
+  faults.push(...parts.flatMap((part) => part.faults));
   const { kept = [], waitsForRestart = [] } = config;
   for (const { file, reason, since, revokes } of kept) {
     const without = revokes ? ', without the keys and tokens that it revokes' : '';

@@ -1,9 +1,8 @@
 import * as z from 'zod';
+import type { LimitsChangeKind } from '../../capabilities/interfaces/events.ts';
+import { limitsChanges } from '../../capabilities/lists/events.ts';
 import { changeActions, keyActions } from '../../fleet/changes.ts';
 import { keyId } from '../../keys/key-schema.ts';
-import { cursor, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
-import { expects, fields, membersByName, text } from '../../shared/schema/schema-parts.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import {
   components,
   count,
@@ -15,7 +14,10 @@ import {
   processId,
   version,
   words,
-} from './response-parts.ts';
+} from '../../keys/response-parts.ts';
+import { cursor, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
+import { expects, fields, membersByName, text } from '../../shared/schema/schema-parts.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { afterPage, defineWire } from './wire.ts';
 
 const changedMembers = z
@@ -40,6 +42,9 @@ export const listedShape = {
   ),
 };
 
+const limitsWords = Object.values<LimitsChangeKind>(limitsChanges).flatMap(({ words }) => words ?? []);
+const authors = ['`file` for an edit of the configuration files', ...limitsWords.map(({ by }) => by)];
+
 export const changesPage = z
   .object({
     isComplete,
@@ -47,12 +52,16 @@ export const changesPage = z
       z.object({
         ...listedShape,
         action: words(...changeActions).describe(
-          'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API. A guard makes the change `plan.reverted`, and `plan.retried` ends a revert. `reload` and `reload_failed` are loads of the configuration.',
+          [
+            'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API.',
+            ...limitsWords.map(({ action }) => action),
+            '`reload` and `reload_failed` are loads of the configuration.',
+          ].join(' '),
         ),
         by: z
           .string()
           .describe(
-            'The author of the change: the name of the token, `file` for an edit of the configuration files, or `guard` for a plan that its guard has reverted.',
+            `The author of the change: the name of the token, ${authors.slice(0, -1).map((one) => `${one}, `)}or ${authors.at(-1)}.`,
           ),
         key: z.string().optional().describe('The id of the key.'),
         plan: z.string().optional().describe('The plan that was reverted or retried.'),

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { components, count, instant, integer, list, nextPage, words } from '../../keys/response-parts.ts';
 import { deliveryStates } from '../../notify/queue/delivery-queue.ts';
 import {
   cursor,
@@ -11,7 +12,6 @@ import {
 import { expects, fields } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { webhookEventTypes } from '../../shared/words/event-names.js';
-import { components, count, instant, integer, list, nextPage, words } from './response-parts.ts';
 import { afterPage, defineWire, eventIdParameter } from './wire.ts';
 
 const receiverId = z.string().meta({

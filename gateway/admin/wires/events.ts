@@ -1,10 +1,18 @@
 import * as z from 'zod';
 import { eventGroups } from '../../fleet/kinds/kind.ts';
 import { eventKinds } from '../../fleet/kinds/kinds.ts';
+import {
+  components,
+  instant,
+  isComplete,
+  list,
+  nextPage,
+  positive,
+  words,
+} from '../../keys/response-parts.ts';
 import { instantParameter, someOf } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { listedShape, pageOf } from './changes.ts';
-import { components, instant, isComplete, list, nextPage, positive, words } from './response-parts.ts';
 import { defineWire } from './wire.ts';
 
 export const listEventsWire = (bounds: Bounds) =>

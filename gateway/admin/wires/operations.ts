@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { oneOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import {
   byName,
   components,
@@ -11,7 +10,8 @@ import {
   positive,
   quantity,
   words,
-} from './response-parts.ts';
+} from '../../keys/response-parts.ts';
+import { oneOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { defineWire } from './wire.ts';
 
 export const callers = z

@@ -1,9 +1,6 @@
 import * as z from 'zod';
 import { statedSettings } from '../../config/schema/settings-schema.ts';
 import { keySchema } from '../../keys/key-schema.ts';
-import { isMasked, marks, marksIn, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
-import { deprecationShape, operationCost } from './operations.ts';
-import { planShown, shownWindows } from './plans/plans.ts';
 import {
   components,
   instant,
@@ -12,7 +9,10 @@ import {
   stated,
   version,
   words,
-} from './response-parts.ts';
+} from '../../keys/response-parts.ts';
+import { isMasked, marks, marksIn, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
+import { deprecationShape, operationCost } from './operations.ts';
+import { planShown, shownWindows } from './plans/plans.ts';
 import { defineWire } from './wire.ts';
 
 /** Returns the schema of the form that `statedForm` makes of a setting. It accepts the settings of other releases too. */

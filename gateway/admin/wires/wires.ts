@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { capabilityWires } from '../../capabilities/lists/operators.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { listChangesWire, reportChangeWire } from './changes.ts';
 import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from './deliveries.ts';
@@ -21,7 +22,7 @@ import { issueSecretWire, removeSecretWire } from './keys/secrets.ts';
 import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
 import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
 import { getPlanDistributionWire, getPlanTrialWire } from './plans/figures.ts';
-import { listPlansWire, retryPlanWire } from './plans/plans.ts';
+import { listPlansWire } from './plans/plans.ts';
 import { simulateWire } from './plans/simulation.ts';
 import { getSettingsWire } from './settings.ts';
 import { defineWire, type Wire } from './wire.ts';
@@ -66,7 +67,7 @@ export function wires(bounds: Bounds) {
     listPlansWire,
     getPlanDistributionWire,
     getPlanTrialWire,
-    retryPlanWire,
+    ...capabilityWires,
     makegoodWire,
     simulateWire,
     flushCountsWire,

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
 import { settingsMembers } from '../../admin/settings/settings-view.ts';
 import { getStateWire } from '../../admin/wires/fleet/fleet.ts';
 import { listPlansWire, planShown } from '../../admin/wires/plans/plans.ts';
 import { readingOnly } from '../../admin/wires/wire.ts';
+import { editNotes } from '../../capabilities/lists/commands.ts';
 import type { Settings } from '../../shared/model.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -13,7 +13,8 @@ import { leakedWarnings } from './leaked-warnings.ts';
 type Client = Pick<AdminClient, 'ask'>;
 
 /**
- * Asks a gateway about a configuration file: which of its secrets have leaked, and which plans it makes smaller without a guard.
+ * Asks a gateway about a configuration file: which of its secrets have leaked, and what capabilities say
+ * about its plans.
  *
  * @returns one sentence for each of these secrets and plans, and a sentence with the reason if the gateway could not be asked
  */
@@ -23,7 +24,7 @@ export async function gatewayWarnings(
 ): Promise<readonly string[]> {
   const answers = await Promise.allSettled([
     (async () => leakedWarnings(settings, clientOf()))(),
-    (async () => unguardedWarnings({ settings, file, nowMs }, clientOf()))(),
+    (async () => editWarnings({ settings, file, nowMs }, clientOf()))(),
   ]);
   const warnings = answers.map((answer) =>
     answer.status === 'fulfilled' ? answer.value : reasonOf(answer.reason),
@@ -42,7 +43,7 @@ const plansNow = z.object({ plans: z.array(planShown) });
 const stateNow = z.object({ environment: z.string() });
 
 /** A gateway of another environment has other plans, so the comparison with this gateway is left out. */
-async function unguardedWarnings(
+async function editWarnings(
   { settings, file, nowMs }: { readonly settings: Settings; readonly file: string; readonly nowMs: number },
   client: Client,
 ): Promise<readonly string[]> {
@@ -51,7 +52,11 @@ async function unguardedWarnings(
     client.ask(readingOnly(listPlansWire, plansNow)),
   ]);
   if (state.environment !== settings.environment) return [];
-  return unguardedPlans(present.plans, settingsMembers(settings).plans, nowMs).map(({ warning }) =>
-    printable(`${warning}; "tollgate diff ${file}" proposes a guard`),
-  );
+  const edit = { before: present.plans, after: settingsMembers(settings).plans, nowMs };
+  const notes = await Promise.all(editNotes.map(async (load) => (await load())(edit).notes));
+  return notes
+    .flat()
+    .map(({ warning, diffProposes }) =>
+      printable(`${warning}; "tollgate diff ${file}" proposes ${diffProposes}`),
+    );
 }

@@ -1,9 +1,9 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
 import { comparable, diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { getPlanTrialWire, type PlanTrial } from '../../admin/wires/plans/figures.ts';
 import { listPlansWire } from '../../admin/wires/plans/plans.ts';
 import type { QueryFor } from '../../admin/wires/wire.ts';
+import { editNotes } from '../../capabilities/lists/commands.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
@@ -25,7 +25,7 @@ import { addLimitOptions, limitsOf, type StatedLimits } from '../keys/limit-opti
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { createAskSimulation, type Simulation } from './ask-simulation.ts';
-import { hasUnknownShare, type LimitVerdict, verdictDays, verdictsOf } from './diff-verdicts.ts';
+import { verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
 import { type EditByField, editsBetween, type LimitEdits, laterEdits } from './edits-between.ts';
 import { createProgress } from './progress.ts';
@@ -96,10 +96,10 @@ export function addWhatIfCommands(program: Command): void {
       examples('diff config/edited.yaml', 'diff config/edited.yaml --against config/production.yaml'),
     )
     .action(async (file: string, options: DiffOptions) => {
-      const { names, ...diff } = await compare(file, options);
+      const { diff, names, notes } = await compare(file, options);
       const differs = !isEmpty(diff);
       if (options.json) printJson({ differs, ...diff });
-      else if (differs) print(diffLines(diff, names, screenNow()));
+      else if (differs) print(diffLines(diff, notes, names, screenNow()));
       else print([`${names[1]} has the same settings as ${names[0]}.`]);
       if (differs) process.exitCode = 2;
     });
@@ -159,25 +159,19 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
           (name) => before.settings.keys.filter(({ plan }) => plan === name).length,
           laterEdits(before, after, nowMs),
         );
-  return {
-    names: [before.name, after.name] as const,
+  const edit = { before: before.settings.plans, after: after.settings.plans, nowMs };
+  const notes = (await Promise.all(editNotes.map((load) => load()))).map((notesOn) =>
+    notesOn({ ...edit, verdicts: client && verdicts }),
+  );
+  const diff = {
     before: before.settings.version,
     after: after.settings.version,
     ...diffSettings(before.json, after.json),
     needsRestart: restartNeeded(comparable(before.json), comparable(after.json)),
     verdicts,
-    unguarded: unguardedPlans(before.settings.plans, after.settings.plans, nowMs, (plan, from) =>
-      client === undefined || hasUnknownShare(verdicts, plan)
-        ? undefined
-        : guardShareIn(verdicts, plan, from),
-    ),
+    ...Object.assign({}, ...notes.map(({ members }) => members)),
   };
-}
-
-/** Returns the share of refused requests that a guard must allow. The share is 0 if no key of the plan sent requests. */
-function guardShareIn(verdicts: readonly LimitVerdict[], plan: string, from: string | undefined): number {
-  const ofEdit = verdicts.filter((verdict) => verdict.plan === plan && verdict.from === from);
-  return ofEdit.find(({ guardShare }) => guardShare !== undefined)?.guardShare ?? 0;
+  return { diff, names: [before.name, after.name] as const, notes: notes.flatMap((one) => one.notes) };
 }
 
 async function runSimulation(options: SimulateOptions, isEditedFile: boolean): Promise<Simulation> {

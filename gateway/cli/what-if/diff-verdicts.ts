@@ -1,11 +1,13 @@
+import { planAdviceShapes } from '../../capabilities/lists/configuration.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 import { counted, figure } from '../../shared/words/figures.js';
+import type { PlanAdvice } from '../../usage/simulate/verdict.ts';
 import type { AskedSimulation, Simulation } from './ask-simulation.ts';
 import type { EditByField, LaterEdit, LimitEdits } from './edits-between.ts';
 
-/** The simulated effect of an edited limit. */
-export interface LimitVerdict {
+/** The simulated effect of an edited limit. `PlanAdvice` is present if the verdict covers the whole edit of a plan. */
+export interface LimitVerdict extends PlanAdvice {
   readonly plan?: string;
   readonly key?: string;
   /** The window of the limit. The field is absent if all edits of the plan or key were simulated together. */
@@ -26,11 +28,6 @@ export interface LimitVerdict {
    * operations with different costs. The usage record does not contain this order.
    */
   readonly keysUncertain: number;
-  /**
-   * The share of refused requests that a guard of the plan must allow (`guardShare` of `/simulate`). Present if the verdict covers the whole
-   * edit of a plan, and keys of the plan sent requests.
-   */
-  readonly guardShare?: number;
   /** The edited groups that were not simulated, each with a sentence and a proposed trial. */
   readonly notReplayed?: Simulation['notReplayed'];
   /** Whether the simulation left out the whole edit, so that the other figures have no meaning. */
@@ -61,7 +58,7 @@ export async function verdictsOf(
       from,
       affectedKeys: keysOn(plan),
       ...changesOf(found.keys),
-      ...guardShareOf(found),
+      ...adviceOn(found),
       ...groupsIn(found, edit),
     });
   }
@@ -69,7 +66,7 @@ export async function verdictsOf(
     const single = singleEdits(edit);
     for (const [window, one] of single) {
       const found = await ask({ plans: { [plan]: one } });
-      const ofWhole = single.length === 1 ? guardShareOf(found) : {};
+      const ofWhole = single.length === 1 ? adviceOn(found) : {};
       verdicts.push({
         ...{ plan, window, affectedKeys: keysOn(plan) },
         ...{ ...changesOf(found.keys), ...ofWhole, ...groupsIn(found, one) },
@@ -81,7 +78,7 @@ export async function verdictsOf(
       plan,
       affectedKeys: keysOn(plan),
       ...changesOf(together.keys),
-      ...guardShareOf(together),
+      ...adviceOn(together),
       ...(together.hasGroups && { hasGroups: true }),
     });
   }
@@ -133,16 +130,17 @@ function groupsIn(
   };
 }
 
-/** Whether a group of a plan is edited that is recorded only by the hour, so that the share of refusals for a guard is not known. */
-export function hasUnknownShare(verdicts: readonly LimitVerdict[], plan: string): boolean {
+/** Whether an edited group of a plan is recorded only by the hour, so that its refusals are not known. */
+export function hasUnrecordedGroup(verdicts: readonly LimitVerdict[], plan: string): boolean {
   return verdicts.some(
     (verdict) => verdict.plan === plan && verdict.notReplayed?.some(({ isPartly }) => !isPartly),
   );
 }
 
-/** Returns the share for the plan of a simulation that edits one plan. */
-function guardShareOf({ plans: [plan] }: Simulation): Pick<LimitVerdict, 'guardShare'> {
-  return plan?.guardShare === undefined ? {} : { guardShare: plan.guardShare };
+/** What capabilities add to the plan of a simulation that edits one plan. */
+function adviceOn({ plans: [plan] }: Simulation): PlanAdvice {
+  const advice = Object.entries(plan ?? {}).filter(([name]) => Object.hasOwn(planAdviceShapes, name));
+  return Object.fromEntries(advice);
 }
 
 export function changesOf(keys: Simulation['keys']) {

@@ -1,14 +1,10 @@
-import type { UnguardedPlan } from '../../admin/plans/unguarded-plans.ts';
-import {
-  changeText,
-  dateText,
-  type ListDiff,
-  type SettingsDiff,
-} from '../../admin/settings/diff-settings.ts';
+import { changeText, type ListDiff, type SettingsDiff } from '../../admin/settings/diff-settings.ts';
+import type { EditNote } from '../../capabilities/interfaces/commands.ts';
+import { dateText } from '../../shared/schema/dates-and-durations.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { figure } from '../../shared/words/figures.js';
 import type { Screen, Tone } from '../output/screen.ts';
-import { hasUnknownShare, type LimitVerdict, verdictText } from './diff-verdicts.ts';
+import { type LimitVerdict, verdictText } from './diff-verdicts.ts';
 import { notReplayedText } from './simulation-view.ts';
 
 /** The difference between two configurations, with their versions. */
@@ -18,8 +14,6 @@ export interface ConfigurationDiff extends SettingsDiff {
   /** Changed settings that need a restart. */
   readonly needsRestart: readonly string[];
   readonly verdicts: readonly LimitVerdict[];
-  /** The plans that become smaller without a suitable guard. */
-  readonly unguarded: readonly UnguardedPlan[];
 }
 
 /** The maximum number of names in a list. Further names are only counted. */
@@ -39,6 +33,7 @@ const nouns = [
  */
 export function diffLines(
   diff: ConfigurationDiff,
+  notes: readonly EditNote[],
   [before, after]: readonly [before: string, after: string],
   screen: Screen,
 ): string[] {
@@ -64,9 +59,9 @@ export function diffLines(
           verdicts.filter((verdict) => !ofLimits.includes(verdict)),
           columns,
         ),
-        ...diff.unguarded
+        ...notes
           .filter(({ plan }) => noun === 'plan' && plan === one.id)
-          .flatMap((unguarded) => guardLines(unguarded, diff.verdicts, screen)),
+          .flatMap((note) => noteLines(note, screen)),
       ];
     }),
   ];
@@ -74,9 +69,9 @@ export function diffLines(
   return [
     cutText(`${before} (${diff.before}) → ${after} (${diff.after})`, columns),
     ...nouns.flatMap(([list, noun]) => listLines(diff[list], noun)),
-    ...diff.unguarded
+    ...notes
       .filter(({ plan }) => !diff.plans.changed.slice(0, namesShown).some(({ id }) => id === plan))
-      .flatMap((unguarded) => guardLines(unguarded, diff.verdicts, screen)),
+      .flatMap((note) => noteLines(note, screen)),
     ...diff.settings.map((change) => line('warning', `~ ${changeText(change)}`)),
     ...(diff.needsRestart.length === 0 ? [] : wrapText(restart, columns).map((text) => paint('bad', text))),
   ];
@@ -99,18 +94,10 @@ function verdictLines(verdicts: readonly LimitVerdict[], columns: number): strin
   });
 }
 
-/** Makes the lines that warn of a missing guard. The proposed guard is one line, which the operator can copy. */
-function guardLines(
-  { plan, warning, guard }: UnguardedPlan,
-  verdicts: readonly LimitVerdict[],
-  { columns, paint }: Screen,
-): string[] {
-  const without = hasUnknownShare(verdicts, plan)
-    ? '. The share for a guard of the group is not on record: try it first.'
-    : '. A comparison with a running gateway proposes a guard.';
-  const advice = guard === undefined ? without : '. Proposed, from the recorded requests:';
-  const lines = wrapText(`! ${warning}${advice}`, columns - 6).map((text) => paint('bad', `      ${text}`));
-  return guard === undefined ? lines : [...lines, `        ${guard}`];
+/** Makes the lines of a note. A proposal is one line, which the operator can copy. */
+function noteLines({ warning, advice, proposal }: EditNote, { columns, paint }: Screen): string[] {
+  const lines = wrapText(`! ${warning}. ${advice}`, columns - 6).map((text) => paint('bad', `      ${text}`));
+  return proposal === undefined ? lines : [...lines, `        ${proposal}`];
 }
 
 function short<Item>(items: readonly Item[]): readonly (Item | string)[] {

@@ -1,4 +1,4 @@
-import { smallerLimits } from '../../keys/guards.ts';
+import { planMembers } from '../../capabilities/lists/configuration.ts';
 import { limitFieldOf, limitPath } from '../../keys/limit-fields.ts';
 import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.ts';
 import { groupNames, isSameLimit, limitsOn, ofAllOperations, operationsOf } from '../../shared/limits.ts';
@@ -104,20 +104,14 @@ export function checkCosts(plan: Plan, operations: readonly Operation[]): readon
   });
 }
 
-/** Finds a guard that has ended, or that has nothing to watch because no limit of the plan is smaller than before the edit. */
-export function checkGuard(plan: Plan, nowMs: number): LimitWarning | undefined {
-  const { name, guard, limits, changes = [] } = plan;
-  if (guard === undefined) return undefined;
-  const path = ['plans', name, 'guard'];
-  if (guard.untilMs <= nowMs) {
-    const until = [...path, 'until'];
-    const message = `${nameOf(until)} is past, so the guard has ended; remove the guard if the new limits shall stay`;
-    return { path: until, message };
-  }
-  const all = [limits, ...changes.map((change) => change.limits)];
-  if (all.some((one) => smallerLimits(guard.before, one).length > 0)) return undefined;
-  const message = `${nameOf(path)} has nothing to watch, because no limit of the plan is smaller than in \`before\`; remove the guard, or write the limits before the edit`;
-  return { path, message };
+/** The warnings of capabilities about their members of a plan. */
+export function checkMembers(plan: Plan, nowMs: number): readonly LimitWarning[] {
+  return planMembers.flatMap((member) => {
+    const warning = member.warning?.(plan, nowMs);
+    if (warning === undefined) return [];
+    const path = ['plans', plan.name, ...warning.path];
+    return [{ path, message: `${nameOf(path)} ${warning.about}` }];
+  });
 }
 
 /** Finds windows that a plan limits and its trial does not limit. Such a trial tries to remove the limit of the plan. */

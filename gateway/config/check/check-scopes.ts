@@ -1,3 +1,4 @@
+import { planMembers } from '../../capabilities/lists/configuration.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
 import type { GroupsByName } from '../../keys/limit-fields.ts';
 import type { Operation } from '../../shared/model.ts';
@@ -34,7 +35,8 @@ export function checkScopes({ raw, main, keyList, operations }: Scoped): readonl
       checkGroups(groups, main, [...path, 'changes', index]);
     });
     checkGroups(plan.trial?.groups, main, [...path, 'trial']);
-    checkGroups(plan.guard?.before.groups, main, [...path, 'guard', 'before']);
+    for (const { path: within, groups } of planMembers.flatMap((member) => member.groupsIn?.(plan) ?? []))
+      checkGroups(groups, main, [...path, ...within]);
   }
   raw.notify.forEach(({ operations }, index) => {
     check(operations, main, ['notify', index, 'operations']);

@@ -1,10 +1,11 @@
+import { capabilityKinds } from '../../capabilities/lists/events.ts';
 import { type WebhookEventType, webhookEventTypes } from '../../shared/words/event-names.js';
 import { type BanNotice, banKinds } from './bans.ts';
 import { type KeyChanged, keyChangeKinds } from './key-changes.ts';
 import { type KeyNotice, keyNoticeKinds } from './key-notices.ts';
 import type { Entry, Kind, Kinds, ListedKind, ListedKinds } from './kind.ts';
 import { type OperationSunset, operationKinds } from './operations.ts';
-import { type GuardEvent, guardKinds, type PlanChanged, planKinds } from './plans.ts';
+import { type PlanChanged, planKinds } from './plans.ts';
 import { type ProcessEvent, processKinds } from './processes.ts';
 import { type ReloadEvent, reloadKinds } from './reloads.ts';
 import { type StoreEvent, storeKinds } from './stores.ts';
@@ -17,8 +18,10 @@ export type Happening =
   | TargetEvent
   | KeyChanged
   | ProcessEvent
-  | GuardEvent
+  | NoticeOf<(typeof capabilityKinds)[keyof typeof capabilityKinds]>
   | ReloadEvent;
+
+type NoticeOf<Of> = Of extends ListedKind<infer One, never> ? One : never;
 
 export type Notice = Happening | KeyNotice | OperationSunset | PlanChanged;
 
@@ -42,7 +45,7 @@ const listedKinds: ListedKinds<Happening> = {
   ...targetKinds,
   ...keyChangeKinds,
   ...processKinds,
-  ...guardKinds,
+  ...capabilityKinds,
   ...reloadKinds,
 };
 

@@ -1,8 +1,5 @@
 import * as z from 'zod';
-import { percentText } from '../../keys/guards.ts';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { type PlanRetried, type PlanReverted, retryText, revertText } from '../guard/revert-text.ts';
-import { aboutPlan, exampleKey, exampleVersions, type Kinds, type ListedKinds, webhook } from './kind.ts';
+import { aboutPlan, exampleKey, exampleVersions, type Kinds, webhook } from './kind.ts';
 
 /** A plan has other members than before: by a reload, or by a scheduled change. */
 export interface PlanChanged {
@@ -14,8 +11,6 @@ export interface PlanChanged {
   /** A text that is the same in all processes and different for another change of the plan. */
   readonly version: string;
 }
-
-export type GuardEvent = PlanReverted | PlanRetried;
 
 export const planKinds: Kinds<PlanChanged> = {
   plan_changed: {
@@ -45,56 +40,5 @@ export const planKinds: Kinds<PlanChanged> = {
         },
       ],
     }),
-  },
-};
-
-const limits = z.record(z.string(), z.unknown());
-
-export const guardKinds: ListedKinds<GuardEvent> = {
-  plan_reverted: {
-    ...aboutPlan,
-    text: revertText,
-    // Every process reports the revert. A process without a connection to Redis reports it later.
-    identity: ({ plan, sinceMs }) => ({ kind: 'once', what: [plan, sinceMs] }),
-    list: {
-      group: 'incident',
-      many: 'plans were reverted by their guards',
-      entry: ({ plan }) => ({ plan }),
-    },
-    webhook: webhook({
-      typeOf: () => 'plan.reverted',
-      data: {
-        plan: z.string(),
-        sinceAt: z.iso.datetime(),
-        requests: z.int(),
-        refused: z.int(),
-        refusedAtMost: z.string(),
-        edit: limits,
-        inForce: limits,
-      },
-      members({ plan, sinceMs, requests, refused, refusedShareMax, edit, inForce }) {
-        const refusedAtMost = percentText(refusedShareMax);
-        return { plan, sinceAt: isoOf(sinceMs), requests, refused, refusedAtMost, edit, inForce };
-      },
-      examples: (nowMs) => [
-        {
-          kind: 'plan_reverted',
-          plan: exampleKey.plan,
-          sinceMs: nowMs,
-          requests: 4_100,
-          refused: 132,
-          refusedShareMax: 0.03,
-          edit: { perMinute: 40 },
-          inForce: { perMinute: 60 },
-        },
-      ],
-    }),
-  },
-  plan_retried: {
-    ...aboutPlan,
-    text: retryText,
-    // Only the process that received the command reports the retry.
-    identity: () => ({ kind: 'own' }),
-    list: { group: 'change', many: 'plans tried their edits again', entry: ({ plan }) => ({ plan }) },
   },
 };

@@ -1,4 +1,3 @@
-import { plansInForce } from '../../keys/key-table.ts';
 import type { Settings } from '../../shared/model.ts';
 import { bucketsSeconds } from '../../shared/structures/histogram.ts';
 import { countKeys } from './key-states.ts';
@@ -137,11 +136,6 @@ export const families: readonly Family[] = [
       })),
   ),
   counter('bans_total', 'Bans that this gateway has seen, by plan.', ({ bans }) => by('plan', bans)),
-  gauge('plan_reverted', '1 while the guard of a plan has reverted the plan, otherwise 0.', ({ settings }) =>
-    [...plansInForce(settings).values()].flatMap(({ name, guard, reverted }) =>
-      guard === undefined ? [] : [{ labels: { plan: name }, value: Number(reverted !== undefined) }],
-    ),
-  ),
   gauge('store_available', '1 while the store of the counts replies, otherwise 0.', (state) =>
     one(Number(state.storeAvailable)),
   ),

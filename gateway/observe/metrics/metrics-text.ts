@@ -1,6 +1,6 @@
 import { type Metric, Registry } from '@prometheus-io/client';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type Family, families, type ObservedState } from './metric-families.ts';
+import { type Family, type ObservedState, families as ownFamilies } from './metric-families.ts';
 import { createProcessRegistry, type ProcessMetrics } from './process-metrics.ts';
 
 /**
@@ -14,16 +14,19 @@ import { createProcessRegistry, type ProcessMetrics } from './process-metrics.ts
 export function createMetricsText({
   observe,
   others,
+  families,
   bounds,
 }: {
   readonly observe: () => ObservedState;
   readonly others: (() => Promise<readonly ProcessMetrics[]>) | undefined;
+  /** The families of capabilities, which follow the families of the gateway. */
+  readonly families: readonly Family[];
   readonly bounds: Pick<Bounds, 'metricsKeptMs'>;
 }) {
   /** All metrics of one scrape come from the same state. */
   let state: ObservedState;
   const registry = new Registry();
-  for (const family of families) registry.registerMetric(metricOf(family, () => state));
+  for (const family of [...ownFamilies, ...families]) registry.registerMetric(metricOf(family, () => state));
   let ofProcess: Registry | undefined;
   let last: Promise<Buffer> = Promise.resolve(Buffer.alloc(0));
   /**

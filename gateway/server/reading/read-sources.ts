@@ -56,7 +56,7 @@ export async function openReadSources({
       readCredits: kept.readCredits,
       ...(hasDirectory && { directory: { readMany: kept.readKeys, page: kept.readKeyIds } }),
       leakOf,
-      guardFigures: () => lent.guardFigures(),
+      planFigures: () => lent.planFigures(),
       usage,
       nowMs,
       bounds,

@@ -1,9 +1,9 @@
 import type { AdminResponse } from '../../admin/admin-response.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
+import type { PlanFigures } from '../../capabilities/interfaces/running.ts';
 import type { SettingsMessage } from '../../config/loader/settings-message.ts';
 import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
-import type { Guards } from '../../fleet/guard/guards.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { LeakedSecret } from '../../keys/leaks/blocked/block-store.ts';
@@ -33,7 +33,7 @@ export interface Lent {
   readonly readChanges: Changes['read'];
   readonly readProcesses: Presence['read'];
   readonly countDeliveries: DeliveryQueue['counts'];
-  readonly guardFigures: Guards['figures'];
+  readonly planFigures: () => ReadonlyMap<string, PlanFigures>;
   /** The members from here on read the main thread's memory; only without Redis. */
   readonly readStatuses: ReadStatuses;
   readonly readCredits: ReadCredits;

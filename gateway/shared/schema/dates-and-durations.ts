@@ -77,3 +77,8 @@ export interface Period {
   readonly fromMs: number;
   readonly toMs: number;
 }
+
+/** Removes the time of day from a timestamp if the time is 00:00 UTC. */
+export function dateText(iso: string): string {
+  return iso.replace(/T00:00:00(\.000)?Z$/, '');
+}

@@ -1,3 +1,5 @@
+import { capabilityChartMarks, capabilityWebhookTypes } from '../../capabilities/lists/event-names.js';
+
 // Names of events, for the configuration, sentences and pages. `fleet/kinds/` defines the events. A browser imports this
 // file, too.
 
@@ -22,7 +24,7 @@ export const webhookEventTypes = /** @type {const} */ ([
   'config.rejected',
   'config.reloaded',
   'plan.changed',
-  'plan.reverted',
+  ...capabilityWebhookTypes,
   'usage.paused',
 ]);
 
@@ -53,6 +55,5 @@ export const chartMarks = {
   recording_paused: 'recording paused',
   recording_resumed: 'recording resumed',
   worker_ended: 'worker ended',
-  plan_reverted: 'plan reverted',
-  plan_retried: 'plan retried',
+  ...capabilityChartMarks,
 };

@@ -25,6 +25,9 @@ export interface ReplayedGroups {
   readonly edited: Limits;
 }
 
+/** Gets the number of requests that a group would have refused in a minute. */
+export type OnGroupRefused = (name: string, minute: number, refusedThen: number) => void;
+
 /**
  * Replays each group on its own: its limits decide the requests that the other limits let pass. A request that a limit of all operations or
  * a ban refused stays refused, and is no part of a group's replay. Bans are not replayed, because they count the refusals of all limits. A
@@ -33,7 +36,7 @@ export interface ReplayedGroups {
 export function replayGroups(
   groups: ReplayedGroups,
   calendar: Calendar,
-  onRefused?: (name: string, minute: number, refusedThen: number) => void,
+  onRefused?: OnGroupRefused,
 ): readonly KeyVerdict[] {
   return groupNames(groups.present).map((name) => {
     const minutes = minutesOfGroup(groups.minutes, name, calendar, () => 0);

@@ -20,11 +20,13 @@ export interface Totals {
   readonly freedKeys: number;
 }
 
-export interface PlanTotals extends Totals {
+export interface PlanTotals extends Totals, PlanAdvice {
   readonly name: string;
-  /** The share of refused requests that a guard must at least allow (`BusiestRefusals`); undefined if the plan is not edited. */
-  readonly guardShare?: number | undefined;
 }
+
+/** Figures that capabilities add to the figures of a plan. All of them are numbers. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface PlanAdvice {}
 
 export interface KeyLine {
   readonly id: string;
@@ -133,11 +135,8 @@ export class VerdictBuilder {
     });
   }
 
-  /** @param guardShareOf the `guardShare` of a plan */
-  finish(
-    { keysListed, differencesListed }: VerdictSizes,
-    guardShareOf: (plan: string) => number | undefined,
-  ): Verdict {
+  /** @param adviceOn what capabilities add to the figures of a plan */
+  finish({ keysListed, differencesListed }: VerdictSizes, adviceOn: (plan: string) => PlanAdvice): Verdict {
     const { recordedRefusals, replayedRefusals } = this;
     const differences = [...this.differing]
       .sort(([a], [b]) => a - b)
@@ -147,10 +146,7 @@ export class VerdictBuilder {
         return { at, ...of, recordedRefusals: recorded, replayedRefusals: replayed };
       });
     const minutesThatDiffer = this.differing.size;
-    const plans = [...this.plans].map(([name, totals]) => {
-      const guardShare = guardShareOf(name);
-      return { name, ...totals, ...(guardShare !== undefined && { guardShare }) };
-    });
+    const plans = [...this.plans].map(([name, totals]) => ({ name, ...totals, ...adviceOn(name) }));
     return {
       reproduced: { recordedRefusals, replayedRefusals, minutesThatDiffer, differences },
       totals: sumOf(plans),
@@ -185,16 +181,21 @@ export function merge(
       differences: all.slice(0, differencesListed),
     },
     totals: sumOf([one.totals, other.totals]),
-    plans: [...plans].map(([name, totals]) => ({ name, ...sumOf(totals), ...largestGuardShare(totals) })),
+    plans: [...plans].map(([name, totals]) => ({ name, ...sumOf(totals), ...largestAdvice(totals) })),
     keys,
     moreKeys: one.moreKeys + other.moreKeys + moreKeys,
   };
 }
 
-/** Returns the largest share of several parts, as an estimate of the share of all keys together. */
-function largestGuardShare(parts: readonly PlanTotals[]): Pick<PlanTotals, 'guardShare'> {
-  const shares = parts.flatMap(({ guardShare }) => guardShare ?? []);
-  return shares.length === 0 ? {} : { guardShare: Math.max(...shares) };
+/** The largest of each figure of capabilities in several parts, as an estimate for all keys together. */
+function largestAdvice(parts: readonly PlanTotals[]): PlanAdvice {
+  const figures = parts.flatMap((part) =>
+    Object.entries(part).filter(([name]) => name !== 'name' && !Object.hasOwn(noTotals, name)),
+  );
+  const byName = Map.groupBy(figures, ([name]) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, all]) => [name, Math.max(...all.map(([, figure]) => figure))]),
+  );
 }
 
 function mergeDifferences(one: Difference, other: Difference): Difference {

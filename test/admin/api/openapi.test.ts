@@ -4,11 +4,11 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type * as z from 'zod';
 import { apiDocument } from '../../../gateway/admin/api/api-document.ts';
-import { type ApiSources, createRoutes } from '../../../gateway/admin/api/routes.ts';
 import type { Gateway } from '../../../gateway/server/gateway.ts';
 import type { Settings } from '../../../gateway/shared/model.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { type AdminReply, askAdmin, makeToken } from '../../support/admin-client.ts';
+import { allRoutes } from '../../support/all-routes.ts';
 import { createGateway } from '../../support/create-gateway.ts';
 import { makeCustomKey, makeKey } from '../../support/gateway-process.ts';
 import { openApiFaults } from '../../support/openapi-faults.ts';
@@ -32,7 +32,7 @@ const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]
     operation,
   })),
 );
-const routes = createRoutes({ bounds, keys: { bounds }, deliveries: {} } as unknown as ApiSources);
+const routes = allRoutes(bounds);
 
 /** The API document in strict form: every member of an object must have a description. */
 const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>

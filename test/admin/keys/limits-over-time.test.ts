@@ -172,7 +172,7 @@ describe('the minute limit of a key over time', () => {
       key,
       plans,
       grant: undefined,
-      reverts: undefined,
+      planStates: undefined,
       changes: changes.toReversed(),
       ...period,
     });
@@ -205,7 +205,7 @@ it('a key has the groups of its plan, its own groups and granted limits of group
     key,
     plans: grouped,
     grant: undefined,
-    reverts: undefined,
+    planStates: undefined,
     changes: changes.toReversed(),
     fromMs: Date.parse(at('10:00')),
     toMs: Date.parse(at('15:00')),

@@ -2,13 +2,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { GatewayState } from '../../../gateway/admin/readiness.ts';
 import { watchFaults } from '../../../gateway/admin/verdict/fault-watch.ts';
 import { judgeFleet } from '../../../gateway/admin/verdict/judge-fleet.ts';
-import {
-  type FoundFault,
-  type JudgedState,
-  judgeGateway,
-} from '../../../gateway/admin/verdict/judge-gateway.ts';
+import { type JudgedState, judgeGateway } from '../../../gateway/admin/verdict/judge-gateway.ts';
 import type { KnownProcess } from '../../../gateway/fleet/presence.ts';
-import { type Fault, parseProcessState } from '../../../gateway/fleet/process-state.ts';
+import { type Fault, type FoundFault, parseProcessState } from '../../../gateway/fleet/process-state.ts';
 import { createRecentFigures } from '../../../gateway/observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from '../../../gateway/observe/metrics/request-metrics.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
@@ -347,7 +343,7 @@ describe('the faults of a gateway as a whole', () => {
     config: { version: '3f2ab4c3f2ab', loadedAt: at('09:00:00') },
     store: redis,
     leakedSecrets: 0,
-    revertedPlans: [],
+    parts: [],
     certificates: {},
     upstreams: {},
   };
@@ -416,25 +412,11 @@ describe('the faults of a gateway as a whole', () => {
     ]),
     [
       {
-        revertedPlans: [
-          {
-            plan: 'free',
-            since: at('10:00:00'),
-            requests: 4_100,
-            refused: 132,
-            edit: { perMinute: 40, perDay: 900 },
-            inForce: { perMinute: 60 },
-          },
+        parts: [
+          { members: {}, reasons: [], faults: [{ severity: 'warning', code: 'held', text: 'It is held.' }] },
         ],
       },
-      [
-        {
-          severity: 'warning',
-          code: 'plan_reverted',
-          text: 'The guard of plan free returned it to its earlier limits (40 → 60 a minute, 900 → no limit a day), because the edit refused 132 of 4,100 requests (3.2 %) in ten minutes. To try the edit again, run tollgate plans retry free.',
-          sinceAt: at('10:00:00'),
-        },
-      ],
+      [{ severity: 'warning', code: 'held', text: 'It is held.' }],
     ],
     [
       { config: { ...state.config, waitsForRestart: ['workers', 'redis'] } },

@@ -1,5 +1,5 @@
 import type { ChangesPage, RecordedChange } from '../../../fleet/changes.ts';
-import { retryText, revertText } from '../../../fleet/guard/revert-text.ts';
+import { isLimitsChange, limitsChangeKind } from '../../../fleet/changes.ts';
 import { keyChangeText } from '../../../fleet/key-change-text.ts';
 import type { KnownProcess } from '../../../fleet/presence.ts';
 import type { ChangesShown } from '../../wires/changes.ts';
@@ -25,6 +25,7 @@ export function changesView(
 
 /** Describes a change in one sentence. Times are UTC. */
 export function changeSentence(change: RecordedChange, nowMs: number): string {
+  if (isLimitsChange(change)) return limitsChangeKind(change).text(change);
   switch (change.action) {
     case 'reload': {
       const { before, after = '', edits } = change;
@@ -45,12 +46,6 @@ export function changeSentence(change: RecordedChange, nowMs: number): string {
       });
       return `Tokens of the admin API: ${texts.join(', ')}.`;
     }
-    case 'plan.reverted': {
-      const { requests = 0, refused = 0 } = change.figures ?? {};
-      return revertText({ plan: change.plan, requests, refused, edit: change.before, inForce: change.after });
-    }
-    case 'plan.retried':
-      return retryText(change);
     default:
       return keyChangeText(change, nowMs);
   }

@@ -9,7 +9,7 @@ import {
   processId,
   version,
   words,
-} from '../response-parts.ts';
+} from '../../../keys/response-parts.ts';
 import { defineWire } from '../wire.ts';
 import { available, gatewayProcess, storeKind } from './processes.ts';
 import { lookupError, targetShape } from './upstreams.ts';

@@ -1,5 +1,14 @@
 import * as z from 'zod';
-import { byName, count, instant, positive, processId, quantity, version, words } from '../response-parts.ts';
+import {
+  byName,
+  count,
+  instant,
+  positive,
+  processId,
+  quantity,
+  version,
+  words,
+} from '../../../keys/response-parts.ts';
 
 export const available = z.boolean();
 

@@ -8,7 +8,7 @@ import {
   positive,
   processId,
   words,
-} from '../response-parts.ts';
+} from '../../../keys/response-parts.ts';
 import { defineWire } from '../wire.ts';
 
 export const targetShape = {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { instant, list, words } from '../response-parts.ts';
+import { instant, list, words } from '../../../keys/response-parts.ts';
 
 export const verdictShown = z
   .object({

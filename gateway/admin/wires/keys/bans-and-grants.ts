@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { date, grantedLimits } from '../../../keys/key-schema.ts';
+import { components, count } from '../../../keys/response-parts.ts';
 import { expects, fields } from '../../../shared/schema/schema-parts.ts';
-import { components, count } from '../response-parts.ts';
 import { type Answer, defineWire, keyIdParameter } from '../wire.ts';
 import { banAndGrantShape } from './keys.ts';
 

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { date, keyId, keySchema, type StatedKey } from '../../../keys/key-schema.ts';
-import { fields } from '../../../shared/schema/schema-parts.ts';
 import {
   components,
   digestStart as digestStartShown,
@@ -11,7 +10,8 @@ import {
   positive,
   stated,
   words,
-} from '../response-parts.ts';
+} from '../../../keys/response-parts.ts';
+import { fields } from '../../../shared/schema/schema-parts.ts';
 import { type Answer, defineWire, ifMatchHeader, keyIdParameter } from '../wire.ts';
 import { banAndGrantShape } from './keys.ts';
 

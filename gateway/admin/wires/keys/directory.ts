@@ -1,8 +1,5 @@
 import * as z from 'zod';
 import { keyId, keySchema, movedKeySchema } from '../../../keys/key-schema.ts';
-import { queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
-import { digestOf, expects, fields, list } from '../../../shared/schema/schema-parts.ts';
-import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import {
   components,
   count,
@@ -12,7 +9,10 @@ import {
   positive,
   stated,
   words,
-} from '../response-parts.ts';
+} from '../../../keys/response-parts.ts';
+import { queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
+import { digestOf, expects, fields, list } from '../../../shared/schema/schema-parts.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { afterPage, defineWire } from '../wire.ts';
 import { leakShown } from './key.ts';
 

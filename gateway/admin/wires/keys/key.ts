@@ -10,7 +10,7 @@ import {
   list,
   positive,
   stated,
-} from '../response-parts.ts';
+} from '../../../keys/response-parts.ts';
 import { defineWire, keyIdParameter } from '../wire.ts';
 import { statedKeyShown } from './definitions.ts';
 import { keyItem } from './keys.ts';

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { limits } from '../../../keys/key-schema.ts';
-import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import {
   chargedUnits,
   components,
@@ -11,7 +10,8 @@ import {
   list,
   positive,
   words,
-} from '../response-parts.ts';
+} from '../../../keys/response-parts.ts';
+import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { afterPage, defineWire } from '../wire.ts';
 import { pageMax } from './usage.ts';
 

@@ -1,7 +1,13 @@
 import * as z from 'zod';
+import {
+  components,
+  digestStart as digestStartShown,
+  list,
+  positive,
+  words,
+} from '../../../keys/response-parts.ts';
 import { digestOf, expects, list as listOf } from '../../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { components, digestStart as digestStartShown, list, positive, words } from '../response-parts.ts';
 import { defineWire } from '../wire.ts';
 import { leakShown } from './key.ts';
 

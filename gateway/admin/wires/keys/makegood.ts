@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { date } from '../../../keys/key-schema.ts';
+import { components, count, instant, list, positive, processId } from '../../../keys/response-parts.ts';
 import { fields, flag, text } from '../../../shared/schema/schema-parts.ts';
-import { components, count, instant, list, positive, processId } from '../response-parts.ts';
 import { defineWire } from '../wire.ts';
 import { byWindow } from './key.ts';
 

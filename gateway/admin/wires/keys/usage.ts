@@ -1,14 +1,5 @@
 import * as z from 'zod';
 import {
-  month,
-  oneOf,
-  periodQuery,
-  queryOf,
-  text,
-  wholeNumber,
-} from '../../../shared/schema/query-parameters.ts';
-import { usageSteps } from '../../../usage/read/usage-rows.ts';
-import {
   byName,
   chargedUnits,
   components,
@@ -19,7 +10,16 @@ import {
   nextPage,
   positive,
   words,
-} from '../response-parts.ts';
+} from '../../../keys/response-parts.ts';
+import {
+  month,
+  oneOf,
+  periodQuery,
+  queryOf,
+  text,
+  wholeNumber,
+} from '../../../shared/schema/query-parameters.ts';
+import { usageSteps } from '../../../usage/read/usage-rows.ts';
 import { afterPage, defineWire, keyIdParameter } from '../wire.ts';
 
 export const pageMax = 500;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { chargedUnits, count, instant, list, positive } from '../response-parts.ts';
+import { chargedUnits, count, instant, list, positive } from '../../../keys/response-parts.ts';
 import { refusedShown } from './usage.ts';
 
 export const whyShown = z.object({

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { components, count, instant, list, quantity, words } from '../response-parts.ts';
+import { adviceShapes, planAdviceShapes } from '../../../capabilities/lists/configuration.ts';
+import { components, count, instant, list, words } from '../../../keys/response-parts.ts';
 import { defineWire } from '../wire.ts';
 import { simulateBody } from './simulation-body.ts';
 
@@ -54,18 +55,10 @@ export const simulationShown = z
     plans: list(
       totals.extend({
         name: z.string(),
-        guardShare: quantity
-          .optional()
-          .describe(
-            'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for its part, as for a guard. A guard whose `refusedAtMost` is larger would not have reverted the plan. Present if the limits of the plan are edited, together with the limits of at most 99 other plans.',
-          ),
+        ...planAdviceShapes,
       }),
     ),
-    guards: z
-      .record(z.string(), z.string())
-      .describe(
-        'The proposed `guard` of each plan that gets a smaller limit, as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`.',
-      ),
+    ...adviceShapes,
     keys: list(
       z.object({
         id: z.string(),

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { definedSecret, type issuedKey, keyDefinition } from '../../../admin/wires/keys/definitions.ts';
-import { list, words } from '../../../admin/wires/response-parts.ts';
 import type { LimitsByField } from '../../../keys/limit-fields.ts';
+import { list, words } from '../../../keys/response-parts.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
 import { CommandError } from '../../output/command-error.ts';
 import { NotInFile } from './edit-keys.ts';

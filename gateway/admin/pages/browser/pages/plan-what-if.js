@@ -1,5 +1,6 @@
 import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { proposals } from '../../../../capabilities/lists/pages.js';
 import { counted, figure, noFigure, percent } from '../../../../shared/words/figures.js';
 import { per, windowIn } from '../../../../shared/words/limit-names.js';
 import { change, nowMs, toApiError } from '../api.js';
@@ -9,10 +10,9 @@ import { CopyButton, cards, choices, html, keyLink, Section } from '../parts.js'
 import { chosenPeriod } from '../periods.js';
 import { changeQuery } from '../router.js';
 
-/** @import { BodyOf } from '../../../wires/api-types.ts' */
-/** @import { Limits, Plan } from './plan-state.js' */
+/** @import { Plan, ProposedMember, Simulation } from '../../../../capabilities/interfaces/pages.ts' */
 
-/** @typedef {BodyOf<'/simulate', 'POST'>} Simulation */
+/** @typedef {Record<string, number>} Limits by the name of the window */
 /** @typedef {Simulation['keys'][number]} KeyLine */
 
 const minuteMs = 60_000;
@@ -56,7 +56,7 @@ export function WhatIf({ present, tried, query }) {
     ...groupsAsYaml(ofGroups),
   ].join(', ');
   const yaml = `plans:\n  ${yamlName(plan)}: { ${stated} }\n`;
-  const guard = found?.guards[plan];
+  const proposed = proposals.flatMap((propose) => propose(present, found) ?? []);
   return html`<${Section} title="What if" name="what-if" tools=${tools}>
     <div class="tried">
       ${windows.map(({ name, limit }) => html`<${LimitField} key=${name} window=${name} limit=${limit} value=${tried[name] ?? limit} />`)}
@@ -67,7 +67,7 @@ export function WhatIf({ present, tried, query }) {
       ${error !== undefined && html`<p class="empty" role="alert">${error}</p>`}
       ${found === undefined && error === undefined && html`<p class="empty" role="status">Replaying …</p>`}
       ${found && verdict(found, { tried, plan })}
-      ${isTried && safeEdits(present, { trial: `trial: { ${stated} }`, guard, isCurrent: !isAsking && error === undefined })}
+      ${isTried && safeEdits(present, { trial: `trial: { ${stated} }`, proposed, isCurrent: !isAsking && error === undefined })}
       ${found && keysOf(found, openKey, isTried)}
       ${openKey !== undefined && found?.minutes !== undefined && h(Picture, { id: openKey, minutes: found.minutes, isTried, fromMs, toMs })}
     </div>
@@ -168,14 +168,15 @@ function LimitField({ window, limit, value }) {
 }
 
 /**
- * The lines with which the operator tries the edit, or guards it. The operator pastes a line into the configuration.
+ * The lines with which the operator tries the edit, and the members that capabilities propose. The operator pastes a line into the
+ * configuration.
  *
  * @param {Plan} plan
- * @param {{ trial: string, guard: string | undefined, isCurrent: boolean }} lines `guard`: proposed by the simulation, if
- * a limit becomes smaller. `isCurrent`: whether the simulation has the limits of the page
+ * @param {{ trial: string, proposed: readonly ProposedMember[], isCurrent: boolean }} lines `isCurrent`: whether the simulation has
+ * the limits of the page
  */
-function safeEdits(plan, { trial, guard, isCurrent }) {
-  const replaced = (/** @type {'trial' | 'guard'} */ member) =>
+function safeEdits(plan, { trial, proposed, isCurrent }) {
+  const replaced = (/** @type {keyof Plan} */ member) =>
     plan[member] === undefined ? '' : ` It replaces the present ${member}.`;
   return html`<ul class="safe-edits">
     <li>
@@ -183,14 +184,13 @@ function safeEdits(plan, { trial, guard, isCurrent }) {
       <code>${trial}</code>
       <p class="muted">Add this line to the plan, and keep its limits. The trial refuses no request, and this page shows the requests that it would have refused.${replaced('trial')}</p>
     </li>
-    ${
-      guard !== undefined &&
-      html`<li>
-        <${CopyButton} key=${guard} text=${guard} label="Guard it" hint="Copies the line" isOff=${!isCurrent} />
-        <code>${guard}</code>
-        <p class="muted">Change the limits of the plan, and add this line. If the new limits refuse too many requests of several keys, every gateway returns to the present limits within 5 seconds.${replaced('guard')}</p>
-      </li>`
-    }
+    ${proposed.map(
+      ({ name, line, label, text }) => html`<li key=${name}>
+        <${CopyButton} key=${line} text=${line} label=${label} hint="Copies the line" isOff=${!isCurrent} />
+        <code>${line}</code>
+        <p class="muted">${text}${replaced(name)}</p>
+      </li>`,
+    )}
   </ul>`;
 }
 

@@ -1,19 +1,20 @@
 import { h } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { planNotes } from '../../../../capabilities/lists/pages.js';
 import { counted, figure, percent } from '../../../../shared/words/figures.js';
 import { limitsInWords, per } from '../../../../shared/words/limit-names.js';
 import { usePolled } from '../api.js';
 import { utcMinute } from '../formats.js';
 import { cards, html, instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
-import { guardStates } from './plan-state.js';
 import { PlanTrial } from './plan-trial.js';
 import { WhatIf } from './plan-what-if.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { PageProps } from '../live.js' */
 
-/** @import { Limits, Plan } from './plan-state.js' */
+/** @import { Plan } from '../../../../capabilities/interfaces/pages.ts' */
+/** @import { Limits } from './plan-what-if.js' */
 /** @typedef {NonNullable<Plan['changes']>[number]} Change */
 /** @typedef {BodyOf<'/plans/{name}/distribution'>['minute']} Spread */
 
@@ -30,7 +31,7 @@ export function Plans({ query }) {
       ${
         plans.length === 0
           ? instead(polled, 'There are no plans.')
-          : html`${guardStates(plans)}
+          : html`${planNotes.map((notesOn) => notesOn(plans))}
             ${cards(plans, { columns: columnsOf(name, plans), idOf: (plan) => plan.name })}
             ${!isComplete && html`<p class="muted">The key directory has more keys than are counted here.</p>`}`
       }

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import type { Result } from 'ioredis';
+import { type RedisConnection, untilConnected } from '../../../redis/redis-connection.ts';
+import { redisKeys } from '../../../redis/redis-keys.ts';
+import { type Away, replyOrAway } from '../../../redis/redis-reply.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import type { GuardedEdit } from '../guarded-edit.ts';
+import type { CountedPeriod, GuardState } from './decide-guard.ts';
+import type { GuardReply, GuardStore } from './guard-store.ts';
+
+const script = readFileSync(new URL('./decide-guard.lua', import.meta.url), 'utf8');
+
+/** The states of guards in Redis, with one hash for each guarded edit. The script `decide-guard.lua` makes the decisions. */
+export function createRedisGuardStore({
+  redis,
+  processId,
+  bounds,
+}: {
+  readonly redis: RedisConnection;
+  /** A random id, with which the script finds reports that were sent twice. */
+  readonly processId: string;
+  readonly bounds: Bounds;
+}): GuardStore {
+  const { commands: client, prefix } = redis;
+  client.defineCommand('decideGuard', { numberOfKeys: 1, lua: script });
+
+  return {
+    started: untilConnected(redis, bounds.guardStartTimeoutMs),
+    together: redis.gather,
+    report: (edit, { known, keysMin, number, periods }) =>
+      call(edit, 'report', known, [processId, number, keysMin, ...periods.flatMap(argumentsOf)]),
+    retry: (edit, known) => call(edit, 'retry', known, [processId, 0, 0]),
+    onReturn(listener) {
+      redis.on('ready', listener);
+      redis.on('nodes', listener);
+    },
+  };
+
+  function call(
+    { identity, guard }: GuardedEdit,
+    op: 'report' | 'retry',
+    { generation, revert }: GuardState,
+    rest: readonly (string | number)[],
+  ): Promise<GuardReply | Away> {
+    const name = redisKeys.guard.name(prefix, identity);
+    const run = async () =>
+      toReply(
+        await client.decideGuard(
+          ...[name, op, guard.refusedShareMax, guard.untilMs],
+          ...[bounds.guardRequestsMin, bounds.guardSlotMs, bounds.guardSlots],
+          ...[bounds.guardKeysPerSlotMax, bounds.guardKeptMs],
+          ...[generation, revert?.sinceMs ?? 0, revert?.requests ?? 0, revert?.refused ?? 0],
+          ...rest,
+        ),
+      );
+    return replyOrAway(redis, [name], run, bounds.storePatientDeadlineMs);
+  }
+}
+
+function argumentsOf({ agoMs, counts }: CountedPeriod): (string | number)[] {
+  const ofKeys = [...counts].map(([name, { requests, refused }]) => `${name} ${requests} ${refused}`);
+  return [Math.round(agoMs), ofKeys.join(' ')];
+}
+
+function toReply(reply: readonly number[]): GuardReply {
+  const [generation = 0, sinceMs = 0, requestsThen = 0, refusedThen = 0, requests = 0, refused = 0, changed] =
+    reply;
+  const revert = sinceMs === 0 ? undefined : { sinceMs, requests: requestsThen, refused: refusedThen };
+  return {
+    kind: 'replied',
+    state: { generation, revert },
+    figures: { requests, refused },
+    hasChanged: changed === 1,
+  };
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    decideGuard(...args: readonly (string | number)[]): Result<number[], Context>;
+  }
+}

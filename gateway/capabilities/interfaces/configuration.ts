@@ -1,0 +1,36 @@
+import type { GroupsByName, LimitsByField } from '../../keys/limit-fields.ts';
+import type { Plan, PlanMembers, PlanStates } from '../../shared/model.ts';
+
+/**
+ * A member of a plan that belongs to a capability. The schema of the member is in `planShape`, and the schema of the members that responses
+ * show is in `planShownShape` (`lists/configuration.ts`). A capability adds the types of its members to the empty interfaces below, to
+ * `PlanMembers` and to `PlanStates` (`shared/model.ts`) with `declare module`.
+ */
+export interface PlanMember {
+  /** Makes the member of the compiled plan. */
+  compile(stated: StatedPlanMembers): PlanMembers;
+  /** The groups that the member states, each with the path of their parent in the plan. `check` looks up their operations. */
+  groupsIn?(
+    stated: StatedPlanMembers,
+  ): readonly { readonly path: readonly string[]; readonly groups: GroupsByName | undefined }[];
+  /** A warning of `check`: what is wrong about the value at a path in the plan. */
+  warning?(
+    plan: Plan,
+    nowMs: number,
+  ): { readonly path: readonly string[]; readonly about: string } | undefined;
+  /** Returns the plan in force. @param plan the plan with the limits that apply by the configuration */
+  inForce?(plan: Plan, states: PlanStates): Plan;
+  /** The members of the plan in responses. */
+  shown(members: PlanMembers): PlanShownMembers;
+  /** Returns a plan of a response as the configuration states it. `limits` are its limits, if other limits are in force. */
+  asConfigured?(shown: Shown): { readonly rest: Shown; readonly limits?: LimitsByField };
+  /** Describes a value in a response by the name of its member, for the list of edits. */
+  readonly texts: Readonly<Record<string, (shown: unknown) => string>>;
+}
+
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface StatedPlanMembers {}
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface PlanShownMembers {}
+
+type Shown = Readonly<Record<string, unknown>>;

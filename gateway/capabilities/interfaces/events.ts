@@ -1,0 +1,27 @@
+import type { LimitsByField } from '../../keys/limit-fields.ts';
+
+/** A change of the limits of a plan that a capability has made, in the record of changes. */
+export interface LimitsChange {
+  readonly action: string;
+  /** The name of the token that made the change, or the name of the capability. */
+  readonly by: string;
+  readonly plan: string;
+  /** The limits of the plan before and after the change. */
+  readonly before: LimitsByField;
+  readonly after: LimitsByField;
+  /** The limits before the change, in the form of a reload. */
+  readonly limitsBefore: { readonly plans: Readonly<Record<string, LimitsByField>> };
+  /** The requests that led to the change. `sinceAt` is the time of the change, ISO 8601. */
+  readonly figures?:
+    | { readonly requests: number; readonly refused: number; readonly sinceAt: string }
+    | undefined;
+}
+
+export interface LimitsChangeKind {
+  /** The change in one sentence. */
+  text(change: LimitsChange): string;
+  /** The identity by which the changes of several processes are merged; absent if only one process makes the change. */
+  identity?(change: LimitsChange): readonly unknown[];
+  /** Parts of the API document: a sentence about the action, and who makes the change. */
+  readonly words?: { readonly action: string; readonly by: string };
+}

@@ -1,0 +1,20 @@
+import type { BodyOf } from '../../admin/wires/api-types.ts';
+
+export type Plan = BodyOf<'/plans'>['plans'][number];
+export type Simulation = BodyOf<'/simulate', 'POST'>;
+
+/** What a capability shows above the list of plans; an empty text if it shows nothing. */
+export type PlanNotes = (plans: readonly Plan[]) => unknown;
+
+/** Proposes a member of the plan with a simulated edit; undefined without a proposal. */
+export type ProposeMember = (plan: Plan, simulation: Simulation | undefined) => ProposedMember | undefined;
+
+export interface ProposedMember {
+  readonly name: keyof Plan;
+  /** The line of the configuration, which the operator copies with a button. */
+  readonly line: string;
+  /** The text of the button. */
+  readonly label: string;
+  /** What the operator does with the line, and what it does: whole sentences. */
+  readonly text: string;
+}

@@ -1,0 +1,12 @@
+// biome-ignore-all format: each entry has a line of its own, which goes with its capability
+import { guardChartMarks, guardWebhookTypes } from '../guard/event-names.js';
+
+/** The types of webhooks that capabilities send. */
+export const capabilityWebhookTypes = /** @type {const} */ ([
+  ...guardWebhookTypes,
+]);
+
+/** The texts of marks in charts, by the kind of event. */
+export const capabilityChartMarks = {
+  ...guardChartMarks,
+};

@@ -1,0 +1,7 @@
+// biome-ignore-all format: each entry has a line of its own, which goes with its capability
+import { createGuards } from '../guard/process/guards.ts';
+
+/** Opens the parts of capabilities that run in each process. */
+export const processParts = {
+  guard: createGuards,
+};

@@ -1,0 +1,104 @@
+import * as z from 'zod';
+import { planWindows } from '../shared/model.ts';
+import type { LimitsByField } from './limit-fields.ts';
+
+/** The schemas with a name of their own in the OpenAPI document of the admin API, each registered where it is defined. */
+export const components = z.registry<{ id: string }>();
+
+/**
+ * Parts that several response schemas share. A response's type, the admin API's document and the checks in commands
+ * all come from the schema in the response's wire.
+ *
+ * A command ignores unknown members. A command also accepts texts that are not in the list of a `words` schema. A
+ * command can therefore read the responses of a later release.
+ */
+export const count = z.number().meta({ type: 'integer', minimum: 0 });
+/** A whole number, at least 1. */
+export const positive = z.number().meta({ type: 'integer', minimum: 1 });
+/**
+ * The units that were charged to the limits. A response omits this number if it equals the number of admitted requests.
+ */
+export const chargedUnits = count
+  .optional()
+  .describe(
+    'The units that were charged to the limits. Absent if their number equals the number of admitted requests.',
+  );
+export const integer = z.number().meta({ type: 'integer' });
+/** A number, at least 0, which may have a fraction. */
+export const quantity = z.number().meta({ minimum: 0 });
+export const epochMs = integer.describe('Epoch milliseconds.');
+export const instant = z.string().meta({ format: 'date-time' });
+
+/** The member `next` of a list with pages. */
+export const nextPage = z
+  .string()
+  .optional()
+  .describe('The value of `after` for the next page; absent on the last page.');
+
+export function list<Entry extends z.ZodType>(entry: Entry) {
+  return z.array(entry).readonly();
+}
+
+/** An object whose members may have any name. The value of each member is a number. */
+export function byName(numbers: z.ZodType<number>) {
+  return z.record(z.string(), numbers);
+}
+
+export function words<const Word extends string>(...all: readonly Word[]) {
+  return z.string().meta({ enum: all }) as unknown as z.ZodType<Word>;
+}
+
+/**
+ * The members of a key or plan that a response shows unchanged, as the operator wrote them. A new member of the key's
+ * or plan's schema is therefore also in the API's document.
+ *
+ * @param without members that the response omits or shows in another form
+ */
+export function stated<Shape extends Readonly<Record<string, z.ZodType>>, Name extends keyof Shape>(
+  shape: Shape,
+  without: readonly Name[],
+) {
+  const shown = Object.entries(shape).filter(([name]) => !without.some((one) => one === name));
+  const members = shown.map(([name, of]) => [name, z.unknown().optional().meta({ of })]);
+  return Object.fromEntries(members) as {
+    [Member in Exclude<keyof Shape, Name>]: z.ZodOptional<z.ZodType<z.output<Shape[Member]>>>;
+  };
+}
+
+/** The name of a limit of a key or plan. */
+export const limitName = z
+  .string()
+  .describe(
+    `The name of a window (${planWindows.join(', ')}). A limit of a group of operations has the name of the group before it, such as \`reports-minute\`.`,
+  )
+  .register(components, { id: 'WindowName' });
+/** Limits by window. A later release may have more windows. */
+export const limitsByField = z.record(
+  z.string(),
+  z.union([
+    positive,
+    z
+      .record(z.string(), z.looseObject({ operations: list(z.string()).optional() }))
+      .describe(
+        'The groups of operations, each with its operations and its limits by window. A grant has no operations.',
+      ),
+  ]),
+) as z.ZodType<LimitsByField>;
+export const digestStart = z
+  .string()
+  .meta({ pattern: '^[0-9a-f]{8}$', description: 'The first 8 hex digits of a SHA-256 digest.' })
+  .register(components, { id: 'DigestStart' });
+export const processId = z
+  .string()
+  .meta({ pattern: '^[0-9a-f]{12}$', description: 'A random id that a process gets at its start.' })
+  .register(components, { id: 'ProcessId' });
+export const version = z
+  .string()
+  .meta({
+    pattern: '^[0-9a-f]{12}$',
+    description: 'A digest of the files of a configuration.',
+  })
+  .register(components, { id: 'Version' });
+export const isComplete = z
+  .boolean()
+  .describe('False while Redis is away. The response then has only the data of this process.');
