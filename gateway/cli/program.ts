@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
+import { commandParts } from '../capabilities/lists/commands.ts';
 import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
 import { formatProblems } from '../config/problems/format-problems.ts';
 import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
@@ -13,7 +14,6 @@ import { addReadingCommands } from './admin/commands.ts';
 import { adminUrlOf, type GatewayOptions, hasToken } from './admin/find-gateway.ts';
 import { gatewayWarnings } from './admin/gateway-warnings.ts';
 import { leakedCountWarnings } from './admin/leaked-warnings.ts';
-import { addMakegoodCommand } from './admin/makegood.ts';
 import { addPlanCommands } from './admin/plan-commands.ts';
 import {
   clientOf,
@@ -57,7 +57,7 @@ export function createProgram(): Command {
   const keys = program.command('keys').description('issue, change and list API keys');
   addTokenCommand(program);
   addReadingCommands(program, keys);
-  addMakegoodCommand(program, defaultBounds);
+  for (const part of commandParts) part.add?.(program);
   addWebhookCommands(program);
   addPlanCommands(program);
   addWhatIfCommands(program);

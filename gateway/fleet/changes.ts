@@ -1,5 +1,5 @@
 import type { LimitsChange, LimitsChangeKind } from '../capabilities/interfaces/events.ts';
-import { limitsChanges } from '../capabilities/lists/events.ts';
+import { keyChanges, limitsChanges } from '../capabilities/lists/events.ts';
 import type { StatedKey } from '../keys/key-schema.ts';
 import type { NewLeak } from '../keys/leaks/apply-report.ts';
 import type { LimitsByField } from '../keys/limit-fields.ts';
@@ -12,7 +12,7 @@ import { createSharedList, type Listed, type PageQuery } from './shared-list.ts'
 
 /**
  * The kinds of key changes. `secret` means that a secret was issued or removed. `update` means that members other than the secrets were
- * changed. `leak` means that a secret was found where everyone can read it. `makegood` means that keys got back the units of failed requests.
+ * changed. `leak` means that a secret was found where everyone can read it. The last actions belong to capabilities.
  */
 export const keyActions = [
   'create',
@@ -27,7 +27,7 @@ export const keyActions = [
   'ungrant',
   'import',
   'leak',
-  'makegood',
+  ...(Object.keys(keyChanges) as (keyof typeof keyChanges)[]),
 ] as const;
 
 export type KeyAction = (typeof keyActions)[number];

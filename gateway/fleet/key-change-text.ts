@@ -1,8 +1,12 @@
+import type { KeyChangeKind } from '../capabilities/interfaces/events.ts';
+import { keyChanges } from '../capabilities/lists/events.ts';
 import { type LimitsByField, toLimits } from '../keys/limit-fields.ts';
 import { limitsText } from '../keys/limit-texts.ts';
 import { counted, figure } from '../shared/words/figures.js';
 import type { ChangedMembers, KeyChange } from './changes.ts';
-import { timeText } from './wording.ts';
+import { instantText } from './wording.ts';
+
+const keyChangeKinds: ReadonlyMap<string, KeyChangeKind> = new Map(Object.entries(keyChanges));
 
 /** Describes a change of a key in a sentence. Times are UTC. */
 export function keyChangeText(change: KeyChange, nowMs: number): string {
@@ -11,7 +15,10 @@ export function keyChangeText(change: KeyChange, nowMs: number): string {
   return `${sentenceOf(change, nowMs)}${doubt}`;
 }
 
-function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowMs: number): string {
+function sentenceOf(change: KeyChange, nowMs: number): string {
+  const ofCapability = keyChangeKinds.get(change.action);
+  if (ofCapability !== undefined) return ofCapability.text(change, nowMs);
+  const { action, by, key = 'keys', before, after } = change;
   switch (action) {
     case 'create':
       return `${by} created the key ${key}${typeof after?.plan === 'string' ? ` (${after.plan})` : ''}.`;
@@ -42,10 +49,10 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
       return `${by} ended the grant of ${key}.`;
     case 'leak':
       return `${by} reported a leaked secret of ${key}, which ${after?.ended === true ? 'has ended' : 'is still valid'}${descendantsText(after?.descendants)}.`;
-    case 'makegood':
-      return `${by} gave ${givenText(after)} for requests that failed${instantText('from', after?.from, nowMs)}${instantText('to', after?.to, nowMs)}${makegoodFilterText(after)}.`;
     case 'import':
       return `${by} imported ${typeof after?.created === 'number' ? figure(after.created) : 'some'} keys.`;
+    default:
+      return `${by} changed ${key} (${action}).`;
   }
 }
 
@@ -64,23 +71,6 @@ function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): s
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 }
 
-/** Formats the result of a makegood: "2 keys back 120 units of the day and 150 units of the month". */
-function givenText({ keys, givenBack }: ChangedMembers = {}): string {
-  if (keys === 0) return 'no units back';
-  const { day, month } = Object(givenBack) as Readonly<Record<string, unknown>>;
-  const some = (number: unknown, one: string) =>
-    typeof number === 'number' ? counted(number, one) : `some ${one}s`;
-  return `${some(keys, 'key')} back ${some(day, 'unit')} of the day and ${some(month, 'unit')} of the month`;
-}
-
-/** The text " (upstream pets, plan free)", or an empty text. The names are from the configuration. */
-function makegoodFilterText({ upstream, plan }: ChangedMembers = {}): string {
-  const parts = Object.entries({ upstream, plan }).flatMap(([noun, name]) =>
-    typeof name === 'string' ? [`${noun} ${name}`] : [],
-  );
-  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
-}
-
 /** Formats limits: "100 a minute, 5,000 a day". */
 function grantedText(limits: unknown): string {
   if (typeof limits !== 'object' || limits === null) return 'other limits';
@@ -96,10 +86,4 @@ function descendantsText(descendants: unknown): string {
 function othersText(endAt: unknown, nowMs: number): string {
   const until = instantText('until', endAt, nowMs);
   return until === '' ? '' : `; the older ones are valid${until}`;
-}
-
-/** The text " until 18:00:00 UTC", or an empty text when the record has no time. */
-function instantText(word: string, at: unknown, nowMs: number): string {
-  const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
-  return Number.isNaN(atMs) ? '' : ` ${word} ${timeText(atMs, nowMs)}`;
 }

@@ -43,3 +43,9 @@ export function durationText(ms: number): string {
     .map(({ amount, unit }) => `${amount} ${unit}`)
     .join(' ');
 }
+
+/** The text " until 18:00:00 UTC", or an empty text when the record has no time. */
+export function instantText(word: string, at: unknown, nowMs: number): string {
+  const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
+  return Number.isNaN(atMs) ? '' : ` ${word} ${timeText(atMs, nowMs)}`;
+}

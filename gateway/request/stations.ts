@@ -1,3 +1,4 @@
+import type { ProcessPart } from '../capabilities/interfaces/running.ts';
 import type { KeyChange } from '../fleet/changes.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
 import type { Leaks } from '../keys/leaks/leaks.ts';
@@ -14,6 +15,8 @@ import type { RecordTurns } from './path/record-turns.ts';
 /** The stateful steps of the request path, and its other dependencies. */
 export interface Stations {
   readonly limiter: Limiter;
+  /** The parts of capabilities in this process. */
+  readonly parts: readonly ProcessPart[];
   readonly forwarder: Forwarder;
   /** The key directory; undefined when all keys are in the configuration. */
   readonly directory:

@@ -2,7 +2,6 @@ import { hostname } from 'node:os';
 import { createAdminApi } from '../admin/api/admin-api.ts';
 import { createRoutes } from '../admin/api/routes.ts';
 import { tokenNameOf } from '../admin/api/tokens/authenticate.ts';
-import { createRecordedRuns } from '../admin/keys/makegood/recorded-runs.ts';
 import { createAdminListener } from '../admin/listener/admin-listener.ts';
 import { createAdminPaths } from '../admin/listener/admin-paths.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
@@ -10,7 +9,7 @@ import type { GatewayState, NotInForce, Phase } from '../admin/readiness.ts';
 import { describeEdit } from '../admin/settings/describe-edit.ts';
 import { watchFaults } from '../admin/verdict/fault-watch.ts';
 import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
-import type { PlanFigures, ProcessPart } from '../capabilities/interfaces/running.ts';
+import { joinPlanFigures, partsOf, readKeyMembers } from '../capabilities/interfaces/join-parts.ts';
 import { operatorsParts } from '../capabilities/lists/operators.ts';
 import { createChanges, type KeyChange, tokenEdit } from '../fleet/changes.ts';
 import { createEvents } from '../fleet/events.ts';
@@ -33,7 +32,7 @@ import { createNotices } from './notices.ts';
 import { followPlanChanges } from './plan-changes.ts';
 import { createReadingThread, type StartReadingWorker } from './reading/reading-thread.ts';
 import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
-import { partsOf, type Stores } from './stores.ts';
+import type { Stores } from './stores.ts';
 
 interface AdminSideOptions {
   readonly settings: Settings;
@@ -90,7 +89,6 @@ export function createAdminSide({
     bounds,
   });
   const { flushFleet, requestFlush } = createFlushFleet({ records, presence, bounds });
-  const makegoodRuns = createRecordedRuns({ record: recordKeyChange, bounds });
   const certificates = watchCertificates({
     settings,
     log: logger,
@@ -100,9 +98,20 @@ export function createAdminSide({
   });
 
   const ofOperators = operatorsParts.map((open) =>
-    open(capabilities, { settings: () => settings, recordChange: changes.record, recordNotice, log: logger }),
+    open(capabilities, {
+      settings: () => settings,
+      keys: { settings: () => settings, directory, bounds },
+      usage,
+      readStoreNowMs: limiter.readStoreNowMs,
+      flushFleet,
+      recordKeyChange,
+      recordChange: changes.record,
+      recordNotice,
+      log: logger,
+    }),
   );
-  const planFigures = () => joinFigures(parts);
+  const planFigures = () => joinPlanFigures(parts);
+  const readMembers = (keyIds: readonly string[]) => readKeyMembers(parts, keyIds);
   const faults = watchFaults(() => judgeGateway({ ...currentState(), notify: notices.state() }), {
     nowMs,
     bounds,
@@ -118,7 +127,6 @@ export function createAdminSide({
       readProcesses: () => presence.read(),
       countDeliveries: () => notices.queue.counts(),
       readStatuses: (keys) => limiter.read(keys),
-      readCredits: (ids) => limiter.readCredits(ids),
       readRecords: async (reads) => usage?.store.read(reads),
       readActive: async () => usage?.store.active(),
       readLastSeen: async (ids) => usage?.store.lastSeen(ids),
@@ -126,6 +134,7 @@ export function createAdminSide({
       readKeyIds: async (query) => directory?.page(query) ?? { kind: 'page', ids: [] },
       listDeliveries: (query) => notices.queue.list(query),
       planFigures,
+      readMembers,
     },
     data: {
       keptDays: usage?.state().keptDays,
@@ -171,7 +180,6 @@ export function createAdminSide({
             queue: notices.queue,
             logResend: (resend) => logger.info(resend, 'a webhook event is sent again'),
           },
-          makegood: { usage, limiter, flushFleet, runs: makegoodRuns },
           keyChanges: {
             limiter,
             record: recordKeyChange,
@@ -185,7 +193,7 @@ export function createAdminSide({
               const read = await limiter.read(keys);
               return read.kind === 'read' ? read.keys : undefined;
             },
-            readCredits: limiter.readCredits,
+            readMembers,
             directory,
             leakOf: (digest) => leaks.blocked.find(digest)?.leak,
             planFigures,
@@ -374,14 +382,13 @@ export function createAdminSide({
     /** Sends the events and changes that are not stored yet. */
     async flush() {
       faults.close();
-      makegoodRuns.close();
+      for (const part of ofOperators) part.close?.();
       await recording;
       await Promise.all([presence.close(), changes.close(), events.close(), notices.close()]);
     },
     /** Closes the listener. */
     close() {
       planChanges.close();
-      for (const part of ofOperators) part.close?.();
       certificates.close();
       clearInterval(leakTimer);
       reading.close();
@@ -397,13 +404,4 @@ function serversAway(store: StoreState): number {
 
 function sumOf(processes: readonly ServingProcess[], figureOf: (process: ServingProcess) => number): number {
   return processes.reduce((sum, process) => sum + figureOf(process), 0);
-}
-
-/** Joins the figures of all capabilities about plans. */
-function joinFigures(parts: readonly ProcessPart[]): ReadonlyMap<string, PlanFigures> {
-  const joined = new Map<string, PlanFigures>();
-  for (const part of parts)
-    for (const [plan, figures] of part.planFigures?.() ?? [])
-      joined.set(plan, { ...joined.get(plan), ...figures });
-  return joined;
 }

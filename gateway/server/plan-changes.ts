@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
+import { joinPlanStates } from '../capabilities/interfaces/join-parts.ts';
 import type { ProcessPart } from '../capabilities/interfaces/running.ts';
 import { settingsAt } from '../keys/key-table.ts';
 import { lastChangeMs, nextChangeMs } from '../keys/plans.ts';
 import type { Limiter } from '../request/limit/limiter.ts';
-import type { PlanStates, Settings } from '../shared/model.ts';
+import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
@@ -43,7 +44,7 @@ export function followPlanChanges({
   let taken = 0;
   const onPlanStates = () => {
     if (settings === undefined) return;
-    settings = settingsAt({ ...settings, planStates: planStates() }, limiter.storeNowMs());
+    settings = settingsAt({ ...settings, planStates: joinPlanStates(parts) }, limiter.storeNowMs());
     onChange(settings);
   };
   const listening = parts.map((part) => part.onPlanStates?.(onPlanStates));
@@ -54,7 +55,7 @@ export function followPlanChanges({
       taken += 1;
       clearTimeout(timer);
       const nowMs = limiter.storeNowMs();
-      settings = settingsAt({ ...next, planStates: planStates() }, nowMs);
+      settings = settingsAt({ ...next, planStates: joinPlanStates(parts) }, nowMs);
       changedMs = lastChangeMs(next.plans, nowMs);
       if (hasChanges(next)) checked = check(taken);
       return settings;
@@ -67,12 +68,6 @@ export function followPlanChanges({
       for (const stop of listening) stop?.();
     },
   };
-
-  /** What the processes have decided about plans. */
-  function planStates(): PlanStates | undefined {
-    const states = parts.flatMap((part) => part.planStates?.() ?? []);
-    return states.length === 0 ? undefined : Object.assign({}, ...states);
-  }
 
   async function check(of: number): Promise<void> {
     const nowMs = await limiter.readStoreNowMs();

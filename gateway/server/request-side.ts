@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
+import { partsOf } from '../capabilities/interfaces/join-parts.ts';
 import type { DecidedRequest } from '../capabilities/interfaces/running.ts';
 import type { KeyChange } from '../fleet/changes.ts';
 import type { TargetEvent } from '../fleet/kinds/targets.ts';
@@ -30,7 +31,7 @@ import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import type { EndedExchange } from '../usage/record/recorder.ts';
 import { followPlanChanges } from './plan-changes.ts';
 import type { Counted, ServingProcess } from './served.ts';
-import { partsOf, type Stores } from './stores.ts';
+import type { Stores } from './stores.ts';
 import { createTunnelWatch } from './tunnel-watch.ts';
 
 export type RequestSide = ReturnType<typeof createRequestSide>;
@@ -108,6 +109,7 @@ export function createRequestSide({
   });
   const stations: Stations = {
     limiter,
+    parts,
     forwarder,
     atTurnEnd,
     unreadPages: new UnreadPages(bounds),

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { partsOf } from '../capabilities/interfaces/join-parts.ts';
 import type { Capabilities } from '../capabilities/interfaces/operators.ts';
 import type { ProcessPart, ProcessSources } from '../capabilities/interfaces/running.ts';
 import { processParts } from '../capabilities/lists/running.ts';
@@ -37,10 +38,6 @@ export interface Stores {
   flush(): Promise<void>;
   /** Disconnects. */
   close(): void;
-}
-
-export function partsOf(capabilities: Capabilities): readonly ProcessPart[] {
-  return Object.values<ProcessPart>(capabilities);
 }
 
 function openCapabilities(sources: ProcessSources): Capabilities {
@@ -93,7 +90,14 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     log,
     bounds,
   });
-  const capabilities = openCapabilities({ redis: records, settings, nowMs: limiter.storeNowMs, log, bounds });
+  const capabilities = openCapabilities({
+    redis: records,
+    counts: limiter.countsOfKeys,
+    settings,
+    nowMs: limiter.storeNowMs,
+    log,
+    bounds,
+  });
   const usage =
     usageSettings.keepDays === 0
       ? undefined

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { firstState } from '../../gateway/capabilities/guard/process/decide-guard.ts';
 import { createRedisGuardStore } from '../../gateway/capabilities/guard/process/redis-guard-store.ts';
+import { createCredits } from '../../gateway/capabilities/makegood/credits/credits.ts';
 import { createFlushFleet } from '../../gateway/fleet/flush/flush-fleet.ts';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
 import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-block-store.ts';
@@ -145,7 +146,8 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     ...{ fromMs: Date.now() - 1, toMs: Date.now(), oldestHour: 0, keptUntilMs: Date.now() + 600_000 },
     isDryRun: false,
   };
-  expect((await limiter.giveBack({ keyId: greedy.entry.id, failed, run })).kind).toBe('given');
+  const credits = createCredits({ counts: limiter.countsOfKeys, nowMs: Date.now, bounds: defaultBounds });
+  expect((await credits.giveBack({ keyId: greedy.entry.id, failed, run })).kind).toBe('given');
 
   // The gateway writes the totals of a day at least one day after the day has ended.
   const twoDaysMs = 2 * 86_400_000;

@@ -80,8 +80,8 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
     'request/forward/upstream/fleet/count-checkers.lua: KEYS[i]',
     'request/forward/upstream/fleet/fleet-health.ts: numberOfKeys: number',
     // Both names have the key's id as their hash tag.
-    'request/limit/credit/give-back.lua: KEYS[2]',
-    'request/limit/credit/redis-credits.ts: numberOfKeys: 2',
+    'capabilities/makegood/credits/give-back.lua: KEYS[2]',
+    'capabilities/makegood/credits/redis-credits.ts: numberOfKeys: 2',
   ]);
 });
 

@@ -5,7 +5,6 @@ import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import { type LeakRouteSources, leakRoutes } from '../keys/leaks/leak-routes.ts';
-import { type MakegoodSources, makegoodRoute } from '../keys/makegood/makegood-route.ts';
 import { flushRoute } from '../operations/flush-route.ts';
 import type { GatewayState } from '../readiness.ts';
 import { listChangesWire } from '../wires/changes.ts';
@@ -24,7 +23,6 @@ export interface ApiSources extends ReadSources {
   readonly state: () => GatewayState;
   /** The faults of this gateway. */
   readonly faults: () => readonly Fault[];
-  readonly makegood: MakegoodSources;
   /** Sends the counts of all processes to Redis. */
   readonly flushFleet: FlushFleet;
   readonly events: Pick<Events, 'read' | 'list'>;
@@ -41,7 +39,7 @@ export interface ApiSources extends ReadSources {
  * responses and with the list of routes.
  */
 export function createRoutes(sources: ApiSources): readonly Route[] {
-  const { state, faults, presence, changes, events, deliveries, keys, keyChanges, makegood, leaks } = sources;
+  const { state, faults, presence, changes, events, deliveries, keys, keyChanges, leaks } = sources;
   const { settings, bounds } = keys;
   return [
     flushRoute(sources.flushFleet, bounds),
@@ -57,7 +55,6 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
     ...createReadRoutes(sources),
     ...createChangeRoutes({ ...keys, ...keyChanges }),
     ...sources.ofCapabilities,
-    makegoodRoute(keys, makegood),
     ...leakRoutes({ ...keys, ...keyChanges, leaks }),
     defineRoute({
       ...listUpstreamsWire,

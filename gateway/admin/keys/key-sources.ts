@@ -1,6 +1,5 @@
-import type { PlanFigures } from '../../capabilities/interfaces/running.ts';
+import type { KeyMembers, PlanFigures } from '../../capabilities/interfaces/running.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
-import type { ReadCredits } from '../../request/limit/credit/credit-store.ts';
 import type { Key, KeyStatus, Leak, Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
@@ -32,8 +31,8 @@ export interface KeySources {
 
 /** The data sources of the response about a single key. */
 export interface KeyDetailSources extends KeySources {
-  /** Reads the last credits of keys, the newest first; undefined for a key whose store does not reply. */
-  readonly readCredits: ReadCredits;
+  /** Reads the members of keys that belong to capabilities; undefined for a key whose store does not reply. */
+  readonly readMembers: (keyIds: readonly string[]) => Promise<readonly (KeyMembers | undefined)[]>;
 }
 
 export function noSuchKey(): AdminResponse {

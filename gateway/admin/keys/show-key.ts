@@ -1,6 +1,5 @@
 import type { KeyVersion } from '../../keys/directory/directory-key.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
-import { creditView } from '../../request/limit/credit/credit-store.ts';
 import { groupNames } from '../../shared/limits.ts';
 import { countedBy } from '../../shared/model.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
@@ -38,9 +37,9 @@ export async function showKey(
   const { usage } = sources;
   const nowMs = sources.nowMs();
   const period = { fromMs: Math.floor(nowMs / 60_000) * 60_000 - dayMs + 60_000, toMs: nowMs };
-  const [statuses, [credits], recorded] = await Promise.all([
+  const [statuses, [ofCapabilities], recorded] = await Promise.all([
     statusesOf(sources, found),
-    sources.readCredits([id]),
+    sources.readMembers([id]),
     usage &&
       Promise.all([
         usage.reader.recent([id], nowMs),
@@ -57,7 +56,7 @@ export async function showKey(
       ]),
   ]);
   const status = statuses?.get(id);
-  if (status === undefined || credits === undefined) return 'no_store';
+  if (status === undefined || ofCapabilities === undefined) return 'no_store';
   const [recent, minutes, operations, addresses, refusedNetworks, secretsUsed, ofTrial] = recorded ?? [];
   const isRecorded =
     recent && minutes && operations && addresses && refusedNetworks && secretsUsed && ofTrial;
@@ -88,7 +87,7 @@ export async function showKey(
         };
       }),
     strikes: status.strikes,
-    credits: credits.length === 0 ? undefined : credits.map(creditView),
+    ...ofCapabilities,
     operations24h: operations && byOperation(operations),
     recentRefusals: minutes?.filter(isRefusing).slice(-recentRefusalsMax).reverse().map(rowOf),
     trial: key.trial && ofTrial?.[0] && trialOfKeyView(key.trial, ofTrial[0], nowMs),

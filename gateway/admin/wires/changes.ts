@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { LimitsChangeKind } from '../../capabilities/interfaces/events.ts';
-import { limitsChanges } from '../../capabilities/lists/events.ts';
+import { keyChanges, limitsChanges } from '../../capabilities/lists/events.ts';
 import { changeActions, keyActions } from '../../fleet/changes.ts';
 import { keyId } from '../../keys/key-schema.ts';
 import {
@@ -125,7 +125,7 @@ export const listChangesWire = (bounds: Bounds) =>
 
 /** The actions that a command can report. The gateway itself records all other actions. */
 const reported = keyActions.filter(
-  (action) => !['unban', 'grant', 'ungrant', 'leak', 'makegood'].includes(action),
+  (action) => !['unban', 'grant', 'ungrant', 'leak', ...Object.keys(keyChanges)].includes(action),
 );
 
 /** Matches a secret, a token or a complete digest, which the record of changes must not contain. */

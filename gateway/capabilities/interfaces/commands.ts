@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type * as z from 'zod';
+import type { KeyDetail } from '../../admin/wires/keys/key.ts';
 import type { planShown, plansPage } from '../../admin/wires/plans/plans.ts';
 import type { Screen } from '../../cli/output/screen.ts';
 import type { Column } from '../../cli/output/table.ts';
@@ -7,6 +8,8 @@ import type { LimitVerdict } from '../../cli/what-if/diff-verdicts.ts';
 
 /** The commands of a capability. Each member is optional. */
 export interface CommandPart {
+  /** Adds commands. @param program the command `tollgate` */
+  add?(program: Command): void;
   /** Adds subcommands of `plans`. */
   addToPlans?(plans: Command): void;
 }
@@ -18,6 +21,9 @@ export interface PlanRows {
 }
 
 type ListedPlan = z.output<typeof plansPage>['plans'][number];
+
+/** What a capability adds to `keys show`: names and values. */
+export type KeyFacts = (key: KeyDetail) => readonly (readonly [name: string, value: string])[];
 
 /** What a capability says about an edit of plans, in `check` and `diff`. */
 export type EditNotes = (edit: {

@@ -25,3 +25,14 @@ export interface LimitsChangeKind {
   /** Parts of the API document: a sentence about the action, and who makes the change. */
   readonly words?: { readonly action: string; readonly by: string };
 }
+
+/** A change of keys that a capability makes, in the record of changes. Receivers of webhooks do not get it. */
+export interface KeyChangeKind {
+  /** The change in one sentence. @param nowMs epoch ms */
+  text(change: ChangeOfKeys, nowMs: number): string;
+}
+
+interface ChangeOfKeys {
+  readonly by: string;
+  readonly after?: Readonly<Record<string, unknown>> | undefined;
+}

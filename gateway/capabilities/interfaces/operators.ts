@@ -1,10 +1,13 @@
 import type { Logger } from 'pino';
 import type { Route } from '../../admin/api/route.ts';
-import type { Change } from '../../fleet/changes.ts';
+import type { KeySources } from '../../admin/keys/key-sources.ts';
+import type { Change, KeyChange } from '../../fleet/changes.ts';
+import type { FlushFleet } from '../../fleet/flush/flush-fleet.ts';
 import type { Notice } from '../../fleet/kinds/kinds.ts';
 import type { PartState } from '../../fleet/process-state.ts';
 import type { Family } from '../../observe/metrics/metric-families.ts';
 import type { Settings } from '../../shared/model.ts';
+import type { Usage } from '../../usage/usage.ts';
 import type { processParts } from '../lists/running.ts';
 
 /** The part of a capability that serves operators. Each member is optional. */
@@ -13,6 +16,7 @@ export interface OperatorsPart {
   readonly families?: readonly Family[];
   /** What the capability adds to the state of this gateway. */
   state?(): PartState;
+  /** Records what is not recorded yet. */
   close?(): void;
 }
 
@@ -23,6 +27,13 @@ export type Capabilities = {
 
 export interface OperatorsSources {
   readonly settings: () => Settings;
+  readonly keys: Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
+  /** The usage record; undefined when it is switched off. */
+  readonly usage: Usage | undefined;
+  /** Reads the store's clock, epoch ms. */
+  readonly readStoreNowMs: () => Promise<number>;
+  readonly flushFleet: FlushFleet;
+  readonly recordKeyChange: (change: KeyChange) => void;
   readonly recordChange: (change: Change) => void;
   readonly recordNotice: (notice: Notice) => void;
   readonly log: Logger;

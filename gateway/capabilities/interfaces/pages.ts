@@ -18,3 +18,12 @@ export interface ProposedMember {
   /** What the operator does with the line, and what it does: whole sentences. */
   readonly text: string;
 }
+
+export type Key = BodyOf<'/keys/{id}'>;
+
+/** What a capability shows below the windows of a key. */
+export interface KeyNotes {
+  /** The members of the key that it shows. */
+  readonly members: readonly (keyof Key)[];
+  notesOn(key: Key): unknown;
+}

@@ -1,15 +1,23 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
+
 import { guardCommands } from '../guard/commands.ts';
-import type { CommandPart, EditNotes, PlanRows } from '../interfaces/commands.ts';
+import type { CommandPart, EditNotes, KeyFacts, PlanRows } from '../interfaces/commands.ts';
+import { makegoodCommands } from '../makegood/commands.ts';
 
 /** The commands of capabilities. */
 export const commandParts: readonly CommandPart[] = [
   guardCommands,
+  makegoodCommands,
 ];
 
 /** What capabilities add to the list of plans. */
 export const planRows: readonly (() => Promise<PlanRows>)[] = [
   async () => (await import('../guard/plan-rows.ts')).guardRows,
+];
+
+/** What capabilities add to `keys show`. */
+export const keyFacts: readonly (() => Promise<KeyFacts>)[] = [
+  async () => (await import('../makegood/credit-facts.ts')).creditFacts,
 ];
 
 /** What capabilities say about an edit of plans. */

@@ -2,6 +2,7 @@
 import { guardFiguresShape, guardMember, guardShape, guardShownShape } from '../guard/plan-member.ts';
 import { guardAdviceShape, guardShareShape } from '../guard/what-if/advice-schema.ts';
 import type { PlanMember } from '../interfaces/configuration.ts';
+import { creditsShape } from '../makegood/credit-shape.ts';
 
 /** The members of plans that belong to capabilities. */
 export const planMembers: readonly PlanMember[] = [
@@ -19,6 +20,11 @@ export const planShownShapes = {
 };
 export const planFiguresShapes = {
   ...guardFiguresShape,
+};
+
+/** The schemas of their members of a key in responses. */
+export const keyShownShapes = {
+  ...creditsShape,
 };
 
 /** The schemas of what capabilities add to a simulation: to the figures of a plan, and to the response. */

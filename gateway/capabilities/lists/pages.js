@@ -1,8 +1,9 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
 import { guardProposal } from '../guard/page/guard-proposal.js';
 import { guardStates } from '../guard/page/guard-states.js';
+import { creditNotes } from '../makegood/page/credit-notes.js';
 
-/** @import { PlanNotes, ProposeMember } from '../interfaces/pages.ts' */
+/** @import { KeyNotes, PlanNotes, ProposeMember } from '../interfaces/pages.ts' */
 
 /**
  * What capabilities show above the list of plans.
@@ -11,6 +12,15 @@ import { guardStates } from '../guard/page/guard-states.js';
  */
 export const planNotes = [
   guardStates,
+];
+
+/**
+ * What capabilities show below the windows of a key.
+ *
+ * @type {readonly KeyNotes[]}
+ */
+export const keyNotes = [
+  creditNotes,
 ];
 
 /**

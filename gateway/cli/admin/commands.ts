@@ -7,6 +7,7 @@ import { callerList } from '../../admin/words/callers.js';
 import { changeList } from '../../admin/words/changes.js';
 import { eventList } from '../../admin/words/events.js';
 import { keyList } from '../../admin/words/keys.js';
+import { keyFacts } from '../../capabilities/lists/commands.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
@@ -139,7 +140,9 @@ function addKeys(keys: Command): void {
     .description('show all data about a key')
     .addHelpText('after', examples('keys show acme'))
     .action(async (id: string, options: Asking) => {
-      show(options, await readKey(await clientAfterFlush(options), id), keyLines);
+      const reply = await readKey(await clientAfterFlush(options), id);
+      const facts = await Promise.all(keyFacts.map((load) => load()));
+      show(options, reply, (body, screen, nowMs) => keyLines(body, facts, screen, nowMs));
     });
 }
 

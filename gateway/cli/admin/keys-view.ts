@@ -2,6 +2,7 @@ import type { KeyDetail } from '../../admin/wires/keys/key.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
 import { stateText, stateTone } from '../../admin/words/keys.js';
 import { refusedInWords } from '../../admin/words/usage.js';
+import type { KeyFacts } from '../../capabilities/interfaces/commands.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
@@ -50,18 +51,27 @@ function memberText(member: unknown): string | undefined {
 }
 
 /** Makes the lines about a key. The first line explains why requests of the key are admitted or refused. */
-export function keyLines(key: KeyDetail, screen: Screen, nowMs: number): string[] {
+export function keyLines(
+  key: KeyDetail,
+  ofCapabilities: readonly KeyFacts[],
+  screen: Screen,
+  nowMs: number,
+): string[] {
   const { operations24h = [], recentRefusals = [] } = key;
   return [
     ...wrapText(key.why.sentence, screen.columns).map((line) => screen.paint('title', line)),
     '',
-    ...factTable(key.id, factsOf(key, nowMs), screen),
+    ...factTable(key.id, factsOf(key, ofCapabilities, nowMs), screen),
     ...(operations24h.length === 0 ? [] : ['', ...table(operationColumns, operations24h, screen)]),
     ...(recentRefusals.length === 0 ? [] : ['', ...table(refusalColumns, recentRefusals, screen)]),
   ];
 }
 
-function factsOf(key: KeyDetail, nowMs: number): (readonly [string, string | Cell | undefined])[] {
+function factsOf(
+  key: KeyDetail,
+  ofCapabilities: readonly KeyFacts[],
+  nowMs: number,
+): (readonly [string, string | Cell | undefined])[] {
   const { ban, grant, lastSeenMs, offered24h, refused24h = 0, units24h, strikes } = key;
   return [
     ['state', stateCell(key.state)],
@@ -77,7 +87,7 @@ function factsOf(key: KeyDetail, nowMs: number): (readonly [string, string | Cel
     ['ban', ban && `until ${clock(ban.untilMs, nowMs)} UTC, level ${ban.level}`],
     ['grant', grant && grantText(grant, nowMs)],
     ['trial, 24 h', key.trial?.sentence],
-    ...(key.credits ?? []).map((credit) => ['given back', creditText(credit)] as const),
+    ...ofCapabilities.flatMap((factsOn) => factsOn(key)),
     ['strikes', `${counted(strikes, 'refusal that counts', 'refusals that count')} towards the next ban`],
     ['last seen', lastSeenMs === undefined ? 'not on record' : ago(lastSeenMs, nowMs)],
     [
@@ -88,17 +98,6 @@ function factsOf(key: KeyDetail, nowMs: number): (readonly [string, string | Cel
     ],
     ...key.secrets.map((secret) => ['secret', secretText(secret, nowMs)] as const),
   ];
-}
-
-/** Describes a credit: "12 units of the day and 12 of the month at 2026-11-26 10:30 UTC, for failures from … to …". */
-function creditText({
-  at,
-  from,
-  to,
-  givenBack: { day, month },
-}: NonNullable<KeyDetail['credits']>[number]): string {
-  const minute = (text: string) => instant(text).slice(0, 16);
-  return `${counted(day, 'unit')} of the day and ${figure(month)} of the month at ${minute(at)} UTC, for requests that failed from ${minute(from)} to ${minute(to)}`;
 }
 
 function secretText(

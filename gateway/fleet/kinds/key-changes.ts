@@ -85,7 +85,9 @@ function typeOfChange({ action, after }: KeyChange): WebhookEventType | undefine
     case 'update':
     case 'grant':
     case 'ungrant':
-    case 'makegood':
+      return undefined;
+    default:
+      // Receivers do not get the changes of capabilities.
       return undefined;
   }
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { CountsOfKeys } from '../../capabilities/interfaces/running.ts';
 import type { BanEvent } from '../../fleet/kinds/bans.ts';
 import type { QuotaThreshold } from '../../fleet/kinds/key-notices.ts';
 import type { StoreEvent } from '../../fleet/kinds/stores.ts';
@@ -20,9 +21,6 @@ import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createBanLog } from './ban-log.ts';
-import { type CreditStore, createMemoryCredits } from './credit/credit-store.ts';
-import type { CreditCall } from './credit/give-back.ts';
-import { createRedisCredits } from './credit/redis-credits.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter } from './key-limiter.ts';
 import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
@@ -160,24 +158,13 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       if (reply.kind === 'changed') keys.forget(keyId, reply.state);
       return reply;
     },
-    /**
-     * Gives a key back the units of its failed requests, once for each minute and upstream. Other processes apply the credit within
-     * `bounds.refusalRememberedMs`. Does not lift a ban, and does not change reported thresholds.
-     */
-    async giveBack(call: CreditCall) {
-      await backing.health.started;
-      const reply = await backing.credits.giveBack(call);
-      ledger.forgetRefusalsOf(call.keyId);
-      return reply;
-    },
-    /** Returns the last credits of each key, the newest first; undefined for a key whose part of the store does not reply. */
-    readCredits: (keyIds: readonly string[]) =>
-      Promise.all(
-        keyIds.map(async (keyId) => {
-          const isThere = backing.health.partOf(keyId).available();
-          return isThere ? (await backing.credits.read([keyId]))[0] : undefined;
-        }),
-      ),
+    /** The counts of keys, for capabilities. */
+    countsOfKeys: {
+      ...backing.counts,
+      started: backing.health.started,
+      isThere: (keyId) => backing.health.partOf(keyId).available(),
+      forgetRefusalsOf: ledger.forgetRefusalsOf,
+    } satisfies CountsOfKeys,
     /**
      * Marks a threshold as reported. Called when the queue of webhooks has stored the report. Until then, the store returns the threshold
      * with each decision on the key, so that a process that dies loses no report.
@@ -228,7 +215,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     const store = createMemoryQuotaStore({ nowMs, bounds });
     return {
       store,
-      credits: createMemoryCredits({ adjustBy: store.adjustBy, nowMs, bounds }),
+      counts: { redis: undefined, adjustInMemory: store.adjustBy },
       health: alwaysThere,
       buckets: openBuckets({ nowMs, bounds }),
       state: () => ({ kind: 'memory' }),
@@ -283,7 +270,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
           else log.info({ reason }, 'Redis refuses functions; the gateway runs its decisions as a script');
         },
       }),
-      credits: createRedisCredits(connection, bounds),
+      counts: { redis: connection, adjustInMemory: () => {} },
       health: watch,
       buckets: openBuckets({ redis: shared, nowMs: clock.nowMs, bounds }),
       state() {
@@ -322,7 +309,7 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 /** The store of the limiter, in memory or in Redis, and its health. */
 interface Backing {
   readonly store: QuotaStore;
-  readonly credits: CreditStore;
+  readonly counts: Pick<CountsOfKeys, 'redis' | 'adjustInMemory'>;
   readonly health: StoreHealth;
   readonly buckets: Readonly<Record<BucketName, MinuteBucket>>;
   readonly state: () => StoreState;

@@ -1,3 +1,4 @@
+import type { KeyMembers } from '../../capabilities/interfaces/running.ts';
 import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limit-fields.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
 import type { Grant, Key, KeyStatus, PlanChange } from '../../shared/model.ts';
@@ -8,7 +9,7 @@ import { policyName } from '../../shared/words/limit-names.js';
  * Makes the JSON value that shows a key holder the limits of the key. Timestamps are in ISO 8601 format.
  *
  * @param changes later changes of the limits of the key's plan
- * @param credits the last credits of the key, the newest first
+ * @param members the members that belong to capabilities
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
  */
 export function limitsView(
@@ -16,12 +17,12 @@ export function limitsView(
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   {
     changes,
-    credits,
+    members,
     expiresMs,
     canRotate,
   }: {
     readonly changes: readonly PlanChange[];
-    readonly credits: readonly object[];
+    readonly members: KeyMembers;
     readonly expiresMs: number | undefined;
     readonly canRotate: boolean;
   },
@@ -49,7 +50,7 @@ export function limitsView(
         : changes.map(({ fromMs, limits: ofPlan }) => {
             return { from: isoOf(fromMs), limits: toLimitFields(withGroups(ofPlan, own)) };
           }),
-    credits: credits.length === 0 ? undefined : credits,
+    ...members,
     secret: {
       expiresAt: isoOf(expiresMs),
       canRotate: canRotate || undefined,

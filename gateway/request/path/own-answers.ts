@@ -1,3 +1,4 @@
+import { readKeyMembers } from '../../capabilities/interfaces/join-parts.ts';
 import { changesAfter } from '../../keys/plans.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
@@ -9,7 +10,6 @@ import {
   type Screened,
   withResults,
 } from '../exchange.ts';
-import { creditView } from '../limit/credit/credit-store.ts';
 import type { HolderPart } from '../pages/holder-page.ts';
 import { jsonPage, limitsView } from '../pages/limits-view.ts';
 import { isPageMethod, type OwnPage, pageMethods, wantsPage } from '../pages/own-pages.ts';
@@ -129,9 +129,9 @@ async function answerHolder(exchange: Authenticated, part: HolderPart, stations:
 
 const dataOf = { usage: usageOf, deprecated: deprecatedCallsOf, rotate: rotateOwnSecret };
 
-async function answerLimits(exchange: Authenticated, { limiter }: Stations): Promise<Ending> {
+async function answerLimits(exchange: Authenticated, { limiter, parts }: Stations): Promise<Ending> {
   const { key, snapshot } = exchange;
-  const [read, [credits = []]] = await Promise.all([limiter.readOwn(key), limiter.readCredits([key.id])]);
+  const [read, [members = {}]] = await Promise.all([limiter.readOwn(key), readKeyMembers(parts, [key.id])]);
   if (read.kind === 'unavailable')
     return refused(withResults(exchange, { decision: read }), limitRefusal(read, 'request'));
   const { status, source } = read;
@@ -143,7 +143,7 @@ async function answerLimits(exchange: Authenticated, { limiter }: Stations): Pro
     jsonPage(
       limitsView(key, status, {
         changes,
-        credits: credits.map(creditView),
+        members,
         expiresMs: key.expiry?.atMs,
         canRotate: canRotate(exchange),
       }),

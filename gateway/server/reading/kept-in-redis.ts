@@ -2,7 +2,6 @@ import { createRedisDirectoryStore } from '../../keys/directory/store/redis-dire
 import { createQueueReader } from '../../notify/queue/redis-queue.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { untilConnected } from '../../redis/redis-connection.ts';
-import { createRedisCredits } from '../../request/limit/credit/redis-credits.ts';
 import { createStatusReader } from '../../request/limit/read-statuses.ts';
 import { createRedisQuotaStore } from '../../request/limit/store/redis-quota-store.ts';
 import type { RedisSettings } from '../../shared/model.ts';
@@ -33,7 +32,6 @@ export async function keptInRedis(redis: RedisSettings, bounds: Bounds, closed: 
       reach: () => (connection.oneServer || !isThere() ? 'none' : 'some'),
       windowsMs: bounds.windowsMs,
     }),
-    readCredits: createRedisCredits(connection, bounds).read,
     readRecords: records.read,
     readActive: records.active,
     readLastSeen: records.lastSeen,

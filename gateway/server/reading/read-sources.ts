@@ -53,7 +53,7 @@ export async function openReadSources({
         const read = await kept.readStatuses(keys);
         return read.kind === 'read' ? read.keys : undefined;
       },
-      readCredits: kept.readCredits,
+      readMembers: (ids) => lent.readMembers(ids),
       ...(hasDirectory && { directory: { readMany: kept.readKeys, page: kept.readKeyIds } }),
       leakOf,
       planFigures: () => lent.planFigures(),
@@ -83,7 +83,6 @@ export async function openReadSources({
         });
         return { kind: 'read', keys: found };
       },
-      readCredits: (ids) => manyOf(ids, (part) => all.readCredits(part)),
       readRecords: (reads) => manyOf(reads, async (part) => (await all.readRecords(part)) ?? []),
       readActive: () => all.readActive(),
       readLastSeen: (ids) => all.readLastSeen(ids),

@@ -1,5 +1,6 @@
 import type { AdminResponse } from '../../admin/admin-response.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
+import type { KeyDetailSources } from '../../admin/keys/key-sources.ts';
 import type { PlanFigures } from '../../capabilities/interfaces/running.ts';
 import type { SettingsMessage } from '../../config/loader/settings-message.ts';
 import type { Changes } from '../../fleet/changes.ts';
@@ -8,7 +9,6 @@ import type { Presence } from '../../fleet/presence.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { LeakedSecret } from '../../keys/leaks/blocked/block-store.ts';
 import type { DeliveryQueue } from '../../notify/queue/delivery-queue.ts';
-import type { ReadCredits } from '../../request/limit/credit/credit-store.ts';
 import type { ReadStatuses } from '../../request/limit/read-statuses.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UnsentSource } from '../../usage/read/usage-reader.ts';
@@ -34,9 +34,9 @@ export interface Lent {
   readonly readProcesses: Presence['read'];
   readonly countDeliveries: DeliveryQueue['counts'];
   readonly planFigures: () => ReadonlyMap<string, PlanFigures>;
+  readonly readMembers: KeyDetailSources['readMembers'];
   /** The members from here on read the main thread's memory; only without Redis. */
   readonly readStatuses: ReadStatuses;
-  readonly readCredits: ReadCredits;
   readonly readRecords: UsageStore['read'];
   readonly readActive: UsageStore['active'];
   readonly readLastSeen: UsageStore['lastSeen'];
@@ -49,7 +49,6 @@ export interface Lent {
 export type Kept = Pick<
   Lent,
   | 'readStatuses'
-  | 'readCredits'
   | 'readRecords'
   | 'readActive'
   | 'readLastSeen'

@@ -50,7 +50,7 @@ async function open(ids: {
     }
   }
   const sources: KeyDetailSources = {
-    readCredits: limiter.readCredits,
+    readMembers: async (ids: readonly string[]) => ids.map(() => ({})),
     settings: () => settings,
     async readStatus(keys) {
       const read = await limiter.read(keys);

@@ -38,8 +38,8 @@ async function open(overrides: Record<string, unknown> = {}, own: Parameters<typ
   const usage = createUsage({ keepDays: 8, minuteMs, nowMs: () => nowMs, bounds });
   onTestFinished(() => usage.close());
   const readStatus: KeySources['readStatus'] = (all) => Promise.resolve(all.map(() => noStatus));
-  const readCredits = async (ids: readonly string[]) => ids.map(() => []);
-  const sources = { settings: () => settings, usage, readStatus, readCredits, nowMs: () => nowMs, bounds };
+  const readMembers = async (ids: readonly string[]) => ids.map(() => ({}));
+  const sources = { settings: () => settings, usage, readStatus, readMembers, nowMs: () => nowMs, bounds };
   const count = ({ key, agoMs, kind, trial, times }: Request) => {
     const inForce = { name: 'minute', limit: 60, remaining: 0, resetMs: 0, windowSeconds: 60 } as const;
     const rateLimit = { nowMs: nowMs - agoMs, windows: [inForce], inForce };

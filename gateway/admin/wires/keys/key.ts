@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { keyShownShapes } from '../../../capabilities/lists/configuration.ts';
 import { keySchema } from '../../../keys/key-schema.ts';
 import {
   byName,
@@ -32,19 +33,6 @@ export const leakShown = z
       ),
   })
   .describe('Where a secret was found that everyone can read. Present only for a leaked secret.');
-
-export const byWindow = z.object({ day: count, month: count });
-
-/** A credit of a key. */
-export const creditShown = z.object({
-  at: instant.describe('The time at which units were given back.'),
-  from: instant.describe('The beginning of the period in which the requests failed.'),
-  to: instant.describe('The end of the period.'),
-  failedUnits: count.describe(
-    'The units of the failed requests for which the key had received no credit before.',
-  ),
-  givenBack: byWindow.describe('The units that were given back, by window.'),
-});
 
 /** The decisions of a trial on the requests of one key, or of all keys of a plan. */
 export const trialFigures = {
@@ -117,9 +105,7 @@ export const keyDetail = z
       }),
     ),
     strikes: count.describe('Refusals that count towards the next ban.'),
-    credits: list(creditShown)
-      .optional()
-      .describe('The last credits of the key, the newest first; absent without a credit.'),
+    ...keyShownShapes,
     operations24h: list(
       z.object({
         operationId: z.string(),

@@ -4,14 +4,15 @@ import { emptyQuotaState, expiresMs, type QuotaState } from '../../../quota/hash
 import { freeSlots, type Lease, renewLease } from '../../../quota/leases.ts';
 import { confirmTold } from '../../../quota/thresholds.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { createMemoryCredits } from '../credit/credit-store.ts';
 import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
 
 /** Creates the memory store of a single process, which applies `decideKey` to at most `bounds.rememberedKeysMax` keys. */
 export function createMemoryQuotaStore(deps: {
   nowMs: () => number;
   bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs'>;
-}): QuotaStore & Pick<Parameters<typeof createMemoryCredits>[0], 'adjustBy'> {
+}): QuotaStore & {
+  adjustBy(keyId: string, changeOf: (counts: Readonly<QuotaState>) => Change): QuotaChanged;
+} {
   const { nowMs, bounds } = deps;
   const { windowsMs } = bounds;
   const entries = new Map<string, Entry>();

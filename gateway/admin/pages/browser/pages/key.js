@@ -1,10 +1,11 @@
 import { h } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { keyNotes } from '../../../../capabilities/lists/pages.js';
 import { counted, figure, noFigure, relative } from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
 import { nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import { clock, fullInstant, utcMinute } from '../formats.js';
+import { clock, fullInstant } from '../formats.js';
 import { KeyActions, result } from '../key-actions.js';
 import { keyStateWord } from '../list.js';
 import {
@@ -85,7 +86,7 @@ export function Key({ params: { id = '' }, query, live }) {
       <div class="windows">
         ${key.windows.map((window) => windowBar(window, { now, isLong: true }))}
         <p class="muted ban">${banAndGrant(key)}</p>
-        ${key.credits?.map(creditLine)}
+        ${keyNotes.map(({ notesOn }) => notesOn(key))}
         ${key.trial && html`<p class=${`trial ${key.trial.refused > key.trial.refusedNow ? 'near' : 'muted'}`}>${key.trial.sentence}</p>`}
       </div>
     <//>
@@ -101,7 +102,7 @@ export function Key({ params: { id = '' }, query, live }) {
 const shownApart = [
   ...['id', 'plan', 'name', 'operations', 'secrets', 'state', 'source', 'file', 'line', 'revision'],
   ...['windows', 'ban', 'grant', 'strikes', 'why', 'lastSeenMs', 'offered24h', 'refused24h', 'units24h'],
-  ...['operations24h', 'recentRefusals', 'trial', 'credits'],
+  ...['operations24h', 'recentRefusals', 'trial', ...keyNotes.flatMap(({ members }) => members)],
 ];
 
 /** Shows the members of the key's definition that have no other place on the page. @param {KeyDetail} key */
@@ -136,14 +137,6 @@ function banAndGrant({ ban, strikes, grant }) {
   if (!grant) return first;
   const begin = grant.fromMs && instant('begins ', grant.fromMs);
   return html`${first} · granted ${grantedText(grant)}${begin}${instant('ends ', grant.untilMs)}`;
-}
-
-/** Describes the units that an operator has given back. @param {NonNullable<KeyDetail['credits']>[number]} credit */
-function creditLine({ at, from, to, givenBack: { day, month } }) {
-  const units = `${counted(day, 'unit')} of the day and ${counted(month, 'unit')} of the month`;
-  return html`<p key=${at} class="muted credit">
-    <${Instant} atMs=${Date.parse(at)} prefix="given back " />: ${units}, for requests that failed from ${utcMinute(from)} to ${utcMinute(to)}
-  </p>`;
 }
 
 /**

@@ -4,9 +4,9 @@ import { scriptWithChapters } from '../../../quota/calls/library.ts';
 import type { RedisConnection } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
 import { replyOrAway, replyOrUndefined } from '../../../redis/redis-reply.ts';
+import type { StoreFailure } from '../../../request/limit/store/quota-store.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { FailedHour } from '../../../usage/read/failed-units.ts';
-import type { StoreFailure } from '../store/quota-store.ts';
 import { type CreditStore, parseCredits } from './credit-store.ts';
 import { type CreditCall, creditField, type GivenBack } from './give-back.ts';
 

@@ -1,46 +1,43 @@
 import { randomBytes } from 'node:crypto';
-import type { FlushFleet } from '../../../fleet/flush/flush-fleet.ts';
-import type { Limiter } from '../../../request/limit/limiter.ts';
-import type { Settings } from '../../../shared/model.ts';
-import { isoOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
-import { others } from '../../../usage/record/key-usage.ts';
-import type { Usage } from '../../../usage/usage.ts';
-import { errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
-import { defineRoute, type Route } from '../../api/route.ts';
-import { behindView } from '../../operations/flush-route.ts';
-import { keptPeriod } from '../../operations/kept-period.ts';
-import { type MakegoodBody, type MakegoodShown, makegoodWire } from '../../wires/keys/makegood.ts';
-import type { KeySources } from '../key-sources.ts';
-import { addParts, type MakegoodCursor, noFigures, packCursor, parseCursor } from './makegood-view.ts';
-import type { RecordedRuns } from './recorded-runs.ts';
-import { type PartSources, runPart } from './run-part.ts';
+import { errorResponse, jsonResponse, storeUnavailable } from '../../admin/admin-response.ts';
+import { defineRoute, type Route } from '../../admin/api/route.ts';
+import { behindView } from '../../admin/operations/flush-route.ts';
+import { keptPeriod } from '../../admin/operations/kept-period.ts';
+import type { Settings } from '../../shared/model.ts';
+import { isoOf, type Period } from '../../shared/schema/dates-and-durations.ts';
+import { others } from '../../usage/record/key-usage.ts';
+import type { Usage } from '../../usage/usage.ts';
+import type { OperatorsPart, OperatorsSources } from '../interfaces/operators.ts';
+import type { Credits } from './credits/credits.ts';
+import { addParts, type MakegoodCursor, noFigures, packCursor, parseCursor } from './run/figures.ts';
+import { createRecordedRuns, type RecordedRuns } from './run/recorded-runs.ts';
+import { runPart } from './run/run-part.ts';
+import { type MakegoodBody, type MakegoodShown, makegoodWire } from './wires.ts';
 
-export interface MakegoodSources {
-  /** The usage record; undefined when it is switched off. */
-  readonly usage: Pick<Usage, 'reader' | 'state' | 'keptUntilMs'> | undefined;
-  /** The limiter, whose store's clock may differ from the clock of this process. */
-  readonly limiter: PartSources['limiter'] & Pick<Limiter, 'readStoreNowMs'>;
-  readonly flushFleet: FlushFleet;
-  readonly runs: Pick<RecordedRuns, 'note'>;
+/** Serves `POST /makegood`, and records its runs. */
+export function makegoodOperators(credits: Credits, sources: OperatorsSources): OperatorsPart {
+  const { keys, recordKeyChange } = sources;
+  const runs = createRecordedRuns({ record: recordKeyChange, bounds: keys.bounds });
+  return { routes: [makegoodRoute(credits, runs, sources)], close: runs.close };
 }
 
 /**
  * `POST /makegood` gives keys back the units that they were charged for failed requests. A run may have many keys, so the gateway works a
  * limited time for a response, and the client requests the next part. Before the first part, all processes send their counts.
  */
-export function makegoodRoute(
-  keys: Pick<KeySources, 'settings' | 'directory' | 'bounds'>,
-  sources: MakegoodSources,
+function makegoodRoute(
+  credits: Credits,
+  runs: Pick<RecordedRuns, 'note'>,
+  { keys, usage, readStoreNowMs, flushFleet }: OperatorsSources,
 ): Route {
   const { bounds } = keys;
   return defineRoute({
     ...makegoodWire,
     needs: 'read',
     async respond({ body, token }) {
-      const { usage, limiter, flushFleet, runs } = sources;
       if (!body.dryRun && token.may !== 'write') return errorResponse('read_only_token');
       if (usage === undefined) return errorResponse('conflict', notRecorded);
-      const nowMs = await limiter.readStoreNowMs();
+      const nowMs = await readStoreNowMs();
       const period = keptPeriod({ fromMs: body.from, toMs: body.to }, usage.state(), nowMs);
       const fault = faultOf(keys.settings(), body, period, nowMs);
       if (fault !== undefined) return errorResponse('invalid_request', fault);
@@ -58,7 +55,7 @@ export function makegoodRoute(
         oldestHour: Math.floor(keptFromMs(usage, nowMs) / (60 * bounds.windowsMs.minute)),
         keptUntilMs: usage.keptUntilMs(period.toMs),
       };
-      const of = { keys, reader: usage.reader, limiter };
+      const of = { keys, reader: usage.reader, credits };
       const part = await runPart(of, { period, upstream, plan }, run, position.after);
       const asked = { from: isoOf(period.fromMs), to: isoOf(period.toMs) };
       if (!isDryRun) {

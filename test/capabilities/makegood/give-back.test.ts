@@ -1,27 +1,27 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { adjust } from '../../../../gateway/quota/adjust.ts';
-import { emptyQuotaState, type QuotaState, sideOf } from '../../../../gateway/quota/hash.ts';
-import { usedOf } from '../../../../gateway/quota/windows.ts';
 import {
   type CreditStore,
   createMemoryCredits,
-} from '../../../../gateway/request/limit/credit/credit-store.ts';
+} from '../../../gateway/capabilities/makegood/credits/credit-store.ts';
 import {
   type CreditRun,
   type Credits,
   giveBack,
   noCredits,
-} from '../../../../gateway/request/limit/credit/give-back.ts';
-import { createRedisCredits } from '../../../../gateway/request/limit/credit/redis-credits.ts';
-import { calendarWindowsMs, windowIndex } from '../../../../gateway/shared/calendar-windows.ts';
-import type { Bucket } from '../../../../gateway/usage/record-fields.ts';
-import { connectRedis } from '../../../support/connect-redis.ts';
-import { inspect } from '../../../support/inspect.ts';
-import { freshPrefix, redisUrl } from '../../../support/redis.ts';
-import { tunedBounds } from '../../../support/tuned-bounds.ts';
-import { patientStore } from '../../../support/tuning.ts';
+} from '../../../gateway/capabilities/makegood/credits/give-back.ts';
+import { createRedisCredits } from '../../../gateway/capabilities/makegood/credits/redis-credits.ts';
+import { adjust } from '../../../gateway/quota/adjust.ts';
+import { emptyQuotaState, type QuotaState, sideOf } from '../../../gateway/quota/hash.ts';
+import { usedOf } from '../../../gateway/quota/windows.ts';
+import { calendarWindowsMs, windowIndex } from '../../../gateway/shared/calendar-windows.ts';
+import type { Bucket } from '../../../gateway/usage/record-fields.ts';
+import { connectRedis } from '../../support/connect-redis.ts';
+import { inspect } from '../../support/inspect.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
+import { patientStore } from '../../support/tuning.ts';
 
 const hourMs = 3_600_000;
 /** With few hours in a call to the store, the hours of many tests need several calls. */

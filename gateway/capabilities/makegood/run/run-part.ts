@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CreditRun } from '../../../request/limit/credit/give-back.ts';
-import type { Limiter } from '../../../request/limit/limiter.ts';
+import { pageOfIds } from '../../../admin/keys/find-keys.ts';
+import type { KeySources } from '../../../admin/keys/key-sources.ts';
 import type { Period } from '../../../shared/schema/dates-and-durations.ts';
 import { type FailedHour, unitsIn } from '../../../usage/read/failed-units.ts';
 import type { UsageReader } from '../../../usage/read/usage-reader.ts';
-import type { MakegoodFigures } from '../../wires/keys/makegood.ts';
-import { pageOfIds } from '../find-keys.ts';
-import type { KeySources } from '../key-sources.ts';
-import { addParts, noFigures } from './makegood-view.ts';
+import type { Credits } from '../credits/credits.ts';
+import type { CreditRun } from '../credits/give-back.ts';
+import type { MakegoodFigures } from '../wires.ts';
+import { addParts, noFigures } from './figures.ts';
 
 export interface PartSources {
   readonly keys: Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
   readonly reader: Pick<UsageReader, 'failedUnits'>;
-  readonly limiter: Pick<Limiter, 'giveBack'>;
+  readonly credits: Pick<Credits, 'giveBack'>;
 }
 
 export interface Asked {
@@ -38,7 +38,7 @@ export interface PartDone {
  * are served.
  */
 export async function runPart(
-  { keys, reader, limiter }: PartSources,
+  { keys, reader, credits }: PartSources,
   { period, upstream: only, plan }: Asked,
   run: CreditRun,
   after: string,
@@ -74,7 +74,7 @@ export async function runPart(
     const given =
       failed === undefined || isWanted === 'unknown'
         ? undefined
-        : await limiter.giveBack({ keyId, failed, run });
+        : await credits.giveBack({ keyId, failed, run });
     if (failed === undefined || given?.kind !== 'given') {
       return { ...examined, unreadKeys: 1, unread: [keyId] };
     }

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { noFigures } from '../../../../gateway/admin/keys/makegood/makegood-view.ts';
-import { createRecordedRuns } from '../../../../gateway/admin/keys/makegood/recorded-runs.ts';
-import type { KeyChange } from '../../../../gateway/fleet/changes.ts';
-import { tunedBounds } from '../../../support/tuned-bounds.ts';
+import { noFigures } from '../../../gateway/capabilities/makegood/run/figures.ts';
+import { createRecordedRuns } from '../../../gateway/capabilities/makegood/run/recorded-runs.ts';
+import type { KeyChange } from '../../../gateway/fleet/changes.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
 
 function open() {
   vi.useFakeTimers();

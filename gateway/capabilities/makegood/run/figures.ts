@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { addFigures } from '../../../shared/structures/add-figures.ts';
-import { type MakegoodFigures, makegoodFigures } from '../../wires/keys/makegood.ts';
+import { type MakegoodFigures, makegoodFigures } from '../wires.ts';
 
 export const noFigures: MakegoodFigures = {
   examinedKeys: 0,

@@ -3,19 +3,19 @@ import { createServer, get, type IncomingMessage, request, type ServerResponse }
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { askAdmin, makeToken } from '../support/admin-client.ts';
-import { startBrowser, watchedPage } from '../support/browser.ts';
-import type { RedisPlace } from '../support/connect-redis.ts';
-import { directoryOf } from '../support/directory-of.ts';
-import { type Fleet, startFleet, startFleetHere } from '../support/fleet.ts';
-import { startGatewayHere } from '../support/gateway-here.ts';
-import { makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
-import { readMetrics } from '../support/read-metrics.ts';
-import { redisForms } from '../support/redis-forms.ts';
-import { runTollgate } from '../support/run-tollgate.ts';
-import { patientGateway, steadyStore } from '../support/tuning.ts';
-import { until } from '../support/until.ts';
-import { askForWebSocket } from '../support/web-socket.ts';
+import { askAdmin, makeToken } from '../../support/admin-client.ts';
+import { startBrowser, watchedPage } from '../../support/browser.ts';
+import type { RedisPlace } from '../../support/connect-redis.ts';
+import { directoryOf } from '../../support/directory-of.ts';
+import { type Fleet, startFleet, startFleetHere } from '../../support/fleet.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
+import { readMetrics } from '../../support/read-metrics.ts';
+import { redisForms } from '../../support/redis-forms.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+import { patientGateway, steadyStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
+import { askForWebSocket } from '../../support/web-socket.ts';
 
 const operations: Readonly<
   Record<

@@ -1,8 +1,8 @@
 import type { Change } from '../../../quota/adjust.ts';
 import type { QuotaState } from '../../../quota/hash.ts';
+import type { StoreFailure } from '../../../request/limit/store/quota-store.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { StoreFailure } from '../store/quota-store.ts';
 import {
   type Credit,
   type CreditCall,

@@ -1,0 +1,28 @@
+import * as z from 'zod';
+import { count, instant, list } from '../../keys/response-parts.ts';
+
+declare module '../interfaces/running.ts' {
+  interface KeyMembers extends z.output<z.ZodObject<typeof creditsShape>> {}
+}
+
+export const byWindow = z.object({ day: count, month: count });
+
+/** A credit of a key. */
+const creditShown = z.object({
+  at: instant.describe('The time at which units were given back.'),
+  from: instant.describe('The beginning of the period in which the requests failed.'),
+  to: instant.describe('The end of the period.'),
+  failedUnits: count.describe(
+    'The units of the failed requests for which the key had received no credit before.',
+  ),
+  givenBack: byWindow.describe('The units that were given back, by window.'),
+});
+
+/** The member of a key in responses to operators and to the holder of the key. */
+export const creditsShape = {
+  credits: list(creditShown)
+    .optional()
+    .describe('The last credits of the key, the newest first; absent without a credit.'),
+};
+
+export type CreditShown = z.output<typeof creditShown>;
