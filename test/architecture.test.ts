@@ -120,7 +120,7 @@ describe('the architecture', () => {
     const loadedByBrowsers = [
       'gateway/admin/pages/browser/main.js',
       'gateway/admin/pages/browser/before-paint.js',
-      'gateway/request/pages/browser/holder.js',
+      'gateway/capabilities/holder/browser/holder.js',
       'gateway/request/pages/browser/page.js',
     ];
     const reached = new Set([...entries, 'gateway/cli/bin.js', ...loadedByBrowsers]);

@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
+import { settingsParts } from '../capabilities/lists/configuration.ts';
 import type { RawKey } from '../keys/key-schema.ts';
 import { ownLimits, toLimits } from '../keys/limit-fields.ts';
 import { compilePlans, limitsAt, plansAt } from '../keys/plans.ts';
@@ -480,7 +481,7 @@ function publish(
   { document, operations, plans }: Pick<ReadApi, 'document' | 'operations'> & { readonly plans: Plans },
   { main, problems }: LoadContext,
 ): Settings['docs'] | undefined {
-  const { docsPath: path, limitsPath, baseUrl } = raw;
+  const { docsPath: path, baseUrl } = raw;
   if (path === undefined) return undefined;
   if (document === undefined) {
     problems.push({
@@ -490,7 +491,10 @@ function publish(
     return undefined;
   }
   const nowMs = Date.now();
-  const json = apiDocument(document, { baseUrl, plans, counted: countedBy(operations), nowMs, limitsPath });
+  const counted = countedBy(operations);
+  const api = { origin: new URL(baseUrl).origin, counted };
+  const sentences = settingsParts.flatMap((part) => part.documentText?.(raw, api) ?? []);
+  const json = apiDocument(document, { baseUrl, plans, counted, nowMs, sentences });
   if (json !== undefined) return { path, document: json };
   const message = `the API document is longer than ${configSizes.publishedCharsMax} characters as JSON; remove \`docsPath\``;
   problems.push({ ...main.placeOf(['docsPath']), message });

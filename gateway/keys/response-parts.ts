@@ -102,3 +102,8 @@ export const version = z
 export const isComplete = z
   .boolean()
   .describe('False while Redis is away. The response then has only the data of this process.');
+
+/** Processes that have not sent all their counts in time. */
+export const behindShown = list(
+  z.object({ id: processId, host: z.string(), pid: count, worker: positive.optional() }),
+);

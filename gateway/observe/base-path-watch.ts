@@ -10,8 +10,14 @@ const shownSegment = /^\/([A-Za-z0-9._~-]{1,20})(?=\/|$)/;
 /**
  * Logs a hint when requests of keys arrive, but none of their paths begins with the path of `baseUrl`. In this case every request gets 404,
  * and `baseUrl` is probably wrong.
+ *
+ * @param isOwnPath whether the gateway has a page of its own at a path
  */
-export function createBasePathWatch(log: Logger, { basePathHintMs, basePathHintPathsMax }: Bounds) {
+export function createBasePathWatch(
+  log: Logger,
+  isOwnPath: (path: string) => boolean,
+  { basePathHintMs, basePathHintPathsMax }: Bounds,
+) {
   /** The number of requests outside of `baseUrl`, by the first segment of the path. */
   let others = new Map<string, number>();
   let below = 0;
@@ -40,7 +46,7 @@ export function createBasePathWatch(log: Logger, { basePathHintMs, basePathHintP
         return;
       }
       const segment = shownSegment.exec(path)?.[1];
-      if (segment === undefined || snapshot.pages.has(path)) return;
+      if (segment === undefined || isOwnPath(path)) return;
       if (!others.has(segment) && others.size === basePathHintPathsMax) return;
       others.set(segment, (others.get(segment) ?? 0) + 1);
       timer ??= setTimeout(hint, basePathHintMs, basePath).unref();

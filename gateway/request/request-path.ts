@@ -1,3 +1,4 @@
+import type { RequestHooks } from '../capabilities/interfaces/request.ts';
 import { clientOrigin } from './authenticate/client-origin.ts';
 import {
   accept,
@@ -21,7 +22,7 @@ import { type ScreenedRequest, screenRequest } from './listen/screen-request.ts'
 import { readKey } from './path/authenticate-request.ts';
 import { decideCurrent, decideUnits, isUnconfirmed } from './path/decide-units.ts';
 import { type Ending, end, gatewayFields, markFailed, refused } from './path/end-exchange.ts';
-import { answerPage, answerPreflight, varying } from './path/own-answers.ts';
+import { answerPreflight } from './path/own-answers.ts';
 import { chargeAddress, refuseUnauthenticated } from './path/refuse-unauthenticated.ts';
 import { isPreflight } from './respond/cors-fields.ts';
 import { costRefusal, limitRefusal } from './respond/limit-refusal.ts';
@@ -31,9 +32,13 @@ import { isGone, mayCall, routeRequest } from './route/operation-table.ts';
 import type { Stations } from './stations.ts';
 
 /** Serves one request, from its arrival to its line in the access log. Never rejects. */
-export async function serveExchange(exchange: Exchange, stations: Stations): Promise<void> {
+export async function serveExchange(
+  exchange: Exchange,
+  stations: Stations,
+  hooks: RequestHooks,
+): Promise<void> {
   try {
-    await end(await travel(exchange, stations), stations);
+    await end(await travel(exchange, stations, hooks), stations);
   } catch (bug) {
     stations.reportBug(bug, exchange);
     await failForBug(exchange, stations);
@@ -68,7 +73,7 @@ function record(exchange: Exchange, stations: Stations): void {
  * deprecation fields. An unknown path or method is refused only after the checks of key and limits. A client without a key
  * therefore cannot find out which paths exist, and every request of a valid key is charged.
  */
-async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
+async function travel(exchange: Exchange, stations: Stations, hooks: RequestHooks): Promise<Ending> {
   const { req, snapshot } = exchange;
   const { method = '' } = req;
   const origin = clientOrigin(originFields(req), snapshot.trustedProxies);
@@ -89,8 +94,8 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const offered = route.kind === 'operation' ? route.offered : undefined;
 
   // Validation ensures that no operation of an API document has the path of a page of the gateway.
-  const page = snapshot.pages.get(head.plainPath);
-  if (page !== undefined) return varying(page, await answerPage(screened, page, offered, stations));
+  const answerPage = hooks.pages.get(head.plainPath);
+  if (answerPage !== undefined) return answerPage(screened, offered, stations);
   asMutable(screened).offered = offered;
 
   let caller = snapshot.authenticate(screened, stations.nowMs());
@@ -109,7 +114,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   const decided = decide(authenticated, key, decision);
   const { units } = charge;
-  for (const observe of snapshot.decisionObservers) observe(decided, units);
+  for (const observe of hooks.observeDecision) observe(decided, units);
   if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision, snapshot.counted));
 
   if (route.kind === 'not_found') return refused(decided, { code: 'not_found' });

@@ -1,4 +1,3 @@
-import type { DecisionObserver, ProcessPart } from '../capabilities/interfaces/running.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
 import { type AddressRanges, compileRanges } from '../shared/addresses/address-ranges.ts';
 import { countedBy, type Key, type QuotaRules, type Settings } from '../shared/model.ts';
@@ -9,7 +8,6 @@ import {
   type ValidSecret,
 } from './authenticate/authenticate-key.ts';
 import { keyMembers, operationMember } from './log-members.ts';
-import { createOwnPages, type OwnPages, type PageAssets } from './pages/own-pages.ts';
 import { hstsFieldsOf } from './respond/common-fields.ts';
 import type { CorsOrigins } from './respond/cors-fields.ts';
 import { type KeyExpiry, keyExpiryOf } from './respond/key-expiry.ts';
@@ -24,14 +22,11 @@ export interface Snapshot {
   readonly operations: OperationTable;
   /** Whether limits count requests or units (`countedBy`). */
   readonly counted: 'request' | 'unit';
-  readonly pages: OwnPages;
   /** The addresses of trusted proxies; undefined when none is configured. */
   readonly trustedProxies: AddressRanges | undefined;
   readonly authenticate: AuthenticateKey<KnownKey>;
   readonly corsOrigins: CorsOrigins;
   readonly hstsFields: readonly string[] | undefined;
-  /** The functions that get each decision about a request of a key, before the response: first the usage record, then capabilities. */
-  readonly decisionObservers: readonly DecisionObserver[];
 }
 
 /** A key with values that are computed once per secret, when a client first presents the secret. */
@@ -45,27 +40,16 @@ export interface KnownKey extends Key {
   readonly logged: string;
 }
 
-/**
- * @param assets the files of the gateway's own pages, which are the same in every snapshot
- */
-export function createSnapshot(
-  settings: Settings,
-  assets: PageAssets,
-  { directory, blocked, recordDecision, parts }: SnapshotSources,
-): Snapshot {
+export function createSnapshot(settings: Settings, { directory, blocked }: SnapshotSources): Snapshot {
   return Object.freeze({
     settings,
     rules: { bans: settings.bans, thresholds: settings.thresholds },
     operations: createOperationTable(settings.operations, settings.basePath, operationMember),
     counted: countedBy(settings.operations),
-    pages: createOwnPages(settings, assets),
     trustedProxies: settings.trustedProxies.length > 0 ? compileRanges(settings.trustedProxies) : undefined,
     authenticate: createAuthenticateKey(settings, knownKeyOf, directory?.keysRead(settings), blocked),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
     hstsFields: hstsFieldsOf(settings.hsts),
-    decisionObservers: [recordDecision, ...parts.map((part) => part.decisionObserver?.(settings))].filter(
-      (observe) => observe !== undefined,
-    ),
   });
 }
 
@@ -74,9 +58,6 @@ interface SnapshotSources {
   readonly directory: Pick<KeyDirectory, 'keysRead'> | undefined;
   /** The leaked secrets of the configuration. */
   readonly blocked: Blocked;
-  /** Records a decision in the usage record; undefined without a usage record. */
-  readonly recordDecision: DecisionObserver | undefined;
-  readonly parts: readonly ProcessPart[];
 }
 
 function knownKeyOf(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {

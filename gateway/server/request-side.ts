@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
-import { partsOf } from '../capabilities/interfaces/join-parts.ts';
-import type { DecidedRequest } from '../capabilities/interfaces/running.ts';
+import { partsOf, readKeyMembers } from '../capabilities/interfaces/join-parts.ts';
 import type { KeyChange } from '../fleet/changes.ts';
 import type { TargetEvent } from '../fleet/kinds/targets.ts';
 import { accessLine } from '../observe/access-line.ts';
@@ -10,14 +9,14 @@ import type { Log } from '../observe/create-log.ts';
 import { createForwardedForWatch } from '../observe/forwarded-for-watch.ts';
 import { createRecentFigures } from '../observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
-import { Exchange, failureOf, ownMsOf, upstreamMsOf } from '../request/exchange.ts';
+import { type Decided, Exchange, failureOf, ownMsOf, upstreamMsOf } from '../request/exchange.ts';
 import { createForwarder } from '../request/forward/forwarder.ts';
 import { createFleetHealth } from '../request/forward/upstream/fleet/fleet-health.ts';
 import { createListener } from '../request/listen/listener.ts';
 import { screenUri } from '../request/listen/screen-uri.ts';
-import { createPageAssets } from '../request/pages/own-pages.ts';
+import { createReferenceAssets } from '../request/pages/api-reference.ts';
 import { UnreadPages } from '../request/pages/unread-pages.ts';
-import { RecordTurns } from '../request/path/record-turns.ts';
+import { compileHooks } from '../request/path/compile-hooks.ts';
 import { serveExchange } from '../request/request-path.ts';
 import { brownoutEndMs } from '../request/route/brownouts.ts';
 import { routeRequest } from '../request/route/operation-table.ts';
@@ -75,25 +74,27 @@ export function createRequestSide({
   ticketSecret,
 }: RequestSideOptions) {
   const startedAt = new Date(nowMs()).toISOString();
-  const pageAssets = createPageAssets();
   const parts = partsOf(capabilities);
-  const sources = { directory, blocked: leaks.blocked, recordDecision: usage && recordDecision, parts };
+  const sources = { directory, blocked: leaks.blocked };
+  const hookSources = { assets: createReferenceAssets(), recordDecision: usage && recordDecision, parts };
   const planChanges = followPlanChanges({
     limiter,
     parts,
     bounds,
     onChange(next) {
-      snapshot = createSnapshot(next, pageAssets, sources);
+      compile(next);
       limiter.forgetRefusals();
     },
   });
-  let snapshot = createSnapshot(planChanges.take(settings), pageAssets, sources);
+  const first = planChanges.take(settings);
+  let snapshot = createSnapshot(first, sources);
+  let hooks = compileHooks(first, hookSources);
   let configLoadedAt = startedAt;
   /** Whether a drain has begun to cut the requests that are still in progress. */
   let cutsConnections = false;
 
   const metrics = createRequestMetrics();
-  const basePathWatch = createBasePathWatch(logger, bounds);
+  const basePathWatch = createBasePathWatch(logger, (path) => hooks.pages.has(path), bounds);
   const forwardedForWatch = createForwardedForWatch(logger, { nowMs, bounds });
   const recentFigures = createRecentFigures(metrics, { nowMs, bounds });
   const atTurnEnd = createEventLoopBatch();
@@ -109,14 +110,13 @@ export function createRequestSide({
   });
   const stations: Stations = {
     limiter,
-    parts,
+    readKeyMembers: (keyIds) => readKeyMembers(parts, keyIds),
     forwarder,
     atTurnEnd,
     unreadPages: new UnreadPages(bounds),
     directory,
     leaks,
     recordKeyChange: onKeyChange,
-    ownUsage: usage && { ...usage, turns: new RecordTurns(bounds), nowMs: limiter.storeNowMs },
     bounds,
     nowMs,
     records: [
@@ -138,7 +138,13 @@ export function createRequestSide({
     bounds,
   });
 
-  function recordDecision({ key, decision, address }: DecidedRequest, units: number): void {
+  /** Makes the snapshot and the hooks for later requests. */
+  function compile(next: Settings): void {
+    snapshot = createSnapshot(next, sources);
+    hooks = compileHooks(next, hookSources);
+  }
+
+  function recordDecision({ key, decision, address }: Decided, units: number): void {
     const trial = key.trial && { limits: key.trial, cost: units };
     usage?.recorder.decided(key.id, decision, address, key.digestStart, trial);
   }
@@ -152,7 +158,7 @@ export function createRequestSide({
     handlers: {
       onArrival(arrival) {
         metrics.begin();
-        void serveExchange(new Exchange(arrival, snapshot), stations);
+        void serveExchange(new Exchange(arrival, snapshot), stations, hooks);
       },
       wantsUpgrade: (req) => isWebSocketOperation(req),
       reportBug,
@@ -184,7 +190,7 @@ export function createRequestSide({
     alsoAccept: listener.alsoAccept,
     /** Puts new settings into effect. A request in flight keeps the snapshot with which it began. */
     reload(next: Settings) {
-      snapshot = createSnapshot(planChanges.take(next), pageAssets, sources);
+      compile(planChanges.take(next));
       configLoadedAt = new Date(nowMs()).toISOString();
       forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();

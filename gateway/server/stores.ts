@@ -90,14 +90,6 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     log,
     bounds,
   });
-  const capabilities = openCapabilities({
-    redis: records,
-    counts: limiter.countsOfKeys,
-    settings,
-    nowMs: limiter.storeNowMs,
-    log,
-    bounds,
-  });
   const usage =
     usageSettings.keepDays === 0
       ? undefined
@@ -109,6 +101,16 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
           onPause: reportPause,
           bounds,
         });
+
+  const capabilities = openCapabilities({
+    redis: records,
+    counts: limiter.countsOfKeys,
+    usage,
+    settings,
+    nowMs: limiter.storeNowMs,
+    log,
+    bounds,
+  });
 
   let flushed: number | undefined;
   let isSending = false;

@@ -50,6 +50,14 @@ export interface Plan extends PlanMembers {
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface PlanMembers {}
 
+/** The figures of plans in responses that belong to capabilities. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface PlanFigures {}
+
+/** The members of keys in responses that belong to capabilities. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface KeyMembers {}
+
 /** What the processes have decided about plans, by capability. */
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface PlanStates {}
@@ -350,9 +358,6 @@ export interface QuotaRules {
 /** The path of the API document in JSON, which the gateway serves together with the API reference. */
 export const apiDocumentPath = '/openapi.json';
 
-/** The paths below `limitsPath`. These paths serve data of the caller's own key, and files of the page for key holders. */
-export const limitsParts = ['usage', 'deprecated', 'rotate', 'holder.js', 'holder.css'] as const;
-
 /** Without an API document, a configuration has one operation, which every request matches. The operation's method is `*`. */
 export const anyMethod = '*';
 
@@ -567,11 +572,15 @@ export interface StatedListener {
   readonly tls?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** The settings that belong to capabilities, in the form in which they are stated. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface SettingsMembers {}
+
 /**
  * The validated settings of the operator, including the default of each omitted setting. All members except the keys are plain data, which
  * `config/loader/settings-message.ts` sends to other threads and processes.
  */
-export interface Settings {
+export interface Settings extends SettingsMembers {
   /** A digest of the configuration files, 12 hex digits. The access line and `/readyz` show the digest. */
   readonly version: string;
   readonly environment: string;
@@ -607,13 +616,9 @@ export interface Settings {
       }
     | undefined;
   readonly operations: readonly Operation[];
-  /** The path at which a client reads the limits of its key; absent: there is no such path. */
-  readonly limitsPath?: string | undefined;
   /** The path that accepts GitHub's reports of leaked secrets; absent: there is no such path. */
   readonly leaksPath?: string | undefined;
   readonly leaks: LeakSettings;
-  /** The changes that key holders may make to their own keys, at paths below `limitsPath`. */
-  readonly selfService: { readonly rotate: boolean };
   /** The path of the API reference, and the API document as JSON; absent: there is no API reference. */
   readonly docs?: { readonly path: string; readonly document: string } | undefined;
   readonly bans: BanPolicy;

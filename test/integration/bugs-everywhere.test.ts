@@ -118,7 +118,7 @@ vi.mock('../../gateway/request/pages/served-file.ts', async (original) => {
   };
   return { ...module, createServedFile };
 });
-vi.mock('../../gateway/request/pages/limits-view.ts', async (original) =>
+vi.mock('../../gateway/capabilities/holder/limits-view.ts', async (original) =>
   injected.throwing(await original(), ['limitsView']),
 );
 vi.mock('../../gateway/request/respond/common-fields.ts', async (original) =>

@@ -1,10 +1,16 @@
 import * as z from 'zod';
 import { components } from '../../keys/response-parts.ts';
+import {
+  type Answer,
+  eventIdParameter,
+  ifMatchHeader,
+  keyIdParameter,
+  type Wire,
+} from '../../shared/http/wire.ts';
 import { parameterShown, periodQuery } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { whatHoldsAnswer } from '../wires/keys/bans-and-grants.ts';
 import { definitionAnswer, issuedAnswer } from '../wires/keys/definitions.ts';
-import { type Answer, eventIdParameter, ifMatchHeader, keyIdParameter, type Wire } from '../wires/wire.ts';
 import { wires } from '../wires/wires.ts';
 
 type JsonSchema = Record<string, unknown>;

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type * as z from 'zod';
+import type { Wire } from '../../shared/http/wire.ts';
 import type { AdminToken } from '../../shared/model.ts';
 import { noQuery, type QuerySchema } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminResponse } from '../admin-response.ts';
-import type { Wire } from '../wires/wire.ts';
 import { parseBody, type SentBody } from './request-body.ts';
 
 /** One method of one path of the admin API. */

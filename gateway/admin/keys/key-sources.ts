@@ -1,6 +1,5 @@
-import type { KeyMembers, PlanFigures } from '../../capabilities/interfaces/running.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
-import type { Key, KeyStatus, Leak, Settings } from '../../shared/model.ts';
+import type { Key, KeyMembers, KeyStatus, Leak, PlanFigures, Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import type { Usage, UsageState } from '../../usage/usage.ts';

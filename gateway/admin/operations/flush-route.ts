@@ -1,9 +1,10 @@
 import type * as z from 'zod';
 import type { FlushedFleet, FlushFleet } from '../../fleet/flush/flush-fleet.ts';
+import type { behindShown } from '../../keys/response-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { type behindShown, flushCountsWire, type flushedCounts } from '../wires/fleet/flush.ts';
+import { flushCountsWire, type flushedCounts } from '../wires/fleet/flush.ts';
 
 export function behindView(behind: FlushedFleet['behind']): z.output<typeof behindShown> {
   return behind.map(({ id, host, pid, worker }) => ({ id, host, pid, worker }));

@@ -1,4 +1,4 @@
-import type { AnswerOf, SentTo, Wire } from './wire.ts';
+import type { AnswerOf, SentTo, Wire } from '../../shared/http/wire.ts';
 import type { wires } from './wires.ts';
 
 /** The types of the admin API by method and path template, for the operators' pages. */

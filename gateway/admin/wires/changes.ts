@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { LimitsChangeKind } from '../../capabilities/interfaces/events.ts';
-import { keyChanges, limitsChanges } from '../../capabilities/lists/events.ts';
+import { keyChanges, limitsChanges } from '../../capabilities/lists/shown.ts';
 import { changeActions, keyActions } from '../../fleet/changes.ts';
 import { keyId } from '../../keys/key-schema.ts';
 import {
@@ -15,10 +15,10 @@ import {
   version,
   words,
 } from '../../keys/response-parts.ts';
+import { afterPage, defineWire } from '../../shared/http/wire.ts';
 import { cursor, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { expects, fields, membersByName, text } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { afterPage, defineWire } from './wire.ts';
 
 const changedMembers = z
   .record(z.string(), z.unknown())

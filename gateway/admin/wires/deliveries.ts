@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { components, count, instant, integer, list, nextPage, words } from '../../keys/response-parts.ts';
 import { deliveryStates } from '../../notify/queue/delivery-queue.ts';
+import { afterPage, defineWire, eventIdParameter } from '../../shared/http/wire.ts';
 import {
   cursor,
   instantParameter,
@@ -12,7 +13,6 @@ import {
 import { expects, fields } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { webhookEventTypes } from '../../shared/words/event-names.js';
-import { afterPage, defineWire, eventIdParameter } from './wire.ts';
 
 const receiverId = z.string().meta({
   pattern: '^[0-9a-f]{12}$',

@@ -10,10 +10,10 @@ import {
   positive,
   words,
 } from '../../keys/response-parts.ts';
+import { defineWire } from '../../shared/http/wire.ts';
 import { instantParameter, someOf } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { listedShape, pageOf } from './changes.ts';
-import { defineWire } from './wire.ts';
 
 export const listEventsWire = (bounds: Bounds) =>
   defineWire({

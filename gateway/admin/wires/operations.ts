@@ -11,8 +11,8 @@ import {
   quantity,
   words,
 } from '../../keys/response-parts.ts';
+import { defineWire } from '../../shared/http/wire.ts';
 import { oneOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
-import { defineWire } from './wire.ts';
 
 export const callers = z
   .object({

@@ -10,10 +10,10 @@ import {
   version,
   words,
 } from '../../keys/response-parts.ts';
+import { defineWire } from '../../shared/http/wire.ts';
 import { isMasked, marks, marksIn, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
 import { deprecationShape, operationCost } from './operations.ts';
 import { planShown, shownWindows } from './plans/plans.ts';
-import { defineWire } from './wire.ts';
 
 /** Returns the schema of the form that `statedForm` makes of a setting. It accepts the settings of other releases too. */
 function shownSchema(schema: z.ZodType): z.ZodType {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { capabilityWires } from '../../capabilities/lists/operators.ts';
+import { capabilityWires } from '../../capabilities/lists/shown.ts';
+import { defineWire, type Wire } from '../../shared/http/wire.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { listChangesWire, reportChangeWire } from './changes.ts';
 import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from './deliveries.ts';
@@ -25,7 +26,6 @@ import { getPlanDistributionWire, getPlanTrialWire } from './plans/figures.ts';
 import { listPlansWire } from './plans/plans.ts';
 import { simulateWire } from './plans/simulation.ts';
 import { getSettingsWire } from './settings.ts';
-import { defineWire, type Wire } from './wire.ts';
 
 export const getApiDocumentWire = defineWire({
   method: 'GET',

@@ -1,13 +1,10 @@
 import type { Limits } from '../../shared/model.ts';
 
-declare module '../interfaces/running.ts' {
+declare module '../../shared/model.ts' {
   interface PlanFigures {
     /** The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. */
     readonly watched?: { readonly requests: number; readonly refused: number };
   }
-}
-
-declare module '../../shared/model.ts' {
   interface PlanMembers {
     /** The guard of an edit that made limits of the plan smaller; undefined without a guard. */
     readonly guard?: Guard | undefined;

@@ -1,5 +1,5 @@
 import type { GroupsByName, LimitsByField } from '../../keys/limit-fields.ts';
-import type { Plan, PlanMembers, PlanStates } from '../../shared/model.ts';
+import type { Plan, PlanMembers, PlanStates, SettingsMembers } from '../../shared/model.ts';
 
 /**
  * A member of a plan that belongs to a capability. The schema of the member is in `planShape`, and the schema of the members that responses
@@ -26,6 +26,33 @@ export interface PlanMember {
   asConfigured?(shown: Shown): { readonly rest: Shown; readonly limits?: LimitsByField };
   /** Describes a value in a response by the name of its member, for the list of edits. */
   readonly texts: Readonly<Record<string, (shown: unknown) => string>>;
+}
+
+/** Settings that belong to a capability. Their schema is in `settingsShapes`, and their types are in `SettingsMembers`. */
+export interface SettingsPart {
+  /** The paths of the public listener that the settings switch on. No operation may have them. */
+  ownPaths?(settings: SettingsMembers): readonly OwnPath[];
+  /** What is wrong about the settings together, with the path of the setting. */
+  faults?(
+    settings: SettingsMembers,
+    others: { readonly hasDirectory: boolean },
+  ): readonly { readonly path: readonly string[]; readonly message: string }[];
+  /** A sentence for the published API document. */
+  documentText?(
+    settings: SettingsMembers,
+    api: { readonly origin: string; readonly counted: 'request' | 'unit' },
+  ): string | undefined;
+  /** A line of the configuration that `tollgate init` writes. */
+  readonly initLine?: string;
+}
+
+export interface OwnPath {
+  /** The setting that switches the path on. */
+  readonly setting: string;
+  readonly path: string;
+  /** The name of the path in a report, and what to do; by default the setting, and "write another path". */
+  readonly name?: string;
+  readonly advice?: string;
 }
 
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members

@@ -1,5 +1,5 @@
-import type { PlanStates } from '../../shared/model.ts';
-import type { KeyMembers, PlanFigures, ProcessPart } from './running.ts';
+import type { KeyMembers, PlanFigures, PlanStates } from '../../shared/model.ts';
+import type { ProcessPart } from './running.ts';
 
 /** The functions with which the gateway asks all capabilities of a process. */
 

@@ -1,23 +1,15 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
 import { guardOperators } from '../guard/operators.ts';
 import { adviseGuard } from '../guard/what-if/simulated-guard.ts';
-import { retryPlanWire } from '../guard/wires.ts';
 import type { Advisor } from '../interfaces/advisor.ts';
 import type { OpenOperatorsPart } from '../interfaces/operators.ts';
 import { makegoodOperators } from '../makegood/operators.ts';
-import { makegoodWire } from '../makegood/wires.ts';
 
 /** Opens the parts of capabilities that serve operators. */
 export const operatorsParts: readonly OpenOperatorsPart[] = [
   ({ guard }, sources) => guardOperators(guard, sources),
   ({ makegood }, sources) => makegoodOperators(makegood, sources),
 ];
-
-/** The wires of the routes of capabilities. */
-export const capabilityWires = [
-  retryPlanWire,
-  makegoodWire,
-] as const;
 
 /** What capabilities add to a simulation. */
 export const advisors: readonly Advisor[] = [

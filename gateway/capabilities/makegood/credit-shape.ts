@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { count, instant, list } from '../../keys/response-parts.ts';
 
-declare module '../interfaces/running.ts' {
+declare module '../../shared/model.ts' {
   interface KeyMembers extends z.output<z.ZodObject<typeof creditsShape>> {}
 }
 

@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import { behindShown } from '../../admin/wires/fleet/flush.ts';
-import { defineWire } from '../../admin/wires/wire.ts';
 import { date } from '../../keys/key-schema.ts';
-import { components, count, instant, list } from '../../keys/response-parts.ts';
+import { behindShown, components, count, instant, list } from '../../keys/response-parts.ts';
+import { defineWire } from '../../shared/http/wire.ts';
 import { fields, flag, text } from '../../shared/schema/schema-parts.ts';
 import { byWindow } from './credit-shape.ts';
 

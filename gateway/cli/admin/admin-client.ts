@@ -1,7 +1,7 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import * as z from 'zod';
-import type { AnswerOf, AskedWire, SentTo } from '../../admin/wires/wire.ts';
+import type { AnswerOf, AskedWire, SentTo } from '../../shared/http/wire.ts';
 import { printable, printableJson } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError, type CommandErrorKind } from '../output/command-error.ts';

@@ -5,7 +5,7 @@ import { getKeyWire, type KeyDetail } from '../../admin/wires/keys/key.ts';
 import { listKeysWire } from '../../admin/wires/keys/keys.ts';
 import { getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
 import { listPlansWire } from '../../admin/wires/plans/plans.ts';
-import type { AnswerOf, AskedWire, QueryFor } from '../../admin/wires/wire.ts';
+import type { AnswerOf, AskedWire, QueryFor } from '../../shared/http/wire.ts';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';

@@ -1,3 +1,4 @@
+import { settingsParts } from '../../capabilities/lists/configuration.ts';
 /** The values that `tollgate init` writes into a new configuration. */
 export interface NewConfig {
   readonly upstream: string;
@@ -60,8 +61,7 @@ ${
     : `# The OpenAPI document that lists the operations. All other requests get 404 or 405.\napi: ${JSON.stringify(api)}`
 }
 
-${own}limitsPath: /limits # the path where a client reads the limits and counts of its key
-${api === undefined ? '# ' : own}docsPath: /docs # the path of the API reference; also switches on /openapi.json
+${settingsParts.flatMap(({ initLine }) => (initLine === undefined ? [] : [`${own}${initLine}\n`])).join('')}${api === undefined ? '# ' : own}docsPath: /docs # the path of the API reference; also switches on /openapi.json
 
 keys: # \`tollgate keys create\` adds a key, and \`tollgate keys revoke\` disables a key
   - id: ${key.id}

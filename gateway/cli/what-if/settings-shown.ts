@@ -1,9 +1,9 @@
 import type * as z from 'zod';
 import { settingsText } from '../../admin/settings/settings-view.ts';
 import { getSettingsWire, settingsShown } from '../../admin/wires/settings.ts';
-import { readingOnly } from '../../admin/wires/wire.ts';
 import { loadSettings } from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
+import { readingOnly } from '../../shared/http/wire.ts';
 import type { BanPolicy } from '../../shared/model.ts';
 import { printableJson } from '../../shared/terminal/printable.ts';
 import type { AdminClient } from '../admin/admin-client.ts';

@@ -17,8 +17,8 @@ interface Published {
   readonly counted: 'request' | 'unit';
   /** The time at which the settings are loaded, epoch ms. */
   readonly nowMs: number;
-  /** The path at which a client can read its limits; undefined without such a path. */
-  readonly limitsPath: string | undefined;
+  /** Further sentences of capabilities. */
+  readonly sentences: readonly string[];
 }
 
 /**
@@ -196,7 +196,7 @@ function charsOf(value: unknown, charsMax: number): number {
  * Makes a Markdown table. Each plan has a row, and each scheduled change of a plan has a row. The table has a column for each
  * window that at least one plan limits.
  */
-function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): string {
+function plansText({ plans, counted, sentences, nowMs }: Published): string {
   const all = [...plans.values()];
   const limited = all.flatMap((plan) => periodsOf(plan, nowMs));
   const windows = planWindows.filter((window) =>
@@ -228,11 +228,7 @@ function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): s
     counted === 'unit'
       ? '\n\nA request costs 1 unit. The `x-cost` of an operation states another cost, and its responses carry it in `X-RateLimit-Cost`.'
       : '';
-  const limits =
-    limitsPath === undefined
-      ? ''
-      : `\n\n\`GET ${new URL(baseUrl).origin}${limitsPath}\` returns the limits of a key and the remaining ${counted}s, and is not charged.`;
-  return `## Plans\n\n${table}${groupsText(all, nowMs)}${costs}${limits}`;
+  return `## Plans\n\n${table}${groupsText(all, nowMs)}${costs}${sentences.map((one) => `\n\n${one}`).join('')}`;
 }
 
 /** Makes a list of the groups of operations that have limits of their own, or an empty text. */

@@ -1,5 +1,6 @@
+import { settingsParts } from '../../capabilities/lists/configuration.ts';
 import { matchesSegment, parseTemplate } from '../../shared/http/path-template.ts';
-import { apiDocumentPath, limitsParts, type Operation } from '../../shared/model.ts';
+import { apiDocumentPath, type Operation } from '../../shared/model.ts';
 import { basePathOf } from '../build-settings.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';
@@ -8,7 +9,7 @@ import type { YamlSource } from '../source/parse-yaml.ts';
 /** A path that the gateway serves itself. */
 interface OwnPath {
   /** The setting that switches this path on. */
-  readonly setting: 'limitsPath' | 'leaksPath' | 'docsPath';
+  readonly setting: string;
   readonly path: string;
   /** Whether the gateway also serves all paths below this path. */
   readonly below: boolean;
@@ -37,8 +38,10 @@ export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly
     const message = `${one.name} is also a path of ${whose}; ${one.advice}`;
     return [{ ...main.placeOf([one.setting]), message }];
   });
+  const { keys } = raw;
+  const hasDirectory = typeof keys === 'object' && 'directory' in keys && keys.directory;
   const faults = [
-    { path: ['selfService', 'rotate'], message: rotationFault(raw) },
+    ...settingsParts.flatMap((part) => part.faults?.(raw, { hasDirectory }) ?? []),
     { path: ['leaksPath'], message: leaksFault(raw) },
   ];
   return [
@@ -47,15 +50,6 @@ export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly
       message === undefined ? [] : [{ ...main.placeOf(path), message }],
     ),
   ];
-}
-
-/** The reason why key holders cannot rotate their secrets, although `selfService.rotate` is set. */
-function rotationFault({ selfService, limitsPath, keys }: RawSettings): string | undefined {
-  if (!selfService.rotate) return undefined;
-  if (limitsPath === undefined)
-    return '`selfService.rotate` needs `limitsPath`, below which holders rotate their secrets';
-  if (typeof keys === 'object' && 'directory' in keys && keys.directory) return undefined;
-  return '`selfService.rotate` needs the key directory: write `keys: { directory: true }`, and `file` beside it if there is a keys file';
 }
 
 /** The reason why `leaksPath` could not accept any report. */
@@ -73,18 +67,17 @@ export function warnOfLeaks({ leaksPath, leaks }: RawSettings, main: YamlSource)
   return [`${file}:${line}:${column}: ${what}; write \`leaksPath: /leaks\``];
 }
 
-function ownPaths({ limitsPath, leaksPath, docsPath }: RawSettings): OwnPath[] {
+function ownPaths(raw: RawSettings): OwnPath[] {
+  const { leaksPath, docsPath } = raw;
   const paths: OwnPath[] = [];
   const write = (setting: OwnPath['setting'], path: string, below: boolean) =>
     paths.push({ setting, path, below, name: `\`${setting}\``, advice: 'write another path' });
-  if (limitsPath !== undefined) {
-    write('limitsPath', limitsPath, false);
-    for (const part of limitsParts) {
-      const path = `${limitsPath}/${part}`;
-      const advice = 'it is served with `limitsPath`: write another path';
-      paths.push({ setting: 'limitsPath', path, below: false, name: `\`${path}\``, advice });
-    }
-  }
+  for (const { setting, path, name, advice } of settingsParts.flatMap((part) => part.ownPaths?.(raw) ?? []))
+    paths.push({
+      ...{ setting, path, below: false },
+      name: name ?? `\`${setting}\``,
+      advice: advice ?? 'write another path',
+    });
   if (leaksPath !== undefined) write('leaksPath', leaksPath, false);
   if (docsPath !== undefined) {
     write('docsPath', docsPath, true);

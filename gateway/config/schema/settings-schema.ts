@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
+import { settingsShapes } from '../../capabilities/lists/configuration.ts';
 import { keyListSchema, limit } from '../../keys/key-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
 import { notifySchema } from '../../notify/notify-schema.ts';
@@ -23,6 +24,7 @@ import {
   flag,
   givenName,
   list,
+  ownPath,
   text,
   wholeNumber,
   word,
@@ -283,11 +285,7 @@ export const settingsSchema = fields('a mapping of settings', {
     .describe(
       'The path of the OpenAPI document, relative to this file. Without a document, a single operation `any` has every method and path below the base URL.',
     ),
-  limitsPath: ownPath('/limits')
-    .optional()
-    .describe(
-      'The path where a client can read the limits and counts of its key. The path is outside the base URL. Without this setting, there is no such path.',
-    ),
+  ...settingsShapes,
   leaksPath: ownPath('/leaks')
     .optional()
     .describe(
@@ -327,13 +325,6 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .prefault({})
     .describe('Secrets that were found where everyone can read them.'),
-  selfService: fields('a mapping with rotate', {
-    rotate: flag()
-      .default(false)
-      .describe('Whether the holder of a directory key can get a new secret, at `limitsPath`/rotate.'),
-  })
-    .prefault({})
-    .describe('What holders may change themselves about their keys; needs `limitsPath`.'),
   docsPath: ownPath('/docs')
     .optional()
     .describe(
@@ -431,17 +422,6 @@ function namesIn(schema: unknown): readonly string[] {
 
 export type RawSettings = z.output<typeof settingsSchema>;
 export type RawUpstream = z.output<typeof upstream>;
-
-/**
- * The schema of a path that the gateway serves itself. The path contains only characters that need no percent-encoding and that the gateway
- * accepts in requests.
- */
-function ownPath(example: string) {
-  return text(
-    `a path such as ${example}, of A-Z a-z 0-9 . _ ~ - and slashes, without one at its end`,
-    /^(?!.*\/\.{1,2}(?:\/|$))(?:\/[A-Za-z0-9._~-]+)+$/,
-  );
-}
 
 function timeout(maxMs: number) {
   const minMs = configSizes.timeoutMinMs;

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { CountsOfKeys } from '../../capabilities/interfaces/running.ts';
 import type { BanEvent } from '../../fleet/kinds/bans.ts';
 import type { QuotaThreshold } from '../../fleet/kinds/key-notices.ts';
 import type { StoreEvent } from '../../fleet/kinds/stores.ts';
@@ -21,6 +20,7 @@ import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createBanLog } from './ban-log.ts';
+import type { CountsOfKeys } from './counts-of-keys.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter } from './key-limiter.ts';
 import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';

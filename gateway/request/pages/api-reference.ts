@@ -11,8 +11,8 @@ export function createReferenceAssets(): ReferenceAssets {
   return new Map([
     ['swagger-ui.js', programFile('script', '#swagger-ui/swagger-ui-bundle.js')],
     ['swagger-ui.css', programFile('style', '#swagger-ui/swagger-ui.css')],
-    ['page.js', programFile('script', './browser/page.js')],
-    ['page.css', programFile('style', './browser/page.css')],
+    ['page.js', programFile('script', new URL('./browser/page.js', import.meta.url))],
+    ['page.css', programFile('style', new URL('./browser/page.css', import.meta.url))],
   ]);
 }
 

@@ -43,14 +43,14 @@ const { resolve } = createRequire(import.meta.url);
 /**
  * Makes a served file from a file of the gateway.
  *
- * @param specifier a path relative to this module, or a name that `imports` of `package.json` defines
+ * @param file the URL of a file, or a name that `imports` of `package.json` defines
  */
 export function programFile(
   type: keyof typeof fileTypes,
-  specifier: string,
+  file: URL | string,
   options: Pick<FileOptions, 'cacheControl'> = {},
 ): ServedFile {
-  const read = async () => readFile(resolve(specifier));
+  const read = async () => readFile(typeof file === 'string' ? resolve(file) : file);
   return createServedFile({ type: fileTypes[type], read, ...options });
 }
 

@@ -1,7 +1,6 @@
 import type { AdminResponse } from '../../admin/admin-response.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
 import type { KeyDetailSources } from '../../admin/keys/key-sources.ts';
-import type { PlanFigures } from '../../capabilities/interfaces/running.ts';
 import type { SettingsMessage } from '../../config/loader/settings-message.ts';
 import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
@@ -10,6 +9,7 @@ import type { DirectoryStore } from '../../keys/directory/store/directory-store.
 import type { LeakedSecret } from '../../keys/leaks/blocked/block-store.ts';
 import type { DeliveryQueue } from '../../notify/queue/delivery-queue.ts';
 import type { ReadStatuses } from '../../request/limit/read-statuses.ts';
+import type { PlanFigures } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UnsentSource } from '../../usage/read/usage-reader.ts';
 import type { UsageStore } from '../../usage/store/usage-store.ts';

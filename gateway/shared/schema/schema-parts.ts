@@ -94,3 +94,14 @@ export function digestOf(what: 'secret' | 'token') {
     .describe(`Hex SHA-256 digest of the whole ${what}: printf %s ${what.toUpperCase()} | sha256sum`)
     .register(marks, { secret: 'digest' });
 }
+
+/**
+ * The schema of a path that the gateway serves itself. The path contains only characters that need no percent-encoding and that the gateway
+ * accepts in requests.
+ */
+export function ownPath(example: string) {
+  return text(
+    `a path such as ${example}, of A-Z a-z 0-9 . _ ~ - and slashes, without one at its end`,
+    /^(?!.*\/\.{1,2}(?:\/|$))(?:\/[A-Za-z0-9._~-]+)+$/,
+  );
+}

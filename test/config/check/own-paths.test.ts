@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { holderParts } from '../../../gateway/capabilities/holder/settings.ts';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
-import { limitsParts } from '../../../gateway/shared/model.ts';
 import { configFolder, mainDocument } from '../../support/config-folder.ts';
 
 /**
@@ -52,7 +52,7 @@ test.each([
   );
 });
 
-test.each(limitsParts)(
+test.each(holderParts)(
   '%s below limitsPath belongs to the gateway, and any other path below it may be an operation',
   (part) => {
     const paths = (template: string) => `  ${template}: { get: { operationId: getAny } }\n`;

@@ -10,7 +10,7 @@ import {
   version,
   words,
 } from '../../../keys/response-parts.ts';
-import { defineWire } from '../wire.ts';
+import { defineWire } from '../../../shared/http/wire.ts';
 import { available, gatewayProcess, storeKind } from './processes.ts';
 import { lookupError, targetShape } from './upstreams.ts';
 import { verdictShown } from './verdict.ts';

@@ -1,11 +1,6 @@
 import * as z from 'zod';
-import { components, count, list, positive, processId } from '../../../keys/response-parts.ts';
-import { defineWire } from '../wire.ts';
-
-/** Processes that have not sent all their counts in time. */
-export const behindShown = list(
-  z.object({ id: processId, host: z.string(), pid: count, worker: positive.optional() }),
-);
+import { behindShown, components } from '../../../keys/response-parts.ts';
+import { defineWire } from '../../../shared/http/wire.ts';
 
 /** The response of `POST /flush`. */
 export const flushedCounts = z

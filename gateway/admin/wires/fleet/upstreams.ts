@@ -9,7 +9,7 @@ import {
   processId,
   words,
 } from '../../../keys/response-parts.ts';
-import { defineWire } from '../wire.ts';
+import { defineWire } from '../../../shared/http/wire.ts';
 
 export const targetShape = {
   address: z.string(),

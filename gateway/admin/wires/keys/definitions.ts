@@ -11,8 +11,8 @@ import {
   stated,
   words,
 } from '../../../keys/response-parts.ts';
+import { type Answer, defineWire, ifMatchHeader, keyIdParameter } from '../../../shared/http/wire.ts';
 import { fields } from '../../../shared/schema/schema-parts.ts';
-import { type Answer, defineWire, ifMatchHeader, keyIdParameter } from '../wire.ts';
 import { banAndGrantShape } from './keys.ts';
 
 export const definedSecret = z.object({

@@ -10,10 +10,10 @@ import {
   stated,
   words,
 } from '../../../keys/response-parts.ts';
+import { afterPage, defineWire } from '../../../shared/http/wire.ts';
 import { queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { digestOf, expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { afterPage, defineWire } from '../wire.ts';
 import { leakShown } from './key.ts';
 
 const digestShown = (description: string) => z.string().meta({ pattern: '^[0-9a-f]{64}$', description });

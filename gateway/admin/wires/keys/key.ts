@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { keyShownShapes } from '../../../capabilities/lists/configuration.ts';
+import { keyShownShapes } from '../../../capabilities/lists/shown.ts';
 import { keySchema } from '../../../keys/key-schema.ts';
 import {
   byName,
@@ -12,7 +12,7 @@ import {
   positive,
   stated,
 } from '../../../keys/response-parts.ts';
-import { defineWire, keyIdParameter } from '../wire.ts';
+import { defineWire, keyIdParameter } from '../../../shared/http/wire.ts';
 import { statedKeyShown } from './definitions.ts';
 import { keyItem } from './keys.ts';
 import { usageRow } from './usage.ts';

@@ -11,8 +11,8 @@ import {
   positive,
   words,
 } from '../../../keys/response-parts.ts';
+import { afterPage, defineWire } from '../../../shared/http/wire.ts';
 import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
-import { afterPage, defineWire } from '../wire.ts';
 import { pageMax } from './usage.ts';
 
 export const keyStates = [

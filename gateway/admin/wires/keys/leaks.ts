@@ -6,9 +6,9 @@ import {
   positive,
   words,
 } from '../../../keys/response-parts.ts';
+import { defineWire } from '../../../shared/http/wire.ts';
 import { digestOf, expects, list as listOf } from '../../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { defineWire } from '../wire.ts';
 import { leakShown } from './key.ts';
 
 /** The leaked secrets of keys in the configuration. */

@@ -11,6 +11,7 @@ import {
   positive,
   words,
 } from '../../../keys/response-parts.ts';
+import { afterPage, defineWire, keyIdParameter } from '../../../shared/http/wire.ts';
 import {
   month,
   oneOf,
@@ -20,7 +21,6 @@ import {
   wholeNumber,
 } from '../../../shared/schema/query-parameters.ts';
 import { usageSteps } from '../../../usage/read/usage-rows.ts';
-import { afterPage, defineWire, keyIdParameter } from '../wire.ts';
 
 export const pageMax = 500;
 

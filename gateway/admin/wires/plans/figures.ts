@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { components, count, instant, limitsByField, list, positive } from '../../../keys/response-parts.ts';
+import { defineWire } from '../../../shared/http/wire.ts';
 import { periodQuery, queryOf, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { trialFigures } from '../keys/key.ts';
-import { defineWire } from '../wire.ts';
 
 const spread = z
   .object({

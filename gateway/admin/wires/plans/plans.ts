@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { planFiguresShapes, planShownShapes } from '../../../capabilities/lists/configuration.ts';
+import { planFiguresShapes, planShownShapes } from '../../../capabilities/lists/shown.ts';
 import { limitFieldNames } from '../../../keys/limit-fields.ts';
 import { memberNames, planShape } from '../../../keys/plan-schema.ts';
 import {
@@ -12,7 +12,7 @@ import {
   positive,
   stated,
 } from '../../../keys/response-parts.ts';
-import { defineWire } from '../wire.ts';
+import { defineWire } from '../../../shared/http/wire.ts';
 
 export const shownWindows = list(
   z.object({

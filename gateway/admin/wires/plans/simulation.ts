@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { adviceShapes, planAdviceShapes } from '../../../capabilities/lists/configuration.ts';
+import { adviceShapes, planAdviceShapes } from '../../../capabilities/lists/shown.ts';
 import { components, count, instant, list, words } from '../../../keys/response-parts.ts';
-import { defineWire } from '../wire.ts';
+import { defineWire } from '../../../shared/http/wire.ts';
 import { simulateBody } from './simulation-body.ts';
 
 const simulatedMinute = z.object({

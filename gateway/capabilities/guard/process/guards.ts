@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { limitsAt } from '../../../keys/plans.ts';
 import { type Away, notConnected } from '../../../redis/redis-reply.ts';
-import type { Keys, Plan, PlanStates, Settings } from '../../../shared/model.ts';
+import type { Keys, Plan, PlanFigures, PlanStates, Settings } from '../../../shared/model.ts';
 import { joinNextRun } from '../../../shared/structures/join-next-run.ts';
-import type { DecisionObserver, PlanFigures, ProcessSources } from '../../interfaces/running.ts';
+import type { ObserveDecision } from '../../interfaces/request.ts';
+import type { ProcessSources } from '../../interfaces/running.ts';
 import type { Revert, Reverts } from '../guard.ts';
 import { type GuardedEdit, guardedEditOf } from '../guarded-edit.ts';
 import { createActiveKeys } from './active-keys.ts';
@@ -84,16 +85,7 @@ export function createGuards({ redis, settings, nowMs, log, bounds }: ProcessSou
           { watched: watches.get(identity)?.figures ?? { requests: 0, refused: 0 } },
         ]),
       ),
-    /**
-     * Counts the decisions about requests of plans with limits: notes the active keys of a plan, and counts the requests that a guard
-     * watches. A reverted plan has nothing to watch.
-     */
-    decisionObserver(settings: Settings): DecisionObserver {
-      const plans = [...plansInForce(settings).values()].filter(({ isCustom }) => !isCustom);
-      const counters = new Map(plans.map((plan) => [plan.name, counterOf(plan)]));
-      return ({ key, decision, offered }, units) =>
-        counters.get(key.plan)?.({ keyId: key.id, decision, units, operation: offered?.operation.id });
-    },
+    hooks: (settings: Settings) => ({ observeDecision: [observerOf(settings)] }),
     /** Reports at once. */
     reloaded: () => void report(),
     /** Calls the listener when a revert has begun or ended. @returns a function that removes the listener */
@@ -115,6 +107,17 @@ export function createGuards({ redis, settings, nowMs, log, bounds }: ProcessSou
       await report();
     },
   };
+
+  /**
+   * Counts the decisions about requests of plans with limits: notes the active keys of a plan, and counts the requests that a guard watches. A
+   * reverted plan has nothing to watch.
+   */
+  function observerOf(settings: Settings): ObserveDecision {
+    const plans = [...plansInForce(settings).values()].filter(({ isCustom }) => !isCustom);
+    const counters = new Map(plans.map((plan) => [plan.name, counterOf(plan)]));
+    return ({ key, decision, offered }, units) =>
+      counters.get(key.plan)?.({ keyId: key.id, decision, units, operation: offered?.operation.id });
+  }
 
   function listen(listener: (news: readonly GuardNews[]) => void): () => void {
     listeners.add(listener);

@@ -1,4 +1,5 @@
-import type { KeyMembers, ProcessSources } from '../../interfaces/running.ts';
+import type { KeyMembers } from '../../../shared/model.ts';
+import type { ProcessSources } from '../../interfaces/running.ts';
 import { createMemoryCredits, creditView } from './credit-store.ts';
 import type { CreditCall } from './give-back.ts';
 import { createRedisCredits } from './redis-credits.ts';

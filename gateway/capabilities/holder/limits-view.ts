@@ -1,7 +1,6 @@
-import type { KeyMembers } from '../../capabilities/interfaces/running.ts';
 import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limit-fields.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
-import type { Grant, Key, KeyStatus, PlanChange } from '../../shared/model.ts';
+import type { Grant, Key, KeyMembers, KeyStatus, PlanChange } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { policyName } from '../../shared/words/limit-names.js';
 

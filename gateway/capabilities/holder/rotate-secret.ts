@@ -4,13 +4,13 @@ import { withNewSecret } from '../../keys/directory/change-secrets.ts';
 import { type DirectoryKey, type DirectorySecret, expiryOf } from '../../keys/directory/directory-key.ts';
 import type { KeyDefinition } from '../../keys/directory/key-directory.ts';
 import { ancestorsOf, descendantsOf } from '../../keys/directory/lineage.ts';
+import type { Authenticated } from '../../request/exchange.ts';
+import type { Stations } from '../../request/stations.ts';
 import type { Refusal } from '../../shared/errors.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../../shared/secrets.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import type { Authenticated } from '../exchange.ts';
-import type { Stations } from '../stations.ts';
-import type { HolderData } from './holder-answers.ts';
+import type { HolderData } from './own-usage.ts';
 
 /** A request to rotate the secret that it presents. */
 interface Rotating {

@@ -1,26 +1,32 @@
+import type { Authenticated } from '../../request/exchange.ts';
+import { mayCall } from '../../request/route/operation-table.ts';
+import type { Stations } from '../../request/stations.ts';
 import type { Refusal } from '../../shared/errors.ts';
 import { groupNames } from '../../shared/limits.ts';
 import type { Operation } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type UsageStep, usageRows, usageSteps } from '../../usage/read/usage-rows.ts';
-import type { Authenticated } from '../exchange.ts';
-import { mayCall } from '../route/operation-table.ts';
-import type { Stations } from '../stations.ts';
-import type { Days } from './record-turns.ts';
+import type { UsageReader } from '../../usage/read/usage-reader.ts';
+import { type RowSources, type UsageStep, usageRows, usageSteps } from '../../usage/read/usage-rows.ts';
+import type { Days, RecordTurns } from './record-turns.ts';
 
 /** Data for the holder of a key, or the refusal. */
 export type HolderData =
   | { readonly kind: 'json'; readonly value: object }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
+interface Reader {
+  /** Undefined without a usage record. */
+  readonly ownUsage: OwnUsage | undefined;
+}
+
 const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });
 
 /** Reads the usage of a key. The rows have the form of the admin API's rows. */
 export async function usageOf(
   { key, target, res }: Reading,
-  { ownUsage, bounds, nowMs }: Pick<Stations, 'ownUsage' | 'bounds' | 'nowMs'>,
+  { ownUsage, bounds, nowMs }: Reader & Pick<Stations, 'bounds' | 'nowMs'>,
 ): Promise<HolderData> {
   const [, search = ''] = target.split(/\?(.*)/s);
   const parsed = parseQuery(usageQuery, search);
@@ -79,7 +85,7 @@ function daysMaxOf(step: UsageStep, bounds: Bounds): number {
  */
 export async function deprecatedCallsOf(
   { key, res, snapshot: { settings } }: Reading,
-  { ownUsage, bounds }: Pick<Stations, 'ownUsage' | 'bounds'>,
+  { ownUsage, bounds }: Reader & Pick<Stations, 'bounds'>,
 ): Promise<HolderData> {
   const deprecated = settings.operations
     .filter((operation) => operation.deprecation !== undefined && mayCall(key, operation))
@@ -122,4 +128,12 @@ function callsView(
     requests: hours.reduce((sum, { requests }) => sum + requests, 0),
     lastHourAt: isoOf(Math.max(...hours.map(({ atMs }) => atMs))),
   };
+}
+
+/** The part of the usage record that holders of keys may read. */
+export interface OwnUsage extends RowSources {
+  readonly reader: Pick<UsageReader, 'minutes' | 'operationsOf'>;
+  readonly turns: Pick<RecordTurns, 'readDays'>;
+  /** The store's clock, epoch ms. */
+  readonly nowMs: () => number;
 }

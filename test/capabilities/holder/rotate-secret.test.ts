@@ -1,5 +1,7 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import type { HolderData } from '../../../gateway/capabilities/holder/own-usage.ts';
+import { rotateOwnSecret } from '../../../gateway/capabilities/holder/rotate-secret.ts';
 import type { KeyChange } from '../../../gateway/fleet/changes.ts';
 import { withNewSecret, withSecrets } from '../../../gateway/keys/directory/change-secrets.ts';
 import type { DirectoryKey } from '../../../gateway/keys/directory/directory-key.ts';
@@ -9,8 +11,6 @@ import {
   type KeyDirectory,
 } from '../../../gateway/keys/directory/key-directory.ts';
 import { endLine } from '../../../gateway/keys/leaks/end-line.ts';
-import type { HolderData } from '../../../gateway/request/path/holder-answers.ts';
-import { rotateOwnSecret } from '../../../gateway/request/path/rotate-secret.ts';
 import { digestSecret, digestStart } from '../../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 

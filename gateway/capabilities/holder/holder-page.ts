@@ -1,47 +1,58 @@
-import type { Settings } from '../../shared/model.ts';
-import { createServedFile, programFile, type ServedFile } from './served-file.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import { createServedFile, programFile, type ServedFile } from '../../request/pages/served-file.ts';
+import { isPageMethod } from '../../request/path/own-answers.ts';
 
 /** The files that the page for key holders requests, by file name. A process makes these files once. */
 export type HolderAssets = ReadonlyMap<string, ServedFile>;
 
 export function createHolderAssets(): HolderAssets {
   return new Map([
-    ['holder.js', programFile('script', './browser/holder.js', revalidated)],
-    ['holder.css', programFile('style', './browser/holder.css', revalidated)],
+    ['holder.js', programFile('script', new URL('./browser/holder.js', import.meta.url), revalidated)],
+    ['holder.css', programFile('style', new URL('./browser/holder.css', import.meta.url), revalidated)],
   ]);
 }
 
 /** Browsers revalidate each file at each use, so that a page never mixes files of two versions. */
 const revalidated = { cacheControl: 'no-cache' };
 
-/** A path that shows key holders the data of their key. A browser without a key gets the HTML page `page` instead. */
-export interface HolderPath {
-  readonly kind: 'holder';
-  readonly part: HolderPart;
-  readonly page?: ServedFile;
-}
-
 /** A part of the data of a key: its limits, its usage, the deprecated operations that it calls, or a new secret. */
 export type HolderPart = 'limits' | 'usage' | 'deprecated' | 'rotate';
 
-/**
- * Makes the paths for key holders below `limitsPath`: the state of the key, its usage, its calls of deprecated operations, and the
- * page that shows all of these in a browser.
- */
-export function* holderPaths(
-  limitsPath: string,
-  { rotate }: Settings['selfService'],
-): Generator<readonly [path: string, page: HolderPath]> {
-  const page = createServedFile({
+/** Makes the page that shows a key holder all parts in a browser. */
+export function createHolderPage(limitsPath: string): ServedFile {
+  return createServedFile({
     type: 'text/html; charset=utf-8',
     fields: ['Content-Security-Policy', contentSecurityPolicy],
     ...revalidated,
     read: async () => Buffer.from(pageOf(limitsPath)),
   });
-  yield [limitsPath, { kind: 'holder', part: 'limits', page }];
-  yield [`${limitsPath}/usage`, { kind: 'holder', part: 'usage' }];
-  yield [`${limitsPath}/deprecated`, { kind: 'holder', part: 'deprecated' }];
-  if (rotate) yield [`${limitsPath}/rotate`, { kind: 'holder', part: 'rotate' }];
+}
+
+/** Whether a request at a path with data of a key gets the HTML page of this path, which needs no key. */
+export function wantsPage({
+  method,
+  headers,
+}: {
+  readonly method?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+}): boolean {
+  return headers.authorization === undefined && isPageMethod(method) && prefersHtml(headers.accept);
+}
+
+/** Whether `Accept` lists HTML and does not prefer JSON (RFC 9110 §12.5.1). Programs that accept everything get JSON. */
+function prefersHtml(accept = ''): boolean {
+  const weights = new Map(
+    accept.split(',').map((range) => {
+      const [type = '', ...parameters] = range.toLowerCase().split(';');
+      const weight = parameters
+        .find((one) => one.trim().startsWith('q='))
+        ?.trim()
+        .slice(2);
+      return [type.trim(), weight === undefined ? 1 : Number(weight)];
+    }),
+  );
+  const html = weights.get('text/html') ?? 0;
+  return html > 0 && html >= (weights.get('application/json') ?? 0);
 }
 
 /**

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { noQuery, type QuerySchema } from '../../shared/schema/query-parameters.ts';
+import { noQuery, type QuerySchema } from '../schema/query-parameters.ts';
 
 /**
  * What clients know about one method of one path: its parameters, its body and its responses. The gateway parses requests with these

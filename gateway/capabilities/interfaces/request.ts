@@ -1,0 +1,25 @@
+import type { Decided, Screened } from '../../request/exchange.ts';
+import type { Ending } from '../../request/path/end-exchange.ts';
+import type { OfferedOperation } from '../../request/route/operation-table.ts';
+import type { Stations } from '../../request/stations.ts';
+
+/** The hooks of the request path, in the order in which `travel()` calls them. They are compiled with each snapshot. */
+export interface RequestHooks {
+  /**
+   * The gateway's own pages on the public listener, by path. They answer before the key and the limits are checked. A configuration is
+   * invalid if one of its operations has the path of a page.
+   */
+  readonly pages: ReadonlyMap<string, AnswerPage>;
+  /** Called with each decision about a request of a key, before the response. */
+  readonly observeDecision: readonly ObserveDecision[];
+}
+
+/** @param offered the operation that also has this path. Without an API document, the only operation has every path */
+export type AnswerPage = (
+  exchange: Screened,
+  offered: OfferedOperation | undefined,
+  stations: Stations,
+) => Promise<Ending>;
+
+/** @param units the cost of the request */
+export type ObserveDecision = (exchange: Decided, units: number) => void;

@@ -1,0 +1,44 @@
+import type { AnswerPage, ObserveDecision, RequestHooks } from '../../capabilities/interfaces/request.ts';
+import type { ProcessPart } from '../../capabilities/interfaces/running.ts';
+import type { Settings } from '../../shared/model.ts';
+import { apiReference, type ReferenceAssets } from '../pages/api-reference.ts';
+import { answerLeakReport } from './leak-report.ts';
+import { answerPublicPage } from './own-answers.ts';
+
+/**
+ * Makes the hooks of the request path for a snapshot. The core comes first.
+ *
+ * @param assets the files of the API reference, which are the same in every snapshot
+ * @param recordDecision records a decision in the usage record; undefined without a usage record
+ */
+export function compileHooks(
+  settings: Settings,
+  { assets, recordDecision, parts }: HookSources,
+): RequestHooks {
+  const all = parts.flatMap((part) => part.hooks?.(settings) ?? []);
+  return {
+    pages: new Map([...corePages(settings, assets), ...all.flatMap(({ pages }) => [...(pages ?? [])])]),
+    observeDecision: [
+      ...(recordDecision === undefined ? [] : [recordDecision]),
+      ...all.flatMap(({ observeDecision }) => observeDecision ?? []),
+    ],
+  };
+}
+
+export interface HookSources {
+  readonly assets: ReferenceAssets;
+  readonly recordDecision: ObserveDecision | undefined;
+  readonly parts: readonly ProcessPart[];
+}
+
+/** The pages that belong to no capability: the API reference, and the path that accepts reports of leaked secrets. */
+function* corePages(
+  { leaksPath, docs }: Settings,
+  assets: ReferenceAssets,
+): Generator<[path: string, answer: AnswerPage]> {
+  if (leaksPath !== undefined) {
+    yield [leaksPath, (exchange, _, stations) => answerLeakReport(exchange, stations)];
+  }
+  if (docs === undefined) return;
+  for (const [path, file] of apiReference(docs, assets)) yield [path, answerPublicPage(file)];
+}
