@@ -8,7 +8,7 @@ process.env.NODE_COMPILE_CACHE = new URL('../node_modules/.cache/compiled', impo
 /** These files replace modules or measure the heap, so each needs a worker of its own. */
 const filesAlone = [
   'test/integration/broken-gateways.test.ts',
-  'test/integration/bugs-everywhere.test.ts',
+  'test/**/bugs*.test.ts',
   'test/request/listen/listener.test.ts',
   'test/shared/structures/renewed-map.test.ts',
   'test/usage/record/key-usage.test.ts',

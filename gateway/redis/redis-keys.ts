@@ -1,5 +1,5 @@
 /**
- * Every key that Tollgate writes to Redis. [keys.md](./keys.md) states what writes each key, when the key expires, and how many such keys
+ * The keys that Tollgate writes to Redis. Capabilities have keys of their own, beside their code. [keys.md](./keys.md) states what writes each key, when the key expires, and how many such keys
  * there are. A test runs the gateway and compares the keys in Redis with this table. `prefix` is `redis.prefix` of the configuration.
  */
 export const redisKeys = {
@@ -9,13 +9,6 @@ export const redisKeys = {
     pattern: '<prefix>:{<key id>}',
     type: 'hash',
     bytesMax: 1_500,
-  },
-  credits: {
-    /** In the slot of the counts, so one script can write both keys. */
-    name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}:credits`,
-    pattern: '<prefix>:{<key id>}:credits',
-    type: 'hash',
-    bytesMax: 80_000,
   },
   usageDay: {
     name: (prefix: string, id: string) => `${prefix}:{${id}}:usage`,
@@ -71,12 +64,6 @@ export const redisKeys = {
     type: 'hash',
     expires: false,
     bytesMax: 130_000_000,
-  },
-  limits: {
-    name: (prefix: string) => `${prefix}:limits`,
-    pattern: '<prefix>:limits:<key id>',
-    type: 'string',
-    bytesMax: 120,
   },
   directoryRecord: {
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}:key`,
@@ -163,19 +150,6 @@ export const redisKeys = {
     pattern: '<prefix>:fleet:{changes}:reports',
     type: 'hash',
     bytesMax: 4_000_000,
-  },
-  guard: {
-    /** The identity of the guarded edit is a hash tag, so that the hashes of several plans are in distant slots of a Cluster. */
-    name: (prefix: string, identity: string) => `${prefix}:guard:{${identity}}`,
-    pattern: '<prefix>:guard:{<identity of a guarded edit>}',
-    type: 'hash',
-    bytesMax: 100_000,
-  },
-  activeKeys: {
-    name: (prefix: string, plan: string) => `${prefix}:active-keys:${plan}`,
-    pattern: '<prefix>:active-keys:<plan>',
-    type: 'zset',
-    bytesMax: 1_000,
   },
   events: {
     name: (prefix: string) => `${prefix}:fleet:{events}`,

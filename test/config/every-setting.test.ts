@@ -6,12 +6,14 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { settingsSchema } from '../../gateway/config/schema/settings-schema.ts';
 import { limitFieldNames } from '../../gateway/keys/limit-fields.ts';
 import { marksIn } from '../../gateway/shared/schema/marks.ts';
+import { capabilityCases } from '../support/capability-cases.ts';
 import { apiDocument, configFolder, digestOf } from '../support/config-folder.ts';
 import { makeReporter } from '../support/leak-report.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { settingPaths } from '../support/setting-paths.ts';
 
 type Members = Readonly<Record<string, unknown>>;
+const ofCapabilities = await capabilityCases();
 const [one, other] = [makeCertificate(), makeCertificate()];
 const [github, otherGithub] = [makeReporter(), makeReporter()];
 const files = {
@@ -48,11 +50,6 @@ const notify = (members: Members) => ({ notify: [{ ...receiver, ...members }] })
 const keysUrl = 'https://one.example.com/keys';
 const leaksOf = (github: Members) => ({ leaks: { github } });
 const free = (members: Members) => ({ plans: { free: members } });
-const guarded = (members: Members) =>
-  free({
-    perMinute: 40,
-    guard: { before: { perMinute: 60 }, refusedAtMost: '3 %', until: '2100-01-01', ...members },
-  });
 const tried = (trial: Members) => free({ perMinute: 60, trial });
 const later = (limits: Members, from = '2100-01-01') =>
   free({ perMinute: 60, changes: [{ from, ...limits }] });
@@ -62,6 +59,7 @@ const later = (limits: Members, from = '2100-01-01') =>
  * configuration override the first configuration. A setting that is not in the table gets a generated value.
  */
 const differing: Readonly<Record<string, readonly [before: Members, after: Members]>> = {
+  ...Object.assign({}, ...ofCapabilities.map(({ settings }) => settings)),
   environment: [{}, { environment: 'other' }],
   baseUrl: [{}, { baseUrl: 'https://api.example.com/v2' }],
   workers: [{ redis: { url } }, { redis: { url }, workers: 2 }],
@@ -121,15 +119,6 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
       [later({ [field]: 40 }), later({ [field]: 41 })] as const,
     ]),
   ),
-  'plans.*.guard': [free({ perMinute: 60 }), guarded({})],
-  ...Object.fromEntries(
-    limitFieldNames.map((field) => [
-      `plans.*.guard.before.${field}`,
-      [guarded({ before: { [field]: 60 } }), guarded({ before: { [field]: 61 } })] as const,
-    ]),
-  ),
-  'plans.*.guard.refusedAtMost': [guarded({}), guarded({ refusedAtMost: '0.5 %' })],
-  'plans.*.guard.until': [guarded({}), guarded({ until: '2101-01-01' })],
   'plans.*.trial': [free({ perMinute: 60 }), tried({ perMinute: 40 })],
   ...Object.fromEntries(
     limitFieldNames.map((field) => [
@@ -149,14 +138,9 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
     tried({ perMinute: 40, groups: reports(5) }),
     tried({ perMinute: 40, groups: reports(6) }),
   ],
-  'plans.*.guard.before.groups': [
-    guarded({ before: { perMinute: 60, groups: reports(5) } }),
-    guarded({ before: { perMinute: 60, groups: reports(6) } }),
-  ],
   'plans.*.operations': [free({ perMinute: 60 }), free({ perMinute: 60, operations: ['listPets'] })],
   'keys.file': [{}, { keys: { file: 'keys.yaml' } }],
   'keys.directory': [{ keys: { file: 'keys.yaml' } }, { keys: { file: 'keys.yaml', directory: true } }],
-  'selfService.rotate': [{ limitsPath: '/me', keys: { directory: true } }, { selfService: { rotate: true } }],
   leaksPath: [leaksOf({ keysUrl }), { leaksPath: '/leaks' }],
   'leaks.onLeak': [{}, { leaks: { onLeak: 'report' } }],
   'leaks.github.keysFile': [leaksOf({ keysFile: 'github.json' }), leaksOf({ keysFile: 'other-github.json' })],
@@ -226,6 +210,7 @@ const sunset = { ...deprecated, 'x-deprecated-sunset': '2030-12-05' };
 
 /** Two operations that differ in one member. A member that is not in the table gets a generated value. */
 const operations: Readonly<Record<string, readonly [before: Members, after: Members]>> = {
+  ...Object.assign({}, ...ofCapabilities.map(({ operations }) => operations)),
   operationId: [{ operationId: 'a' }, { operationId: 'b' }],
   deprecated: [deprecated, { operationId: 'old' }],
   'x-deprecated-since': [deprecated, { ...deprecated, 'x-deprecated-since': '2026-11-21' }],

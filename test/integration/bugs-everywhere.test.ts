@@ -74,13 +74,7 @@ vi.mock('../../gateway/request/limit/limiter.ts', async (original) => {
     const limiter = module.createLimiter(options);
     return {
       ...limiter,
-      ...injected.throwing({ ...limiter }, [
-        'decide',
-        'chargeAddress',
-        'chargeDocs',
-        'chargeLimits',
-        'readOwn',
-      ]),
+      ...injected.throwing({ ...limiter }, ['decide', 'chargeAddress', 'chargeDocs', 'readOwn']),
     };
   };
   return { ...module, createLimiter };
@@ -118,9 +112,6 @@ vi.mock('../../gateway/request/pages/served-file.ts', async (original) => {
   };
   return { ...module, createServedFile };
 });
-vi.mock('../../gateway/capabilities/holder/limits-view.ts', async (original) =>
-  injected.throwing(await original(), ['limitsView']),
-);
 vi.mock('../../gateway/request/respond/common-fields.ts', async (original) =>
   injected.throwing(await original(), ['commonFields']),
 );
@@ -157,7 +148,6 @@ const arrivals = {
   'a body that the parser refuses': `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`,
   'a preflight':
     'OPTIONS /v1/pets HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example.com\r\nAccess-Control-Request-Method: GET\r\nConnection: close\r\n\r\n',
-  'a look at the limits': `GET /limits HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`,
   'a request for the API document': 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n',
   'a WebSocket': `GET /v1/feed HTTP/1.1\r\nHost: a\r\n${authorization}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
 };
@@ -175,9 +165,6 @@ const stations = [
   'chargeAddress',
   'chargeDocs',
   'respond',
-  'chargeLimits',
-  'readOwn',
-  'limitsView',
   'forward',
   'forwardUpgrade',
   'find',
@@ -215,7 +202,6 @@ beforeAll(async () => {
     keys: [key.entry],
     addressBucket: { perMinute: 100_000 },
     cors: { origins: ['https://app.example.com'] },
-    limitsPath: '/limits',
     docsPath: '/docs',
   });
   const [listPets] = settings.operations;

@@ -2,9 +2,6 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { firstState } from '../../gateway/capabilities/guard/process/decide-guard.ts';
-import { createRedisGuardStore } from '../../gateway/capabilities/guard/process/redis-guard-store.ts';
-import { createCredits } from '../../gateway/capabilities/makegood/credits/credits.ts';
 import { createFlushFleet } from '../../gateway/fleet/flush/flush-fleet.ts';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
 import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-block-store.ts';
@@ -19,7 +16,7 @@ import { windowIndex } from '../../gateway/shared/calendar-windows.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { createUsage } from '../../gateway/usage/usage.ts';
-import { countsOf, guardedEdit } from '../capabilities/guard/process/guard-fixture.ts';
+import { capabilityCases } from '../support/capability-cases.ts';
 import { connectRedis } from '../support/connect-redis.ts';
 import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
@@ -30,8 +27,14 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
+const keysOfCapabilities = (await capabilityCases()).flatMap(({ redisKeys }) => redisKeys ?? []);
+const allKeys: Readonly<Record<string, RedisKeyKind>> = Object.assign(
+  {},
+  redisKeys,
+  ...keysOfCapabilities.map(({ kinds }) => kinds),
+);
+
 const prefix = 'a-prefix-of-20-chars';
-const before = { perSecond: 100, perMinute: 600, perHour: 1_000, perDay: 10_000, perMonth: 100_000 };
 const limits = { perSecond: 50, perMinute: 60, perHour: 100, perDay: 1_000, perMonth: 10_000 };
 
 /** A pattern of the table as a regular expression, in which `<…>` matches anything. */
@@ -40,11 +43,15 @@ function toRegExp(pattern: string): RegExp {
   return new RegExp(`^${literal.map((part) => part.replaceAll(/[{}]/g, '\\$&')).join('.+')}$`);
 }
 
-it('keys.md has a row for every key', () => {
-  const page = readFileSync(new URL('../../gateway/redis/keys.md', import.meta.url), 'utf8');
-  const rows = page.matchAll(/^\| `([^`]+)` \| (\w+) \|.* \| ([\d,]+)[^|]*\|$/gm);
+const pages = [
+  { of: redisKeys, page: new URL('../../gateway/redis/keys.md', import.meta.url) },
+  ...keysOfCapabilities.map(({ kinds, page }) => ({ of: kinds, page })),
+];
+
+it.each(pages)('$page.pathname has a row for every key', ({ of, page }) => {
+  const rows = readFileSync(page, 'utf8').matchAll(/^\| `([^`]+)` \| (\w+) \|.* \| ([\d,]+)[^|]*\|$/gm);
   const described = Array.from(rows, ([, pattern, type, bytes]) => [pattern, type, bytes]);
-  const stated = Object.values(redisKeys).map((kind) => [
+  const stated = Object.values<RedisKeyKind>(of).map((kind) => [
     kind.pattern,
     kind.type,
     kind.bytesMax.toLocaleString('en'),
@@ -61,15 +68,15 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     makeKey({ plan: 'all', id: `${name}-with-20-characters`.slice(0, 20) }),
   );
   if (!calm || !greedy || !freed) throw new Error('three keys were made');
+  const more = keysOfCapabilities.flatMap(({ config }) => config?.(limits) ?? []);
   const config = {
     upstream: { url: 'http://127.0.0.1:1' },
-    plans: { all: { ...limits, guard: { before, refusedAtMost: '3 %', until: '2100-01-01' } } },
+    plans: { all: Object.assign({}, limits, ...more.map(({ plan }) => plan)) },
     redis: { url: server.url, prefix },
     keys: [calm.entry, greedy.entry, freed.entry],
     bans: { after: 20 },
     addressBucket: { perMinute: 2 },
     cors: { origins: ['https://app.example.com'] },
-    limitsPath: '/limits',
     docsPath: '/docs',
     leaksPath: '/leaks',
     leaks: { github: { keysUrl: 'http://127.0.0.1:1/keys' } },
@@ -81,7 +88,9 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
       },
     ],
   };
-  const settings = await settingsOf(config, { hook: `whsec_${Buffer.alloc(32).toString('base64')}` });
+  const settings = await settingsOf(Object.assign(config, ...more.map((one) => one.settings)), {
+    hook: `whsec_${Buffer.alloc(32).toString('base64')}`,
+  });
   const gateway = createGateway({
     settings,
     log: { logger: pino({ level: 'silent' }), access: () => {} },
@@ -105,7 +114,8 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   for (let request = 0; request < 5; request++) statuses.add(await send('nobody'));
   const preflight = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' };
   statuses.add(await send('', { method: 'OPTIONS', headers: preflight }));
-  statuses.add(await send(calm.secret, { path: '/limits' }));
+  for (const path of keysOfCapabilities.flatMap(({ read }) => read ?? []))
+    statuses.add(await send(calm.secret, { path }));
   statuses.add(await send('', { path: '/docs' }));
   statuses.add(await send('', { path: '/leaks', method: 'POST' }));
   expect([...statuses].sort()).toEqual([200, 204, 401, 429, 503]);
@@ -133,21 +143,6 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     const mark = { keyId: greedy.entry.id, window, index, percent: 100, resetMs: 0 };
     expect((await limiter.confirmTold(mark)).kind).toBe('confirmed');
   }
-
-  const nowHour = Math.floor(Date.now() / 3_600_000);
-  const everyMinute = Array.from({ length: 60 }, (_, minute) => ({ minute, units: 100_000 }));
-  const failed = ['plan', 'trial'].flatMap((bucket) =>
-    Array.from({ length: 48 }, (_, back) => {
-      return { bucket, hour: nowHour - back, upstream: 'u'.repeat(20), minutes: everyMinute };
-    }),
-  );
-  const run = {
-    name: 'r'.repeat(12),
-    ...{ fromMs: Date.now() - 1, toMs: Date.now(), oldestHour: 0, keptUntilMs: Date.now() + 600_000 },
-    isDryRun: false,
-  };
-  const credits = createCredits({ counts: limiter.countsOfKeys, nowMs: Date.now, bounds: defaultBounds });
-  expect((await credits.giveBack({ keyId: greedy.entry.id, failed, run })).kind).toBe('given');
 
   // The gateway writes the totals of a day at least one day after the day has ended.
   const twoDaysMs = 2 * 86_400_000;
@@ -211,16 +206,8 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   });
   expect(await flushFleet()).toEqual({ isComplete: true, behind: [] });
 
-  const edit = guardedEdit();
-  const guard = createRedisGuardStore({ redis: connection, processId: 'ab12cd34ef56', bounds });
-  const periods = Array.from({ length: bounds.guardSlots }, (_, index) => {
-    const refused = Object.fromEntries(Array.from({ length: 250 }, (_, key) => [`${index} ${key}`, 100]));
-    return { agoMs: index * bounds.guardSlotMs, counts: countsOf(edit, { refused }, bounds) };
-  });
-  // The share is more than 100 %, so that the plan is not reverted.
-  const never = { ...edit, guard: { ...edit.guard, refusedShareMax: 2 } };
-  const reply = await guard.report(never, { known: firstState, keysMin: 1, number: 1, periods });
-  expect(reply).toMatchObject({ kind: 'replied', state: firstState });
+  for (const { fill } of keysOfCapabilities)
+    await fill?.({ connection, limiter, bounds, keyId: greedy.entry.id });
 
   const [target] = ['one', 'two', 'three'].map((processId) => {
     const fleet = createFleetHealth({ records: connection, processId, bounds });
@@ -234,11 +221,9 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   const seen = new Map<string, string>();
   const tooLarge = new Map<string, number>();
   const deadlineMs = Date.now() + 40_000;
-  while (seen.size < Object.keys(redisKeys).length && Date.now() < deadlineMs) {
+  while (seen.size < Object.keys(allKeys).length && Date.now() < deadlineMs) {
     for (const name of await redis.keys('*')) {
-      const kinds = Object.entries<RedisKeyKind>(redisKeys).filter(([, { pattern }]) =>
-        toRegExp(pattern).test(name),
-      );
+      const kinds = Object.entries(allKeys).filter(([, { pattern }]) => toRegExp(pattern).test(name));
       expect(kinds.map(([kind]) => [name, kind])).toHaveLength(1);
       const [[kind = '', entry] = []] = kinds;
       const [type, ttlMs, bytes] = await Promise.all([
@@ -256,5 +241,5 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     await sleep(50);
   }
   expect([...tooLarge]).toEqual([]);
-  expect([...seen.keys()].sort()).toEqual(Object.keys(redisKeys).sort());
+  expect([...seen.keys()].sort()).toEqual(Object.keys(allKeys).sort());
 });

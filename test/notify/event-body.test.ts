@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { capabilityKinds } from '../../gateway/capabilities/lists/shown.ts';
 import { keyActions } from '../../gateway/fleet/changes.ts';
 import {
   eventKinds,
@@ -14,6 +15,7 @@ import { isWantedBy } from '../../gateway/notify/is-wanted-by.ts';
 import { digestSecret, issueAdminToken, issueSecret } from '../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { type WebhookEventType, webhookEventTypes } from '../../gateway/shared/words/event-names.js';
+import { capabilityCases } from '../support/capability-cases.ts';
 
 const secret = issueSecret();
 const markers = {
@@ -38,8 +40,10 @@ const members = {
 };
 const change = { by: 'alice', key: 'acme', before: members, after: members, error: leaky };
 
+type CoreKind = Exclude<Notice['kind'], keyof typeof capabilityKinds>;
+
 /** One notice or more of each kind. Every text that does not come from the configuration has the markers. */
-const notices: { readonly [Kind in Notice['kind']]: readonly Extract<Notice, { kind: Kind }>[] } = {
+const ofCore: { readonly [Kind in CoreKind]: readonly Extract<Notice, { kind: Kind }>[] } = {
   ban: [
     {
       kind: 'ban',
@@ -66,21 +70,6 @@ const notices: { readonly [Kind in Notice['kind']]: readonly Extract<Notice, { k
   ],
   recording_paused: [{ kind: 'recording_paused', reason: leaky }],
   recording_resumed: [{ kind: 'recording_resumed' }],
-  plan_reverted: [
-    {
-      kind: 'plan_reverted',
-      plan: 'free',
-      sinceMs: atMs,
-      requests: 4_100,
-      refused: 132,
-      refusedShareMax: 0.03,
-      edit: { perMinute: 40, perDay: 1_000 },
-      inForce: { perMinute: 60, perDay: 1_000 },
-    },
-  ],
-  plan_retried: [
-    { kind: 'plan_retried', plan: 'free', by: 'alice', before: { perMinute: 60 }, after: { perMinute: 40 } },
-  ],
   worker_ended: [{ kind: 'worker_ended', worker: 1, pid: 7, reason: leaky, pauseMs: 100 }],
   reload: [{ kind: 'reload', before: 'aaaaaaaaaaaa', after: 'bbbbbbbbbbbb', edits: [leaky, leaky] }],
   reload_failed: [
@@ -142,6 +131,11 @@ const notices: { readonly [Kind in Notice['kind']]: readonly Extract<Notice, { k
     },
   ],
   plan_changed: [{ kind: 'plan_changed', plan: 'free', cause: 'reload', edits: [leaky], version: 'b' }],
+};
+const ofCapabilities = (await capabilityCases()).flatMap(({ notices }) => notices?.({ leaky, atMs }) ?? []);
+const notices: Readonly<Record<string, readonly Notice[]>> = {
+  ...ofCore,
+  ...Object.fromEntries(Map.groupBy(ofCapabilities, ({ kind }) => kind)),
 };
 const all: readonly Notice[] = Object.values(notices).flat();
 const bodyOf = (notice: Notice) => makeEventBody(notice, atMs, defaultBounds);
@@ -242,7 +236,7 @@ describe('an event of at most 20 kB', () => {
       keyId: `key-${n}-${'x'.repeat(100)}`,
       requests: 1,
     }));
-    const [sunset] = notices.operation_sunset;
+    const [sunset] = ofCore.operation_sunset;
     if (sunset === undefined) throw new Error('no notice');
     const notice = { ...sunset, called: { days: 7, callers, more: 5_000 } };
     const body = bodyOf(notice);
@@ -283,7 +277,7 @@ describe('an event of at most 20 kB', () => {
 });
 
 it('a receiver gets the types that it states, and of the thresholds only its percentages', () => {
-  const [threshold] = notices.quota_threshold;
+  const [threshold] = ofCore.quota_threshold;
   if (threshold === undefined) throw new Error('no notice');
   const wants = (events: readonly WebhookEventType[], at: readonly number[]) =>
     isWantedBy({ events, at }, threshold);
@@ -310,7 +304,7 @@ it.each([
 ] as const)('a receiver with the filter %j gets only matching events', (filter, expected) => {
   const all = { events: webhookEventTypes, at: [80], ...filter };
   for (const [kind, isWanted] of Object.entries(expected)) {
-    const [notice] = notices[kind as Notice['kind']];
+    const [notice] = notices[kind] ?? [];
     if (notice === undefined) throw new Error('no notice');
     expect([kind, isWantedBy(all, notice)]).toEqual([kind, isWanted]);
   }
@@ -349,7 +343,7 @@ it('the identity of a notice has its kind, so that notices of two kinds are neve
 });
 
 it('a threshold of a group names the group, and is another event than the threshold of the plan', () => {
-  const [ofPlan] = notices.quota_threshold;
+  const [ofPlan] = ofCore.quota_threshold;
   if (ofPlan === undefined) throw new Error('there is a notice of each kind');
   const ofGroup = { ...ofPlan, window: 'day' as const, group: 'reports', used: 16, limit: 20 };
   expect(bodyOf(ofGroup)?.data).toMatchObject({

@@ -1,5 +1,6 @@
 import { changesAfter } from '../../keys/plans.ts';
 import { type Authenticated, asMutable, authenticate, withResults } from '../../request/exchange.ts';
+import type { MinuteBucket } from '../../request/limit/minute-bucket.ts';
 import { authenticateRequest } from '../../request/path/authenticate-request.ts';
 import { answered, type Ending, refused } from '../../request/path/end-exchange.ts';
 import {
@@ -17,6 +18,7 @@ import { createHolderAssets, createHolderPage, type HolderPart, wantsPage } from
 import { jsonPage, limitsView } from './limits-view.ts';
 import { deprecatedCallsOf, type OwnUsage, usageOf } from './own-usage.ts';
 import { RecordTurns } from './record-turns.ts';
+import { holderKeys } from './redis-keys.ts';
 import { rotateOwnSecret } from './rotate-secret.ts';
 
 /**
@@ -25,15 +27,17 @@ import { rotateOwnSecret } from './rotate-secret.ts';
  */
 export function createHolderPages({
   usage,
+  counts,
   nowMs,
   bounds,
-}: Pick<ProcessSources, 'usage' | 'nowMs' | 'bounds'>) {
+}: Pick<ProcessSources, 'usage' | 'counts' | 'nowMs' | 'bounds'>) {
   const assets = createHolderAssets();
+  const bucket = counts.openBucket('limits', holderKeys.limits.name);
   const ownUsage = usage && { ...usage, turns: new RecordTurns(bounds), nowMs };
   return {
     hooks: ({ limitsPath, selfService }) => {
       if (limitsPath === undefined) return {};
-      const pageOf = (part: HolderPart) => answerPart(part, ownUsage);
+      const pageOf = (part: HolderPart) => answerPart(part, { bucket, ownUsage });
       const files = [...assets].map(
         ([name, file]) => [`${limitsPath}/${name}`, answerPublicPage(file)] as const,
       );
@@ -56,12 +60,19 @@ function orPage(page: AnswerPage, data: AnswerPage): AnswerPage {
     varying(await (wantsPage(exchange.req) ? page : data)(exchange, offered, stations));
 }
 
-function answerPart(part: HolderPart, ownUsage: OwnUsage | undefined): AnswerPage {
+interface HolderSources {
+  /** The bucket that requests of a key are charged to. */
+  readonly bucket: MinuteBucket;
+  /** Undefined without a usage record. */
+  readonly ownUsage: OwnUsage | undefined;
+}
+
+function answerPart(part: HolderPart, sources: HolderSources): AnswerPage {
   return async (exchange, offered, stations) => {
     asMutable(exchange).offered = offered;
     const caller = await authenticateRequest(exchange, stations);
     if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
-    return answerHolder(authenticate(exchange, caller.key), part, stations, ownUsage);
+    return answerHolder(authenticate(exchange, caller.key), part, stations, sources);
   };
 }
 
@@ -70,11 +81,11 @@ async function answerHolder(
   exchange: Authenticated,
   part: HolderPart,
   stations: Stations,
-  ownUsage: OwnUsage | undefined,
+  { bucket, ownUsage }: HolderSources,
 ): Promise<Ending> {
-  const { limiter, unreadPages } = stations;
+  const { unreadPages, bounds } = stations;
   let { key } = exchange;
-  const decision = await limiter.chargeLimits(key.id);
+  const decision = await bucket.charge(key.id, bounds.limitsReadsPerMinuteMax);
   const charged = withResults(exchange, { decision });
   if (decision.kind === 'refused') {
     return refused(charged, bucketRefusal(decision, 'requests for the limits of this API key'));

@@ -1,6 +1,8 @@
 import type { Change } from '../../quota/adjust.ts';
 import type { QuotaState } from '../../quota/hash.ts';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
+import type { BucketName } from '../../shared/model.ts';
+import type { MinuteBucket } from './minute-bucket.ts';
 
 /** The counts of keys, which the limiter lends to capabilities. */
 export interface CountsOfKeys {
@@ -12,6 +14,8 @@ export interface CountsOfKeys {
   isThere(keyId: string): boolean;
   /** Changes the counts of a key in memory. */
   adjustInMemory(keyId: string, changeOf: (counts: Readonly<QuotaState>) => Change): void;
+  /** Opens a limit per minute on requests that do not count towards a quota. @param keyName see `createMinuteBucket` */
+  openBucket(name: BucketName, keyName: (prefix: string) => string): MinuteBucket;
   /** Makes the store decide the next request of a key. */
   forgetRefusalsOf(keyId: string): void;
 }

@@ -8,14 +8,7 @@ import { watchMissingCommands } from '../../redis/missing-commands.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
-import type {
-  BucketName,
-  Decision,
-  DecisionSource,
-  Key,
-  KeyStatus,
-  RedisSettings,
-} from '../../shared/model.ts';
+import type { Decision, DecisionSource, Key, KeyStatus, RedisSettings } from '../../shared/model.ts';
 import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -23,7 +16,7 @@ import { createBanLog } from './ban-log.ts';
 import type { CountsOfKeys } from './counts-of-keys.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter } from './key-limiter.ts';
-import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
+import { createMinuteBucket } from './minute-bucket.ts';
 import { createStatusReader, statusOf } from './read-statuses.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaStore } from './store/quota-store.ts';
@@ -72,7 +65,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   const ledger = createKeyLedger(bounds);
   const clock = createStoreClock(nowMs);
   const backing = redis === undefined ? openMemory() : openShared(redis);
-  const { buckets } = backing;
+  const buckets = openBuckets(backing.counts.openBucket);
   const source: DecisionSource = redis === undefined ? 'memory' : 'shared';
   const bans = createBanLog({ log: deps.banLog ?? log, nowMs: clock.nowMs, planOf, onEvent, bounds });
   const thresholds = createThresholdReports({ nowMs, planOf, onEvent, bounds });
@@ -128,8 +121,6 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     /** Charges one report of leaked secrets to the `leaks` bucket of its client address. */
     chargeLeaks: (address: string) =>
       buckets.leaks.charge(addressGroup(address), bounds.leakReportsPerMinuteMax),
-    /** Charges one request for a key's own limits to the `limits` bucket of the key. */
-    chargeLimits: (keyId: string) => buckets.limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
     /**
      * Reads the counts of a key without charging anything. While the store is unavailable, the result depends on `onFailure`: local counts
      * for `local`, and `unavailable` for `refuse`.
@@ -215,9 +206,12 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     const store = createMemoryQuotaStore({ nowMs, bounds });
     return {
       store,
-      counts: { redis: undefined, adjustInMemory: store.adjustBy },
+      counts: {
+        redis: undefined,
+        adjustInMemory: store.adjustBy,
+        openBucket: (name, keyName) => createMinuteBucket({ name, keyName, nowMs, bounds }),
+      },
       health: alwaysThere,
-      buckets: openBuckets({ nowMs, bounds }),
       state: () => ({ kind: 'memory' }),
       readNowMs: async () => nowMs(),
       close: () => {},
@@ -270,9 +264,13 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
           else log.info({ reason }, 'Redis refuses functions; the gateway runs its decisions as a script');
         },
       }),
-      counts: { redis: connection, adjustInMemory: () => {} },
+      counts: {
+        redis: connection,
+        adjustInMemory: () => {},
+        openBucket: (name, keyName) =>
+          createMinuteBucket({ name, keyName, redis: shared, nowMs: clock.nowMs, bounds }),
+      },
       health: watch,
-      buckets: openBuckets({ redis: shared, nowMs: clock.nowMs, bounds }),
       state() {
         const missingCommands = missing.current();
         return {
@@ -309,21 +307,19 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 /** The store of the limiter, in memory or in Redis, and its health. */
 interface Backing {
   readonly store: QuotaStore;
-  readonly counts: Pick<CountsOfKeys, 'redis' | 'adjustInMemory'>;
+  readonly counts: Pick<CountsOfKeys, 'redis' | 'adjustInMemory' | 'openBucket'>;
   readonly health: StoreHealth;
-  readonly buckets: Readonly<Record<BucketName, MinuteBucket>>;
   readonly state: () => StoreState;
   readonly readNowMs: () => Promise<number>;
   readonly close: () => void;
 }
 
-function openBuckets(deps: Omit<Parameters<typeof createMinuteBucket>[0], 'name'>): Backing['buckets'] {
+function openBuckets(open: CountsOfKeys['openBucket']) {
   return {
-    address: createMinuteBucket({ name: 'address', ...deps }),
-    preflight: createMinuteBucket({ name: 'preflight', ...deps }),
-    docs: createMinuteBucket({ name: 'docs', ...deps }),
-    leaks: createMinuteBucket({ name: 'leaks', ...deps }),
-    limits: createMinuteBucket({ name: 'limits', ...deps }),
+    address: open('address', redisKeys.address.name),
+    preflight: open('preflight', redisKeys.preflight.name),
+    docs: open('docs', redisKeys.docs.name),
+    leaks: open('leaks', redisKeys.leaks.name),
   };
 }
 

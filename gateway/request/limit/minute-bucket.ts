@@ -5,7 +5,6 @@ import {
   RLWrapperTimeouts,
 } from 'rate-limiter-flexible';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
-import { redisKeys } from '../../redis/redis-keys.ts';
 import type { BucketDecision, BucketName, Window } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
@@ -15,8 +14,9 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
  * to Redis. While Redis is unavailable, the library counts in the memory of this process.
  */
 export function createMinuteBucket(deps: {
-  /** The name of the window, which is also a part of the Redis keys. */
   name: BucketName;
+  /** Returns the beginning of the Redis keys, before `:<client address>` or `:<key id>`. @param prefix `redis.prefix` */
+  keyName: (prefix: string) => string;
   /** The Redis connection. Absent when the process counts only its own requests. */
   redis?: {
     readonly connection: RedisConnection;
@@ -27,9 +27,9 @@ export function createMinuteBucket(deps: {
   nowMs: () => number;
   bounds: Pick<Bounds, 'rememberedAddressesMax' | 'storeDeadlineMs'>;
 }): MinuteBucket {
-  const { name, redis, nowMs, bounds } = deps;
+  const { name, keyName, redis, nowMs, bounds } = deps;
   const own = new BoundedLimiterMemory({ points: 1, duration: windowSeconds }, bounds.rememberedAddressesMax);
-  const sharedPrefix = redisKeys[name].name(redis?.connection.prefix ?? '');
+  const sharedPrefix = keyName(redis?.connection.prefix ?? '');
   let shared: RLWrapperTimeouts | undefined;
 
   return {

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { describeEdit } from '../../../gateway/admin/settings/describe-edit.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import { capabilityCases } from '../../support/capability-cases.ts';
 import { makeKey, plans } from '../../support/gateway-process.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 
 const key = (id: string, members: object = {}) => makeKey({ id, ...members }).entry;
 const upstream = { url: 'http://127.0.0.1:1' };
 const acme = key('acme', { plan: 'free' });
-const guard = { before: { perMinute: 60 }, refusedAtMost: '3 %', until: '2100-01-01' };
+const ofCapabilities = await capabilityCases();
 const reports = (perMinute: number, ...operations: string[]) => ({
   operations: operations.length === 0 ? ['listPets'] : operations,
   perMinute,
@@ -29,21 +30,7 @@ describe('the description of a reload', () => {
       { plans: { ...plans, free: { perDay: 5_000 } } },
       ['free 60 → no limit a minute, no limit → 5,000 a day'],
     ],
-    [
-      'a guard, and its share',
-      {
-        plans: {
-          ...plans,
-          free: { perMinute: 60 },
-          own: { perDay: 5, guard: { ...guard, refusedAtMost: '0.5%' } },
-        },
-      },
-      { plans: { ...plans, free: { perMinute: 50, guard }, own: { perDay: 5, guard } } },
-      [
-        'free guard: nothing → back to 60 a minute at 3 % refused (until 2100-01-01), 60 → 50 a minute',
-        'own guard.refusedAtMost: 0.5 % → 3 %',
-      ],
-    ],
+    ...ofCapabilities.flatMap(({ edits }) => edits ?? []),
     [
       'a trial',
       {

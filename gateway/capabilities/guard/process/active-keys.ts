@@ -1,7 +1,7 @@
 import type { RedisConnection } from '../../../redis/redis-connection.ts';
-import { redisKeys } from '../../../redis/redis-keys.ts';
 import { replyOrUndefined } from '../../../redis/redis-reply.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { guardKeys } from './redis-keys.ts';
 
 export type ActiveKeys = ReturnType<typeof createActiveKeys>;
 
@@ -80,7 +80,7 @@ export function createActiveKeys({
       readonly nowMs: number;
     },
   ): Promise<readonly (number | undefined)[]> {
-    const nameOf = (plan: string) => redisKeys.activeKeys.name(prefix, plan);
+    const nameOf = (plan: string) => guardKeys.activeKeys.name(prefix, plan);
     const attempt = <T>(plan: string, call: (name: string) => Promise<T>) =>
       replyOrUndefined({ isReady }, [nameOf(plan)], () => call(nameOf(plan)), bounds.storePatientDeadlineMs);
     const { sent, counts } = gather(() => ({

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
 import { type RedisConnection, untilConnected } from '../../../redis/redis-connection.ts';
-import { redisKeys } from '../../../redis/redis-keys.ts';
 import { type Away, replyOrAway } from '../../../redis/redis-reply.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { GuardedEdit } from '../guarded-edit.ts';
 import type { CountedPeriod, GuardState } from './decide-guard.ts';
 import type { GuardReply, GuardStore } from './guard-store.ts';
+import { guardKeys } from './redis-keys.ts';
 
 const script = readFileSync(new URL('./decide-guard.lua', import.meta.url), 'utf8');
 
@@ -42,7 +42,7 @@ export function createRedisGuardStore({
     { generation, revert }: GuardState,
     rest: readonly (string | number)[],
   ): Promise<GuardReply | Away> {
-    const name = redisKeys.guard.name(prefix, identity);
+    const name = guardKeys.guard.name(prefix, identity);
     const run = async () =>
       toReply(
         await client.decideGuard(

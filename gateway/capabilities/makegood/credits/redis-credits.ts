@@ -9,6 +9,7 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { FailedHour } from '../../../usage/read/failed-units.ts';
 import { type CreditStore, parseCredits } from './credit-store.ts';
 import { type CreditCall, creditField, type GivenBack } from './give-back.ts';
+import { creditKeys } from './redis-keys.ts';
 
 const script = scriptWithChapters(readFileSync(new URL('give-back.lua', import.meta.url), 'utf8'));
 
@@ -45,7 +46,7 @@ export function createRedisCredits(
   };
 
   function creditsName(keyId: string): string {
-    return redisKeys.credits.name(prefix, keyId);
+    return creditKeys.credits.name(prefix, keyId);
   }
 
   async function giveBackHours({ keyId, failed, run }: CreditCall): Promise<GivenBack | StoreFailure> {

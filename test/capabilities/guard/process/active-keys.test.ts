@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createActiveKeys } from '../../../../gateway/capabilities/guard/process/active-keys.ts';
 import { keysForRevert } from '../../../../gateway/capabilities/guard/process/decide-guard.ts';
-import { redisKeys } from '../../../../gateway/redis/redis-keys.ts';
+import { guardKeys } from '../../../../gateway/capabilities/guard/process/redis-keys.ts';
 import { connectRedis, removeAll } from '../../../support/connect-redis.ts';
 import { freshPrefix, redisUrl } from '../../../support/redis.ts';
 import { tunedBounds } from '../../../support/tuned-bounds.ts';
@@ -45,7 +45,7 @@ describe('with Redis', () => {
     const redis = await connectRedis({ prefix: freshPrefix(), place: { url: redisUrl() }, bounds });
     onTestFinished(() => removeAll(redis));
     const [one, other] = [createActiveKeys({ redis, bounds }), createActiveKeys({ redis, bounds })];
-    return { redis, one, other, name: redisKeys.activeKeys.name(redis.prefix, 'free') };
+    return { redis, one, other, name: guardKeys.activeKeys.name(redis.prefix, 'free') };
   }
 
   it('processes count the keys of all processes, also after a restart', async () => {

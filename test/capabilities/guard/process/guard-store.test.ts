@@ -5,7 +5,7 @@ import { firstState, type GuardState } from '../../../../gateway/capabilities/gu
 import type { GuardReply, GuardStore } from '../../../../gateway/capabilities/guard/process/guard-store.ts';
 import { createMemoryGuardStore } from '../../../../gateway/capabilities/guard/process/memory-guard-store.ts';
 import { createRedisGuardStore } from '../../../../gateway/capabilities/guard/process/redis-guard-store.ts';
-import { redisKeys } from '../../../../gateway/redis/redis-keys.ts';
+import { guardKeys } from '../../../../gateway/capabilities/guard/process/redis-keys.ts';
 import { connectRedis, removeAll } from '../../../support/connect-redis.ts';
 import { freshPrefix } from '../../../support/redis.ts';
 import { allRedisForms, startForm, tagsOf } from '../../../support/start-form.ts';
@@ -227,7 +227,7 @@ for (const form of allRedisForms)
       const redis = await connect();
       const edit = guardedEdit();
       const report = reporter(createRedisGuardStore({ redis, processId: 'p1', bounds }), edit);
-      const name = redisKeys.guard.name(redis.prefix, edit.identity);
+      const name = guardKeys.guard.name(redis.prefix, edit.identity);
       await report({ admitted: 1 });
       for (const atMs of [Date.now() + 60 * minuteMs, Date.now() - 60 * minuteMs]) {
         const slot = Math.floor(atMs / bounds.guardSlotMs);
@@ -248,7 +248,7 @@ for (const form of allRedisForms)
       const redis = await connect();
       const edit = guardedEdit();
       const report = reporter(createRedisGuardStore({ redis, processId: 'p1', bounds }), edit);
-      const name = redisKeys.guard.name(redis.prefix, edit.identity);
+      const name = guardKeys.guard.name(redis.prefix, edit.identity);
       const known = { generation: 2, revert: undefined };
       for (const each of [firstState, known]) {
         await report({ admitted: 1 }, { known: each });
