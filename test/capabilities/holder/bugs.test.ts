@@ -36,7 +36,11 @@ it.each(['limitsView', 'readOwn'])(
     const errors: string[] = [];
     const lines: string[] = [];
     const gateway = createGateway({
-      settings: await settingsOf({ keys: [key.entry], limitsPath: '/limits' }),
+      settings: await settingsOf({
+        upstream: { url: 'http://127.0.0.1:1' },
+        keys: [key.entry],
+        limitsPath: '/limits',
+      }),
       log: {
         logger: pino({ level: 'error' }, { write: (line) => void errors.push(line) }),
         access: (line) => void lines.push(line),
