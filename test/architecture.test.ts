@@ -13,7 +13,6 @@ const layers = [
   'keys',
   'usage',
   'fleet',
-  'notify',
   'config',
   'request',
   'observe',
@@ -174,7 +173,6 @@ describe('the architecture', () => {
       'gateway/cli/keys/file/with-lock.ts',
       'gateway/cli/keys/leaked.ts',
       'gateway/cli/start/init.ts',
-      'gateway/cli/webhooks/commands.ts',
       'gateway/server/gateway.ts',
       'gateway/main.ts',
     ];

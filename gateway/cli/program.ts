@@ -31,7 +31,6 @@ import { addLeakedCommand } from './keys/leaked.ts';
 import { CommandError } from './output/command-error.ts';
 import { checkUpstreamNames } from './start/check-upstream-names.ts';
 import { addStartCommands } from './start/commands.ts';
-import { addWebhookCommands } from './webhooks/commands.ts';
 import { addWhatIfCommands } from './what-if/commands.ts';
 
 /**
@@ -47,7 +46,7 @@ export function createProgram(): Command {
       outputError: (text, write) => write(withoutOpposites(text)),
     })
     .showHelpAfterError('(--help lists the options, with examples)')
-    // `deliveries` and its subcommands have options with the same names.
+    // A command and its subcommands may have options with the same names.
     .enablePositionalOptions()
     // By default, commander exits the process before a write error of standard output is reported.
     .exitOverride();
@@ -58,7 +57,6 @@ export function createProgram(): Command {
   addTokenCommand(program);
   addReadingCommands(program, keys);
   for (const part of commandParts) part.add?.(program);
-  addWebhookCommands(program);
   addPlanCommands(program);
   addWhatIfCommands(program);
   addLookingCommands(keys);

@@ -12,7 +12,9 @@ export function coreRoutes(bounds: Bounds): readonly Route[] {
 /** The routes of the admin API and of capabilities without data. */
 export function allRoutes(bounds: Bounds): readonly Route[] {
   const anything: object = new Proxy(() => anything, { get: () => anything });
-  const parts = operatorsParts.map((open) => open(anything as Capabilities, anything as OperatorsSources));
+  // Without a connection, a capability keeps its data in memory.
+  const sources = new Proxy(anything, { get: (_, name) => (name === 'records' ? undefined : anything) });
+  const parts = operatorsParts.map((open) => open(anything as Capabilities, sources as OperatorsSources));
   return routesWith(
     bounds,
     parts.flatMap(({ routes }) => routes ?? []),
@@ -21,7 +23,7 @@ export function allRoutes(bounds: Bounds): readonly Route[] {
 
 function routesWith(bounds: Bounds, ofCapabilities: readonly Route[]): readonly Route[] {
   return createRoutes({
-    ...{ bounds, keys: { bounds }, keyChanges: {}, deliveries: {} },
+    ...{ bounds, keys: { bounds }, keyChanges: {}, ofReadingParts: { lent: {} } },
     ofCapabilities,
   } as unknown as ApiSources);
 }

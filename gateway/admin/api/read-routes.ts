@@ -1,7 +1,8 @@
+import type { ReadingSources } from '../../capabilities/interfaces/operators.ts';
+import { readRoutes } from '../../capabilities/lists/operators.ts';
 import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
-import type { DeliveryQueue } from '../../notify/queue/delivery-queue.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { directoryIdsRoute, exportRoute } from '../keys/change/export-route.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
@@ -18,7 +19,6 @@ import { settingsText } from '../settings/settings-view.ts';
 import { getSettingsWire } from '../wires/settings.ts';
 import { getApiDocumentWire } from '../wires/wires.ts';
 import { apiDocument } from './api-document.ts';
-import { deliveriesRoute } from './deliveries/deliveries-route.ts';
 import { defineRoute, type Route } from './route.ts';
 
 /**
@@ -29,7 +29,7 @@ export interface ReadSources {
   readonly events: Pick<Events, 'read'>;
   readonly changes: Pick<Changes, 'read'>;
   readonly presence: Pick<Presence, 'read'>;
-  readonly deliveries: { readonly queue: Pick<DeliveryQueue, 'list' | 'counts'> };
+  readonly ofReadingParts: Pick<ReadingSources, 'redis' | 'lent'>;
 }
 
 /** The routes that run in the reading thread. A new route needs an entry here, and its wire one in `wires.ts`. */
@@ -38,7 +38,7 @@ export function createReadRoutes({
   events,
   changes,
   presence,
-  deliveries,
+  ofReadingParts,
 }: ReadSources): readonly Route[] {
   const { settings, bounds } = keys;
   const routes = [
@@ -59,7 +59,7 @@ export function createReadRoutes({
     distributionRoute(keys),
     trialRoute(keys),
     simulateRoute({ keys, events, changes, presence }),
-    deliveriesRoute(deliveries.queue, { settings, bounds }),
+    ...readRoutes.flatMap((open) => open({ settings, bounds, ...ofReadingParts })),
     defineRoute({
       ...getApiDocumentWire,
       needs: 'read',

@@ -2,6 +2,9 @@ import type * as z from 'zod';
 import { fields, flag, ownPath } from '../../shared/schema/schema-parts.ts';
 import type { SettingsPart } from '../interfaces/configuration.ts';
 
+declare module '../interfaces/configuration.ts' {
+  interface StatedSettingsMembers extends z.output<z.ZodObject<typeof holderShape>> {}
+}
 declare module '../../shared/model.ts' {
   interface SettingsMembers extends z.output<z.ZodObject<typeof holderShape>> {}
 }

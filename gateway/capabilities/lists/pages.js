@@ -2,8 +2,14 @@
 import { guardProposal } from '../guard/page/guard-proposal.js';
 import { guardStates } from '../guard/page/guard-states.js';
 import { creditNotes } from '../makegood/page/credit-notes.js';
+import { webhooksPages } from '../webhooks/page/pages.js';
 
 /** @import { KeyNotes, PlanNotes, ProposeMember } from '../interfaces/pages.ts' */
+
+/** The pages of capabilities. `names.js` has the path of each page. */
+export const capabilityPages = {
+  ...webhooksPages,
+};
 
 /**
  * What capabilities show above the list of plans.

@@ -6,11 +6,15 @@ import { retryPlanWire } from '../guard/wires.ts';
 import { creditsShape } from '../makegood/credit-shape.ts';
 import { makegoodChanges } from '../makegood/events.ts';
 import { makegoodWire } from '../makegood/wires.ts';
+import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from '../webhooks/api/wires.ts';
 
-/** The wires of the routes of capabilities. */
+/** The wires of the routes of capabilities, and functions that make wires with bounds. */
 export const capabilityWires = [
   retryPlanWire,
   makegoodWire,
+  listDeliveriesWire,
+  getDeliveryWire,
+  sendAgainWire,
 ] as const;
 
 /** The schemas of members in responses: of a plan, of its figures, of a key. */

@@ -1,5 +1,4 @@
 import { listChangesWire } from '../../admin/wires/changes.ts';
-import { listDeliveriesWire } from '../../admin/wires/deliveries.ts';
 import { listEventsWire } from '../../admin/wires/events.ts';
 import { getKeyWire, type KeyDetail } from '../../admin/wires/keys/key.ts';
 import { listKeysWire } from '../../admin/wires/keys/keys.ts';
@@ -29,7 +28,6 @@ export const lists = {
   month: { wire: () => getMonthUsageWire, member: 'keys', perPage: keysPerPage },
   changes: { wire: listChangesWire, member: 'changes', perPage: 200 },
   events: { wire: listEventsWire, member: 'events', perPage: 200 },
-  deliveries: { wire: listDeliveriesWire, member: 'events', perPage: 200 },
 } as const;
 
 /**

@@ -98,7 +98,8 @@ export function addWhatIfCommands(program: Command): void {
     .action(async (file: string, options: DiffOptions) => {
       const { diff, names, notes } = await compare(file, options);
       const differs = !isEmpty(diff);
-      if (options.json) printJson({ differs, ...diff });
+      const { before, after, lists, ...others } = diff;
+      if (options.json) printJson({ differs, before, after, ...lists, ...others });
       else if (differs) print(diffLines(diff, notes, names, screenNow()));
       else print([`${names[1]} has the same settings as ${names[0]}.`]);
       if (differs) process.exitCode = 2;

@@ -1,4 +1,9 @@
-import { changeText, type ListDiff, type SettingsDiff } from '../../admin/settings/diff-settings.ts';
+import {
+  changeText,
+  type ListDiff,
+  type SettingsDiff,
+  settingLists,
+} from '../../admin/settings/diff-settings.ts';
 import type { EditNote } from '../../capabilities/interfaces/commands.ts';
 import { dateText } from '../../shared/schema/dates-and-durations.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
@@ -19,13 +24,10 @@ export interface ConfigurationDiff extends SettingsDiff {
 /** The maximum number of names in a list. Further names are only counted. */
 const namesShown = 20;
 
-const nouns = [
-  ['plans', 'plan'],
-  ['keys', 'key'],
-  ['operations', 'operation'],
-  ['upstreams', 'upstream'],
-  ['notify', 'receiver'],
-] as const;
+/** The lists in the order of the output: plans come first. */
+const { plans: ofPlans, ...otherLists } = settingLists;
+const none: ListDiff = { added: [], removed: [], changed: [] };
+const listsShown = Object.entries({ plans: ofPlans, ...otherLists });
 
 /**
  * Makes the lines about the additions, removals and changes of an edit. The simulated effect of a changed limit is below the line with the
@@ -39,7 +41,7 @@ export function diffLines(
 ): string[] {
   const { columns, paint } = screen;
   const line = (tone: Tone, text: string) => paint(tone, cutText(text, columns));
-  const listLines = ({ added, removed, changed }: ListDiff, noun: (typeof nouns)[number][1]) => [
+  const listLines = ({ added, removed, changed }: ListDiff, noun: string) => [
     ...short(added).map((id) => line('good', `+ ${noun} ${id}`)),
     ...short(removed).map((id) => line('bad', `- ${noun} ${id}`)),
     ...short(changed).flatMap((one) => {
@@ -68,9 +70,9 @@ export function diffLines(
   const restart = `These changes need a restart of the gateway: ${diff.needsRestart.join(', ')}.`;
   return [
     cutText(`${before} (${diff.before}) → ${after} (${diff.after})`, columns),
-    ...nouns.flatMap(([list, noun]) => listLines(diff[list], noun)),
+    ...listsShown.flatMap(([list, { noun }]) => listLines(diff.lists[list] ?? none, noun)),
     ...notes
-      .filter(({ plan }) => !diff.plans.changed.slice(0, namesShown).some(({ id }) => id === plan))
+      .filter(({ plan }) => !diff.lists.plans.changed.slice(0, namesShown).some(({ id }) => id === plan))
       .flatMap((note) => noteLines(note, screen)),
     ...diff.settings.map((change) => line('warning', `~ ${changeText(change)}`)),
     ...(diff.needsRestart.length === 0 ? [] : wrapText(restart, columns).map((text) => paint('bad', text))),

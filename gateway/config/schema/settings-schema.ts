@@ -3,7 +3,6 @@ import * as z from 'zod';
 import { settingsShapes } from '../../capabilities/lists/configuration.ts';
 import { keyListSchema, limit } from '../../keys/key-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
-import { notifySchema } from '../../notify/notify-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';
 import { parseRedisUrl } from '../../shared/addresses/redis-url.ts';
 import { isSecureUrl } from '../../shared/addresses/secure-url.ts';
@@ -357,7 +356,6 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .prefault({})
     .describe('The usage record of each key.'),
-  notify: notifySchema,
   cors: fields('a mapping with origins', {
     origins: list(
       text('an origin such as https://app.example.com, without a path').refine(
