@@ -5,7 +5,17 @@ import type { AnswerOf, AskedWire, SentTo } from '../../admin/wires/wire.ts';
 import { printable, printableJson } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError, type CommandErrorKind } from '../output/command-error.ts';
-import type { GatewayToAsk } from './find-gateway.ts';
+
+/** The gateway that a command sends its requests to, with a token. */
+export interface GatewayToAsk {
+  readonly url: URL;
+  readonly token: string;
+  /**
+   * The trusted certificates, which replace the certificate authorities of Node.js. If `isOwn` is true, `pem` is the certificate of the
+   * admin listener itself. Only the gateway has the private key of this certificate, so the host name is not checked.
+   */
+  readonly trusted?: { readonly pem: string; readonly isOwn: boolean } | undefined;
+}
 
 /** A response of the admin API. */
 export interface Reply<Body> {

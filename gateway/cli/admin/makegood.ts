@@ -1,53 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command } from 'commander';
 import { type MakegoodShown, makegoodWire } from '../../admin/wires/keys/makegood.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { counted } from '../../shared/words/figures.js';
-import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
+import type { Asking, PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
-import { createProgress } from '../what-if/progress.ts';
+import { show } from '../output/show.ts';
+import { progressHere } from '../what-if/progress.ts';
 import type { AdminClient, Reply } from './admin-client.ts';
-import { type PeriodOptions, periodQuery } from './period.ts';
+import { clientOf } from './find-gateway.ts';
+import { periodQuery } from './period.ts';
 
-interface MakegoodOptions extends Asking, PeriodOptions {
+export interface MakegoodOptions extends Asking, PeriodOptions {
   readonly upstream?: string | undefined;
   readonly plan?: string | undefined;
   readonly dryRun?: true;
 }
 
-/** Adds the command that gives keys back the units of failed requests. */
-export function addMakegoodCommand(program: Command, bounds: Bounds): void {
-  withGateway(program.command('makegood'))
-    .description(
-      'give keys back the units that they were charged for requests that failed with 5xx or were cut; each unit is given back once, however often the command runs',
-    )
-    .requiredOption('--from <when>', 'the start of the failures: 2026-11-22T10:31:00Z, today, -12h, -30m')
-    .requiredOption(
-      '--to <when>',
-      'the end of the failures, in the same form, or now; the period includes the whole minute, and a time in the future means now',
-    )
-    .option('--upstream <name>', 'only requests for this upstream')
-    .option('--plan <name>', 'only keys that are on this plan now')
-    .option('--dry-run', 'show what would be given back, and change nothing')
-    .option('--json', 'print the response of the admin API as one JSON document')
-    .addHelpText(
-      'after',
-      examples(
-        'makegood --from 2026-11-26T10:00:00Z --to 2026-11-26T10:20:00Z --upstream pets --dry-run',
-        'makegood --from -30m --to now',
-      ),
-    )
-    .action(async ({ upstream, plan, dryRun, ...options }: MakegoodOptions) => {
-      const asked = periodQuery(options, Date.now());
-      const reply = await run(clientOf(options), { ...asked, upstream, plan, dryRun }, bounds);
-      const warnings = warningsOf(reply.body, asked);
-      for (const warning of warnings) console.error(`warning: ${warning}`);
-      show(options, reply, (body, screen) => makegoodLines(body, { upstream, plan }, screen));
-      if (reply.body.unreadKeys > 0 || reply.body.behind !== undefined) process.exitCode = 1;
-    });
+/** Gives keys back the units of failed requests. */
+export async function makegood({ upstream, plan, dryRun, ...options }: MakegoodOptions): Promise<void> {
+  const asked = periodQuery(options, Date.now());
+  const client = await clientOf(options);
+  const reply = await run(client, { ...asked, upstream, plan, dryRun }, client.bounds);
+  const warnings = warningsOf(reply.body, asked);
+  for (const warning of warnings) console.error(`warning: ${warning}`);
+  show(options, reply, (body, screen) => makegoodLines(body, { upstream, plan }, screen));
+  if (reply.body.unreadKeys > 0 || reply.body.behind !== undefined) process.exitCode = 1;
 }
 
 /**
@@ -61,7 +41,7 @@ async function run(
   bounds: Pick<Bounds, 'makegoodRetries' | 'makegoodRetryMs'>,
 ): Promise<Reply<MakegoodShown>> {
   const ask = (body: object) => client.ask(makegoodWire, { body });
-  const progress = createProgress(process.stderr, process.env);
+  const progress = progressHere();
   const first = await ask(asked);
   const { from, to, behind } = first.body;
   let last = first;

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { limits } from '../../../keys/key-schema.ts';
 import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
+import { keySorts, keyStates } from '../../../shared/schema/query-words.ts';
 import {
   chargedUnits,
   components,
@@ -14,20 +15,6 @@ import {
 } from '../response-parts.ts';
 import { afterPage, defineWire } from '../wire.ts';
 import { pageMax } from './usage.ts';
-
-export const keyStates = [
-  'ok',
-  'near',
-  'limited',
-  'banned',
-  'disabled',
-  'expired',
-  'no_secret',
-  'unused',
-  'unknown',
-] as const;
-
-export type KeyState = (typeof keyStates)[number];
 
 export const keyState = words(...keyStates)
   .describe(
@@ -98,9 +85,6 @@ export const keyItem = z
 
 export type KeyItem = z.output<typeof keyItem>;
 
-/** The sort orders of a list of keys: refused or offered requests of the last 24 hours, last request, or id. */
-export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
-
 export const keyPage = z
   .object({
     keys: list(keyItem),
@@ -139,7 +123,5 @@ export const listKeysWire = defineWire({
   }),
   answers: { 200: { description: 'The keys.', schema: keyPage } },
 });
-
-export type KeySort = (typeof keySorts)[number];
 
 export type KeyPage = z.output<typeof keyPage>;

@@ -7,7 +7,7 @@ import {
   text,
   wholeNumber,
 } from '../../../shared/schema/query-parameters.ts';
-import { usageSteps } from '../../../usage/read/usage-rows.ts';
+import { usageSteps } from '../../../shared/schema/query-words.ts';
 import {
   byName,
   chargedUnits,

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import type * as z from 'zod';
 import { limitsInView } from '../../admin/settings/settings-view.ts';
 import { listPlansWire, type plansPage, retryPlanWire } from '../../admin/wires/plans/plans.ts';
@@ -7,40 +6,30 @@ import { limitsText } from '../../fleet/wording.ts';
 import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { figure, percent } from '../../shared/words/figures.js';
-import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
+import type { Asking } from '../command.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
+import { show } from '../output/show.ts';
 import { type Cell, table } from '../output/table.ts';
-import { ofPlan } from './read-api.ts';
+import { clientOf } from './find-gateway.ts';
+import { ofPlan } from './read/read-plan.ts';
 
 type PlansShown = z.output<typeof plansPage>;
 type PlanShown = PlansShown['plans'][number];
 
-/** Adds the commands about plans: the list with the states of guards, and the end of a revert. */
-export function addPlanCommands(program: Command): void {
-  const plans = asking(program.command('plans'))
-    .description('list the plans with their limits, their keys and the states of their guards')
-    .enablePositionalOptions()
-    .addHelpText('after', examples('plans', 'plans --json'))
-    .action(async (options: Asking) => {
-      show(options, await clientOf(options).ask(listPlansWire), plansLines);
-    });
-
-  asking(plans.command('retry'))
-    .argument('<plan>', 'the name of the plan')
-    .description('let a plan that its guard has reverted try its edit again; the watch starts from zero')
-    .addHelpText('after', examples('plans retry free'))
-    .action(async (name: string, options: Asking) => {
-      const client = clientOf(options);
-      const reply = await ofPlan(client, name, () => client.ask(retryPlanWire, { params: { name } }));
-      show(options, reply, ({ plan, limits }) => [
-        `The plan ${plan} tries its edit again: ${limitsText(toLimits(limits))}.`,
-      ]);
-    });
+/** Prints the plans with their limits, their keys and the states of their guards. */
+export async function listPlans(options: Asking): Promise<void> {
+  const client = await clientOf(options);
+  show(options, await client.ask(listPlansWire), plansLines);
 }
 
-function asking(command: Command): Command {
-  return withGateway(command).option('--json', 'print the response of the admin API as one JSON document');
+/** Lets a reverted plan try its edit again. */
+export async function retryPlan(name: string, options: Asking): Promise<void> {
+  const client = await clientOf(options);
+  const reply = await ofPlan(client, name, () => client.ask(retryPlanWire, { params: { name } }));
+  show(options, reply, ({ plan, limits }) => [
+    `The plan ${plan} tries its edit again: ${limitsText(toLimits(limits))}.`,
+  ]);
 }
 
 function plansLines({ plans, isComplete }: PlansShown, screen: Screen): readonly string[] {
