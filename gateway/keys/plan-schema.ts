@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { expects, fields, flag, list } from '../shared/schema/schema-parts.ts';
-import { concurrent, date, groups, limitFieldsShape, limitsWithGroups, operationIds } from './key-schema.ts';
+import { date, expects, fields, flag, list } from '../shared/schema/schema-parts.ts';
 import { anyLimitField, limitFieldNames } from './limit-fields.ts';
+import { concurrent, groups, limitFieldsShape, limitsWithGroups, operationIds } from './limits-schema.ts';
 
 const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
 

@@ -3,7 +3,7 @@ import type { FlushedFleet, FlushFleet } from '../../fleet/flush/flush-fleet.ts'
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { type behindShown, flushCountsWire, type flushedCounts } from '../wires/keys/makegood.ts';
+import { type behindShown, flushCountsWire, type flushedCounts } from '../wires/fleet/flush.ts';
 
 export function behindView(behind: FlushedFleet['behind']): z.output<typeof behindShown> {
   return behind.map(({ id, host, pid, worker }) => ({ id, host, pid, worker }));

@@ -21,7 +21,7 @@ import type {
   UpstreamTls,
 } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { statedForm } from '../../shared/schema/marks.ts';
+import { statedForm } from '../../shared/schema/stated-form.ts';
 import { digestSecret, digestStart } from '../../shared/secrets.ts';
 import { policyName, windowIn } from '../../shared/words/limit-names.js';
 import { deprecationShown } from '../operations/operations-view.ts';

@@ -44,6 +44,10 @@ export function byName(numbers: z.ZodType<number>) {
   return z.record(z.string(), numbers);
 }
 
+export const refusedShown = byName(positive).describe(
+  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, or `concurrent` for the limit of requests in progress.',
+);
+
 export function words<const Word extends string>(...all: readonly Word[]) {
   return z.string().meta({ enum: all }) as unknown as z.ZodType<Word>;
 }

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { statedSettings } from '../../config/schema/settings-schema.ts';
 import { keySchema } from '../../keys/key-schema.ts';
-import { isMasked, marks, marksIn, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
+import { isMasked, marks, marksIn, type Parts, partsOf } from '../../shared/schema/marks.ts';
+import { shownName } from '../../shared/schema/stated-form.ts';
 import { deprecationShape, operationCost } from './operations.ts';
 import { planShown, shownWindows } from './plans/plans.ts';
 import {

@@ -4,6 +4,7 @@ import { listChangesWire, reportChangeWire } from './changes.ts';
 import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from './deliveries.ts';
 import { listEventsWire } from './events.ts';
 import { getStateWire } from './fleet/fleet.ts';
+import { flushCountsWire } from './fleet/flush.ts';
 import { listUpstreamsWire } from './fleet/upstreams.ts';
 import { grantKeyWire, unbanKeyWire, ungrantKeyWire } from './keys/bans-and-grants.ts';
 import { changeKeyWire, deleteKeyWire, issueKeyWire } from './keys/definitions.ts';
@@ -16,7 +17,7 @@ import {
 import { getKeyWire } from './keys/key.ts';
 import { listKeysWire } from './keys/keys.ts';
 import { listLeaksWire, reportLeaksWire } from './keys/leaks.ts';
-import { flushCountsWire, makegoodWire } from './keys/makegood.ts';
+import { makegoodWire } from './keys/makegood.ts';
 import { issueSecretWire, removeSecretWire } from './keys/secrets.ts';
 import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
 import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';

@@ -2,8 +2,11 @@ import { listChangesWire } from '../../admin/wires/changes.ts';
 import { listEventsWire } from '../../admin/wires/events.ts';
 import { changeList } from '../../admin/words/changes.js';
 import { eventList } from '../../admin/words/events.js';
+import type { Timeline } from '../../admin/words/list.js';
 import type { Asking, PeriodOptions } from '../command.ts';
-import { showTimeline } from '../output/show.ts';
+import { show } from '../output/show.ts';
+import { timelineCsv, timelineLines } from '../output/time-list.ts';
+import type { Reply } from './admin-client.ts';
 import { clientOf } from './find-gateway.ts';
 import { periodQuery } from './period.ts';
 import { readList } from './read/read-list.ts';
@@ -32,4 +35,15 @@ export async function listChanges({ limit, ...options }: ChangesOptions): Promis
   const client = await clientOf(options);
   const page = { wire: listChangesWire(client.bounds), member: 'changes', perPage };
   showTimeline(options, await readList(client, page, {}, limit), changeList);
+}
+
+/** Prints a list that is sorted by time. */
+function showTimeline<Page extends { readonly isComplete: boolean }, Item>(
+  { csv, ...options }: Pick<Asking, 'json'> & { readonly csv?: true },
+  reply: Reply<Page>,
+  timeline: Timeline<Page, Item>,
+): void {
+  show(options, reply, (page, screen, nowMs) =>
+    csv ? timelineCsv(timeline, page) : timelineLines(timeline, page, screen, nowMs),
+  );
 }

@@ -1,9 +1,10 @@
 import { listKeysWire } from '../../admin/wires/keys/keys.ts';
+import { keysPerPageMax } from '../../admin/wires/wire.ts';
 import { keyList } from '../../admin/words/keys.js';
 import type { Asking } from '../command.ts';
-import { showList } from '../output/show.ts';
+import { showList } from '../output/show-list.ts';
 import { clientAfterFlush } from './read/flush-counts.ts';
-import { keysPerPage, readList } from './read/read-list.ts';
+import { readList } from './read/read-list.ts';
 
 export interface ListKeysOptions extends Asking {
   readonly state?: string;
@@ -32,4 +33,4 @@ export async function listKeys({ sort, limit, all, ...options }: ListKeysOptions
   });
 }
 
-const keysPage = { wire: listKeysWire, member: 'keys', perPage: keysPerPage };
+const keysPage = { wire: listKeysWire, member: 'keys', perPage: keysPerPageMax };

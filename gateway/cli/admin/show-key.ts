@@ -1,11 +1,12 @@
+import { getKeyWire } from '../../admin/wires/keys/key.ts';
 import type { Asking } from '../command.ts';
 import { show } from '../output/show.ts';
 import { keyLines } from './keys-view.ts';
 import { clientAfterFlush } from './read/flush-counts.ts';
-import { readKey } from './read/read-key.ts';
+import { ofKey } from './read/read-key.ts';
 
 /** Prints all data about a key. */
 export async function showKey(id: string, options: Asking): Promise<void> {
   const client = await clientAfterFlush(options);
-  show(options, await readKey(client, id), keyLines);
+  show(options, await ofKey(client, id, () => client.ask(getKeyWire, { params: { id } })), keyLines);
 }

@@ -1,15 +1,17 @@
 import { getKeyUsageWire, getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
 import { listCallersWire } from '../../admin/wires/operations.ts';
+import { keysPerPageMax } from '../../admin/wires/wire.ts';
 import { callerList } from '../../admin/words/callers.js';
 import { printable } from '../../shared/terminal/printable.ts';
 import { figure } from '../../shared/words/figures.js';
 import type { Asking, PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
-import { show, showList } from '../output/show.ts';
+import { show } from '../output/show.ts';
+import { showList } from '../output/show-list.ts';
 import { daysOfMonth, periodQuery, stepFor } from './period.ts';
 import { clientAfterFlush } from './read/flush-counts.ts';
 import { ofKey } from './read/read-key.ts';
-import { keysPerPage, readList } from './read/read-list.ts';
+import { readList } from './read/read-list.ts';
 import { callersTitle, monthCsv, monthNotice, monthTable, usageCsv, usageTable } from './usage-view.ts';
 
 export interface CallersOptions extends Asking, PeriodOptions {
@@ -80,4 +82,4 @@ async function showUsage(
   show(options, reply, (body, screen) => (body.rows.length === 0 ? nothing : usageTable(body, screen)));
 }
 
-const monthPage = { wire: getMonthUsageWire, member: 'keys', perPage: keysPerPage };
+const monthPage = { wire: getMonthUsageWire, member: 'keys', perPage: keysPerPageMax };

@@ -9,7 +9,7 @@ import { type LimitsByField, limitFieldNames } from '../../keys/limit-fields.ts'
 import { clientOf } from '../admin/find-gateway.ts';
 import { grantText } from '../admin/keys-view.ts';
 import { grantPeriod } from '../admin/period.ts';
-import { changeKey, readKey } from '../admin/read/read-key.ts';
+import { changeKey, readWhy } from '../admin/read/read-key.ts';
 import type { Asking } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { clock } from '../output/figures.ts';
@@ -72,7 +72,7 @@ async function change(
   try {
     // The command explains the present responses of the key, because a limit may still refuse its requests. For example, a key may have no
     // requests left for the day when its ban ends.
-    print([(await readKey(client, id)).body.why.sentence]);
+    print([(await readWhy(client, id)).body.why.sentence]);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     print([`The present responses of the key cannot be explained: ${error.message}`]);

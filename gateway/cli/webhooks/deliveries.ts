@@ -8,7 +8,8 @@ import { readList } from '../admin/read/read-list.ts';
 import type { Asking, PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
-import { screenNow, show, showList } from '../output/show.ts';
+import { screenNow, show } from '../output/show.ts';
+import { showList } from '../output/show-list.ts';
 import { eventLines, noReceiverLines } from './deliveries-view.ts';
 
 export interface ListOptions extends Asking, PeriodOptions {

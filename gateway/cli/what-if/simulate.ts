@@ -1,7 +1,7 @@
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { clientOf } from '../admin/find-gateway.ts';
 import { periodQuery } from '../admin/period.ts';
-import { readKey } from '../admin/read/read-key.ts';
+import { readWhy } from '../admin/read/read-key.ts';
 import type { Asking, PeriodOptions } from '../command.ts';
 import { limitsOf, noLimit, type StatedLimits } from '../keys/limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -53,7 +53,7 @@ async function runSimulation(options: SimulateOptions, isEditedFile: boolean): P
     return await createAskSimulation(client, progressHere)({ ...period, ...edits });
   } catch (error) {
     // If the key does not exist, this call throws an error that suggests a similar id.
-    if (options.key !== undefined) await readKey(client, options.key);
+    if (options.key !== undefined) await readWhy(client, options.key);
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import { keyListSchema, limit } from '../../keys/key-schema.ts';
+import { keyListSchema } from '../../keys/key-schema.ts';
+import { limit } from '../../keys/limits-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
 import { notifySchema } from '../../notify/notify-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { date, grantedLimits } from '../../../keys/key-schema.ts';
-import { expects, fields } from '../../../shared/schema/schema-parts.ts';
+import { grantedLimits } from '../../../keys/limits-schema.ts';
+import { date, expects, fields } from '../../../shared/schema/schema-parts.ts';
 import { components, count } from '../response-parts.ts';
 import { type Answer, defineWire, keyIdParameter } from '../wire.ts';
 import { banAndGrantShape } from './keys.ts';

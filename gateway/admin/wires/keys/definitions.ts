@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { date, keyId, keySchema, type StatedKey } from '../../../keys/key-schema.ts';
-import { fields } from '../../../shared/schema/schema-parts.ts';
+import { keyId, keySchema, type StatedKey } from '../../../keys/key-schema.ts';
+import { date, fields } from '../../../shared/schema/schema-parts.ts';
 import {
   components,
   digestStart as digestStartShown,

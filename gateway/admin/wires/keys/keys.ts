@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { limits } from '../../../keys/key-schema.ts';
+import { limits } from '../../../keys/limits-schema.ts';
 import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { keySorts, keyStates } from '../../../shared/schema/query-words.ts';
 import {
@@ -13,8 +13,7 @@ import {
   positive,
   words,
 } from '../response-parts.ts';
-import { afterPage, defineWire } from '../wire.ts';
-import { pageMax } from './usage.ts';
+import { afterPage, defineWire, keysPerPageMax } from '../wire.ts';
 
 export const keyState = words(...keyStates)
   .describe(
@@ -119,7 +118,7 @@ export const listKeysWire = defineWire({
         'Sorts by the refused or offered requests of the last 24 hours, by the last request, or by id.',
       ),
     after: afterPage(text(128)),
-    limit: wholeNumber(1, pageMax).default(50).describe('The largest number of entries.'),
+    limit: wholeNumber(1, keysPerPageMax).default(50).describe('The largest number of entries.'),
   }),
   answers: { 200: { description: 'The keys.', schema: keyPage } },
 });

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { date } from '../../../keys/key-schema.ts';
-import { fields, flag, text } from '../../../shared/schema/schema-parts.ts';
-import { components, count, instant, list, positive, processId } from '../response-parts.ts';
+import { date, fields, flag, text } from '../../../shared/schema/schema-parts.ts';
+import { behindShown } from '../fleet/flush.ts';
+import { components, count, instant, list } from '../response-parts.ts';
 import { defineWire } from '../wire.ts';
 import { byWindow } from './key.ts';
 
@@ -41,11 +41,6 @@ export const makegoodFigures = z.object({
   unread: list(z.string()).describe('The ids of the first of these keys.'),
 });
 
-/** Processes that have not sent all their counts in time. */
-export const behindShown = list(
-  z.object({ id: processId, host: z.string(), pid: count, worker: positive.optional() }),
-);
-
 /** The response of `POST /makegood`. */
 export const makegoodShown = makegoodFigures
   .extend({
@@ -83,22 +78,3 @@ export type MakegoodBody = z.output<typeof makegoodBody>;
 export type MakegoodFigures = z.output<typeof makegoodFigures>;
 
 export type MakegoodShown = z.output<typeof makegoodShown>;
-
-/** The response of `POST /flush`. */
-export const flushedCounts = z
-  .object({
-    isComplete: z.boolean().describe('False if Redis did not reply, so that other processes are not known.'),
-    behind: behindShown.describe('The processes that have not sent all their counts in time.'),
-  })
-  .register(components, { id: 'FlushedCounts' });
-
-export const flushCountsWire = defineWire({
-  method: 'POST',
-  path: '/flush',
-  operationId: 'flushCounts',
-  tag: 'Fleet',
-  summary: 'Make all processes send their counts',
-  description:
-    'Each process sends the counts of busy keys to the usage record every 10 s, and the counts of quiet keys after at most 60 s. A key is quiet while a process has fewer than 20 unsent requests of the key. This request waits until all processes have sent their counts, at most 5 s. A response about usage that follows lacks at most the last 10 s of other processes, because all requests of this kind within 10 s share a flush. Commands send this request before they read usage. Every other request for usage also makes the processes send their counts, but does not wait, so a repeated request shows these counts. A token that may read is sufficient.',
-  answers: { 200: { description: 'The flush has ended.', schema: flushedCounts } },
-});

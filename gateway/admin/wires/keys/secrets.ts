@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { date } from '../../../keys/key-schema.ts';
 import { agePattern, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
-import { fields, text } from '../../../shared/schema/schema-parts.ts';
+import { date, fields, text } from '../../../shared/schema/schema-parts.ts';
 import { defineWire, ifMatchHeader, keyIdParameter } from '../wire.ts';
 import { definitionAnswer, issuedAnswer } from './definitions.ts';
 

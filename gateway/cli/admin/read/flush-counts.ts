@@ -1,4 +1,4 @@
-import { flushCountsWire } from '../../../admin/wires/keys/makegood.ts';
+import { flushCountsWire } from '../../../admin/wires/fleet/flush.ts';
 import { counted } from '../../../shared/words/figures.js';
 import type { GatewayOptions } from '../../command.ts';
 import { CommandError } from '../../output/command-error.ts';

@@ -1,15 +1,15 @@
-import { getKeyWire, type KeyDetail } from '../../../admin/wires/keys/key.ts';
-import { listKeysWire } from '../../../admin/wires/keys/keys.ts';
+import { getWhyWire, type Why } from '../../../admin/wires/keys/why.ts';
+import { keysPerPageMax } from '../../../admin/wires/wire.ts';
 import { didYouMean } from '../../../shared/schema/closest-name.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
 import { CommandError } from '../../output/command-error.ts';
 import type { AdminClient, Reply } from '../admin-client.ts';
-import { keysPerPage } from './read-list.ts';
 
 type Client = Pick<AdminClient, 'ask'>;
 
-export function readKey(client: Client, id: string): Promise<Reply<KeyDetail>> {
-  return ofKey(client, id, () => client.ask(getKeyWire, { params: { id } }));
+/** Reads why requests of a key are admitted or refused. */
+export function readWhy(client: Client, id: string): Promise<Reply<{ readonly why: Why }>> {
+  return ofKey(client, id, () => client.ask(getWhyWire, { params: { id } }));
 }
 
 /**
@@ -50,7 +50,8 @@ async function belowKey<Result>(
 async function similarIds(client: Client, id: string): Promise<string[]> {
   const middle = Math.ceil(id.length / 2);
   const halves = [id.slice(0, middle), id.slice(middle)].filter((half) => half !== '');
-  const query = { sort: 'id', limit: keysPerPage };
+  const { listKeysWire } = await import('../../../admin/wires/keys/keys.ts');
+  const query = { sort: 'id', limit: keysPerPageMax };
   try {
     const pages = await Promise.all(halves.map((q) => client.ask(listKeysWire, { query: { ...query, q } })));
     return pages.flatMap(({ body }) => body.keys.map((key) => key.id));

@@ -9,9 +9,6 @@ export interface PagedList<Of extends AskedWire> {
   readonly perPage: number;
 }
 
-/** The largest page of a list of keys. */
-export const keysPerPage = 500;
-
 /**
  * Reads up to `max` items of a list, from as many pages as necessary. Returns the items in the form of a single page.
  *

@@ -1,0 +1,27 @@
+import * as z from 'zod';
+import { components, count, list, positive, processId } from '../response-parts.ts';
+import { defineWire } from '../wire.ts';
+
+/** Processes that have not sent all their counts in time. */
+export const behindShown = list(
+  z.object({ id: processId, host: z.string(), pid: count, worker: positive.optional() }),
+);
+
+/** The response of `POST /flush`. */
+export const flushedCounts = z
+  .object({
+    isComplete: z.boolean().describe('False if Redis did not reply, so that other processes are not known.'),
+    behind: behindShown.describe('The processes that have not sent all their counts in time.'),
+  })
+  .register(components, { id: 'FlushedCounts' });
+
+export const flushCountsWire = defineWire({
+  method: 'POST',
+  path: '/flush',
+  operationId: 'flushCounts',
+  tag: 'Fleet',
+  summary: 'Make all processes send their counts',
+  description:
+    'Each process sends the counts of busy keys to the usage record every 10 s, and the counts of quiet keys after at most 60 s. A key is quiet while a process has fewer than 20 unsent requests of the key. This request waits until all processes have sent their counts, at most 5 s. A response about usage that follows lacks at most the last 10 s of other processes, because all requests of this kind within 10 s share a flush. Commands send this request before they read usage. Every other request for usage also makes the processes send their counts, but does not wait, so a repeated request shows these counts. A token that may read is sufficient.',
+  answers: { 200: { description: 'The flush has ended.', schema: flushedCounts } },
+});
