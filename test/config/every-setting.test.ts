@@ -4,7 +4,7 @@ import { settingsText } from '../../gateway/admin/settings/settings-view.ts';
 import { operationSchema } from '../../gateway/config/api/operation-schema.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { settingsSchema } from '../../gateway/config/schema/settings-schema.ts';
-import { limitFieldNames } from '../../gateway/keys/limit-fields.ts';
+import { limitFieldNames } from '../../gateway/keys/limits/limit-fields.ts';
 import { marksIn } from '../../gateway/shared/schema/marks.ts';
 import { capabilityCases } from '../support/capability-cases.ts';
 import { apiDocument, configFolder, digestOf } from '../support/config-folder.ts';

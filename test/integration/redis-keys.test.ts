@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createFlushFleet } from '../../gateway/fleet/flush/flush-fleet.ts';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
 import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-block-store.ts';
-import { toLimits } from '../../gateway/keys/limit-fields.ts';
+import { toLimits } from '../../gateway/keys/limits/limit-fields.ts';
 import { newEventId } from '../../gateway/notify/queue/delivery-queue.ts';
 import { createRedisQueue } from '../../gateway/notify/queue/redis-queue.ts';
 import { thresholdWindows } from '../../gateway/quota/thresholds.ts';

@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { Advisor } from '../../capabilities/interfaces/advisor.ts';
 import { advisors } from '../../capabilities/lists/operators.ts';
 import { plansInForce } from '../../keys/key-table.ts';
-import { type LimitField, limitFieldOf, limitsAsYaml } from '../../keys/limit-fields.ts';
+import { type LimitField, limitFieldOf, limitsAsYaml } from '../../keys/limits/limit-fields.ts';
 import { type Key, type Limits, type PlanWindow, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import {

@@ -5,7 +5,7 @@ import { planMembers } from '../../capabilities/lists/configuration.ts';
 import { adminTokenSchema } from '../../config/schema/settings-schema.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
-import { toLimitFields } from '../../keys/limit-fields.ts';
+import { toLimitFields } from '../../keys/limits/limit-fields.ts';
 import type {
   Certificate,
   Key,
@@ -21,7 +21,7 @@ import type {
   UpstreamTls,
 } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { statedForm } from '../../shared/schema/marks.ts';
+import { statedForm } from '../../shared/schema/stated-form.ts';
 import { digestSecret, digestStart } from '../../shared/secrets.ts';
 import { policyName, windowIn } from '../../shared/words/limit-names.js';
 import { deprecationShown } from '../operations/operations-view.ts';

@@ -11,7 +11,8 @@ import {
   words,
 } from '../../keys/response-parts.ts';
 import { defineWire } from '../../shared/http/wire.ts';
-import { isMasked, marks, marksIn, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
+import { isMasked, marks, marksIn, type Parts, partsOf } from '../../shared/schema/marks.ts';
+import { shownName } from '../../shared/schema/stated-form.ts';
 import { deprecationShape, operationCost } from './operations.ts';
 import { planShown, shownWindows } from './plans/plans.ts';
 

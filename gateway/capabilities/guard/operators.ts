@@ -3,7 +3,7 @@ import { errorResponse, jsonResponse, storeUnavailable } from '../../admin/admin
 import { defineRoute, type Route } from '../../admin/api/route.ts';
 import type { PartState } from '../../fleet/process-state.ts';
 import { plansInForce } from '../../keys/key-table.ts';
-import { toLimitFields } from '../../keys/limit-fields.ts';
+import { toLimitFields } from '../../keys/limits/limit-fields.ts';
 import type { Plans, Settings } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperatorsPart, OperatorsSources } from '../interfaces/operators.ts';

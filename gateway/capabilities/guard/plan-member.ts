@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { date, limitsWithGroups } from '../../keys/key-schema.ts';
-import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
-import { limitsText } from '../../keys/limit-texts.ts';
+import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limits/limit-fields.ts';
+import { limitsText } from '../../keys/limits/limit-texts.ts';
+import { limitsWithGroups } from '../../keys/limits/limits-schema.ts';
 import { count, instant, limitsByField } from '../../keys/response-parts.ts';
 import { smallerLimits } from '../../shared/limits.ts';
 import { dateText, isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { expects, fields } from '../../shared/schema/schema-parts.ts';
+import { date, expects, fields } from '../../shared/schema/schema-parts.ts';
 import { isMapping } from '../../shared/structures/plain-data.ts';
 import type { PlanMember } from '../interfaces/configuration.ts';
 import { guardedEditOf } from './guarded-edit.ts';

@@ -1,4 +1,4 @@
-import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limit-fields.ts';
+import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limits/limit-fields.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
 import type { Grant, Key, KeyMembers, KeyStatus, PlanChange } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';

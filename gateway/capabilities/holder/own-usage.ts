@@ -6,9 +6,10 @@ import { groupNames } from '../../shared/limits.ts';
 import type { Operation } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
+import { type UsageStep, usageSteps } from '../../shared/schema/query-words.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
-import { type RowSources, type UsageStep, usageRows, usageSteps } from '../../usage/read/usage-rows.ts';
+import { type RowSources, usageRows } from '../../usage/read/usage-rows.ts';
 import type { Days, RecordTurns } from './record-turns.ts';
 
 /** Data for the holder of a key, or the refusal. */

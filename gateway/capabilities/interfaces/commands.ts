@@ -2,14 +2,16 @@ import type { Command } from 'commander';
 import type * as z from 'zod';
 import type { KeyDetail } from '../../admin/wires/keys/key.ts';
 import type { planShown, plansPage } from '../../admin/wires/plans/plans.ts';
+import type { CommandParents } from '../../cli/command.ts';
 import type { Screen } from '../../cli/output/screen.ts';
 import type { Column } from '../../cli/output/table.ts';
 import type { LimitVerdict } from '../../cli/what-if/diff-verdicts.ts';
 
-/** The commands of a capability. Each member is optional. */
+/**
+ * The declarations of the commands of a capability. Each member is optional. The action of a command imports the file that does the work.
+ */
 export interface CommandPart {
-  /** Adds commands. @param program the command `tollgate` */
-  add?(program: Command): void;
+  add?(parents: CommandParents): void;
   /** Adds subcommands of `plans`. */
   addToPlans?(plans: Command): void;
 }

@@ -1,4 +1,4 @@
-import type { GroupsByName, LimitsByField } from '../../keys/limit-fields.ts';
+import type { GroupsByName, LimitsByField } from '../../keys/limits/limit-fields.ts';
 import type { Plan, PlanMembers, PlanStates, SettingsMembers } from '../../shared/model.ts';
 
 /**

@@ -12,12 +12,12 @@ export const commandParts: readonly CommandPart[] = [
 
 /** What capabilities add to the list of plans. */
 export const planRows: readonly (() => Promise<PlanRows>)[] = [
-  async () => (await import('../guard/plan-rows.ts')).guardRows,
+  async () => (await import('../guard/commands/plan-rows.ts')).guardRows,
 ];
 
 /** What capabilities add to `keys show`. */
 export const keyFacts: readonly (() => Promise<KeyFacts>)[] = [
-  async () => (await import('../makegood/credit-facts.ts')).creditFacts,
+  async () => (await import('../makegood/commands/credit-facts.ts')).creditFacts,
 ];
 
 /** What capabilities say about an edit of plans. */

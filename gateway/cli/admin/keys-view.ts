@@ -4,7 +4,7 @@ import { stateText, stateTone } from '../../admin/words/keys.js';
 import { refusedInWords } from '../../admin/words/usage.js';
 import type { KeyFacts } from '../../capabilities/interfaces/commands.ts';
 import { keySchema } from '../../keys/key-schema.ts';
-import { toLimits } from '../../keys/limit-fields.ts';
+import { toLimits } from '../../keys/limits/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, figure } from '../../shared/words/figures.js';
 import { policyName, windowText } from '../../shared/words/limit-names.js';

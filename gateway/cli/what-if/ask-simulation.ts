@@ -2,8 +2,8 @@ import type * as z from 'zod';
 import { simulateWire, type simulationShown } from '../../admin/wires/plans/simulation.ts';
 import { merge, type Verdict } from '../../usage/simulate/verdict.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
-import { flushCounts } from '../admin/flush-counts.ts';
-import type { PeriodOptions } from '../admin/period.ts';
+import { flushCounts } from '../admin/read/flush-counts.ts';
+import type { PeriodOptions } from '../command.ts';
 import type { LimitEdits } from './edits-between.ts';
 import type { Progress } from './progress.ts';
 

@@ -1,5 +1,5 @@
 import { planAdviceShapes } from '../../capabilities/lists/shown.ts';
-import { limitFieldOf } from '../../keys/limit-fields.ts';
+import { limitFieldOf } from '../../keys/limits/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 import { counted, figure } from '../../shared/words/figures.js';
 import type { PlanAdvice } from '../../usage/simulate/verdict.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { addedChanges } from '../../admin/settings/diff-settings.ts';
 import { limitsInView } from '../../admin/settings/settings-view.ts';
-import { type LimitField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
+import { type LimitField, limitFieldOf, toLimits } from '../../keys/limits/limit-fields.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../shared/model.ts';
 import { editBetween, edited, type LimitEdit, withoutGroups } from '../../usage/simulate/edits.ts';
 import type { Shown, ShownFile } from './settings-shown.ts';

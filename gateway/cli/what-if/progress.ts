@@ -30,3 +30,8 @@ export function createProgress(stream: NodeJS.WriteStream, env: NodeJS.ProcessEn
     },
   };
 }
+
+/** Shows the progress of this process on standard error. */
+export function progressHere(): Progress {
+  return createProgress(process.stderr, process.env);
+}

@@ -1,8 +1,15 @@
 import * as z from 'zod';
-import { date } from '../../keys/key-schema.ts';
 import { anyMethod, type Deprecation, type Method, type Operation } from '../../shared/model.ts';
 import { intervalPattern, parseDuration } from '../../shared/schema/dates-and-durations.ts';
-import { expects, fields, givenName, list, wholeNumber, word } from '../../shared/schema/schema-parts.ts';
+import {
+  date,
+  expects,
+  fields,
+  givenName,
+  list,
+  wholeNumber,
+  word,
+} from '../../shared/schema/schema-parts.ts';
 
 const brownoutsMax = 20;
 

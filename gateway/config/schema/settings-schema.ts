@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
 import { settingsShapes } from '../../capabilities/lists/configuration.ts';
-import { keyListSchema, limit } from '../../keys/key-schema.ts';
+import { keyListSchema } from '../../keys/key-schema.ts';
+import { limit } from '../../keys/limits/limits-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
 import { notifySchema } from '../../notify/notify-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { toLimitFields, toLimits } from '../../../gateway/keys/limit-fields.ts';
+import { toLimitFields, toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
 import { openRedis } from '../../../gateway/redis/open-redis.ts';
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';

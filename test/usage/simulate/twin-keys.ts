@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
-import { toLimitFields } from '../../../gateway/keys/limit-fields.ts';
+import { toLimitFields } from '../../../gateway/keys/limits/limit-fields.ts';
 import { decideKey } from '../../../gateway/quota/decide-key.ts';
 import { emptyQuotaState, type QuotaState } from '../../../gateway/quota/hash.ts';
 import { type DecidedRun, decidedRuns, decisionAt } from '../../../gateway/request/limit/decision-at.ts';

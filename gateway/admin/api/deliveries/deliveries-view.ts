@@ -7,7 +7,7 @@ import type {
 } from '../../../notify/queue/delivery-queue.ts';
 import type { Receiver } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
-import { statedForm } from '../../../shared/schema/marks.ts';
+import { statedForm } from '../../../shared/schema/stated-form.ts';
 import type {
   DeliveriesShown,
   DeliveryEvent,

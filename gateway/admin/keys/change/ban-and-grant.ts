@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { compileKey } from '../../../keys/compile-key.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
-import { limitPath, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
+import { limitPath, toLimitFields, toLimits } from '../../../keys/limits/limit-fields.ts';
 import { shownGrant } from '../../../quota/grants.ts';
 import { groupNames, maxOf } from '../../../shared/limits.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { date, grantedLimits } from '../../../keys/key-schema.ts';
+import { grantedLimits } from '../../../keys/limits/limits-schema.ts';
 import { components, count } from '../../../keys/response-parts.ts';
 import { type Answer, defineWire, keyIdParameter } from '../../../shared/http/wire.ts';
-import { expects, fields } from '../../../shared/schema/schema-parts.ts';
+import { date, expects, fields } from '../../../shared/schema/schema-parts.ts';
 import { banAndGrantShape } from './keys.ts';
 
 export const grantBody = fields('an object with limits and untilAt', {

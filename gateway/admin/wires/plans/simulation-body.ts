@@ -1,7 +1,15 @@
 import * as z from 'zod';
-import { date, keyId, limit, operationIds } from '../../../keys/key-schema.ts';
-import { limitFieldNames, ofEachLimitField } from '../../../keys/limit-fields.ts';
-import { expects, fields, membersByName, text, wholeNumber } from '../../../shared/schema/schema-parts.ts';
+import { keyId } from '../../../keys/key-schema.ts';
+import { limitFieldNames, ofEachLimitField } from '../../../keys/limits/limit-fields.ts';
+import { limit, operationIds } from '../../../keys/limits/limits-schema.ts';
+import {
+  date,
+  expects,
+  fields,
+  membersByName,
+  text,
+  wholeNumber,
+} from '../../../shared/schema/schema-parts.ts';
 
 const keysListedMax = 1_000;
 

@@ -4,8 +4,8 @@ import type { Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { counted } from '../../shared/words/figures.js';
+import type { AdminClient } from '../admin/admin-client.ts';
 import { instant } from '../output/figures.ts';
-import type { AdminClient } from './admin-client.ts';
 
 /**
  * Asks the `/readyz` of a gateway how many secrets of its configuration have leaked. `/readyz` needs no token, and names no key.

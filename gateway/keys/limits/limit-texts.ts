@@ -1,7 +1,7 @@
-import { groupNames, haveSameOperations, maxOf, operationsOf } from '../shared/limits.ts';
-import { type Limit, type Limits, planWindows } from '../shared/model.ts';
-import { figure } from '../shared/words/figures.js';
-import { per, policyName } from '../shared/words/limit-names.js';
+import { groupNames, haveSameOperations, maxOf, operationsOf } from '../../shared/limits.ts';
+import { type Limit, type Limits, planWindows } from '../../shared/model.ts';
+import { figure } from '../../shared/words/figures.js';
+import { per, policyName } from '../../shared/words/limit-names.js';
 
 /** The window of a limit with its article: "a day", "an hour", "a minute for the group reports". */
 export function perLimit({ window, group }: Pick<Limit, 'window' | 'group'>): string {

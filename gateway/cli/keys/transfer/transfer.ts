@@ -1,19 +1,19 @@
-import type { Imported } from '../../admin/wires/keys/directory.ts';
-import type { WrittenKey } from '../../config/load-settings.ts';
-import { faultMessage } from '../../config/schema/shape-problems.ts';
-import { isFilledIn } from '../../config/source/substitute-variables.ts';
-import { type MovedKey, movedKeySchema } from '../../keys/key-schema.ts';
-import { planFault } from '../../keys/plans.ts';
-import type { Settings } from '../../shared/model.ts';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { shapeFaults } from '../../shared/schema/schema-faults.ts';
-import { fields, list } from '../../shared/schema/schema-parts.ts';
-import { counted, figure } from '../../shared/words/figures.js';
-import type { AdminClient } from '../admin/admin-client.ts';
-import { idsInDirectory } from '../admin/ids-in-directory.ts';
-import { CommandError } from '../output/command-error.ts';
-import { type Configuration, editKeys, type LoadedKeys } from './file/edit-keys.ts';
-import type { YamlEdit } from './file/edit-yaml.ts';
+import type { Imported } from '../../../admin/wires/keys/directory.ts';
+import type { WrittenKey } from '../../../config/load-settings.ts';
+import { faultMessage } from '../../../config/schema/shape-problems.ts';
+import { isFilledIn } from '../../../config/source/substitute-variables.ts';
+import { type MovedKey, movedKeySchema } from '../../../keys/key-schema.ts';
+import { planFault } from '../../../keys/plans.ts';
+import type { Settings } from '../../../shared/model.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { shapeFaults } from '../../../shared/schema/schema-faults.ts';
+import { fields, list } from '../../../shared/schema/schema-parts.ts';
+import { counted, figure } from '../../../shared/words/figures.js';
+import type { AdminClient } from '../../admin/admin-client.ts';
+import { idsInDirectory } from '../../admin/read/ids-in-directory.ts';
+import { CommandError } from '../../output/command-error.ts';
+import { type Configuration, editKeys, type LoadedKeys } from '../file/edit-keys.ts';
+import type { YamlEdit } from '../file/edit-yaml.ts';
 
 const movedKeys = fields('an object with keys', { keys: list(movedKeySchema, 'a list of keys') });
 
@@ -104,7 +104,7 @@ function linesOfKeys(text: string): number[] {
 export async function importToFile(
   configuration: Configuration,
   keys: readonly MovedKey[],
-  client: () => Pick<AdminClient, 'ask'>,
+  client: () => Promise<Pick<AdminClient, 'ask'>>,
 ): Promise<{ readonly imported: Imported; readonly where: string }> {
   let result: Imported = { created: 0, unchanged: 0, refused: [] };
   let inDirectory: ReadonlySet<string> = new Set();

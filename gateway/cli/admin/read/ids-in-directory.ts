@@ -1,8 +1,8 @@
-import { findInDirectoryWire } from '../../admin/wires/keys/directory.ts';
-import { printable } from '../../shared/terminal/printable.ts';
-import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
-import { CommandError } from '../output/command-error.ts';
-import type { AdminClient } from './admin-client.ts';
+import { findInDirectoryWire } from '../../../admin/wires/keys/directory.ts';
+import { printable } from '../../../shared/terminal/printable.ts';
+import { defaultBounds } from '../../../shared/timeouts-and-sizes.ts';
+import { CommandError } from '../../output/command-error.ts';
+import type { AdminClient } from '../admin-client.ts';
 
 /**
  * Asks a gateway which of the given ids belong to keys of the key directory. A key of the keys file would replace a key of the key
@@ -11,13 +11,13 @@ import type { AdminClient } from './admin-client.ts';
  */
 export async function idsInDirectory(
   ids: readonly string[],
-  client: () => Pick<AdminClient, 'ask'>,
+  client: () => Promise<Pick<AdminClient, 'ask'>>,
 ): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   const { importKeysMax: perRequest } = defaultBounds;
   const wire = findInDirectoryWire(defaultBounds);
   try {
-    const gateway = client();
+    const gateway = await client();
     for (let from = 0; from < ids.length; from += perRequest) {
       const body = { ids: ids.slice(from, from + perRequest) };
       for (const id of (await gateway.ask(wire, { body })).body.ids) found.add(id);

@@ -1,7 +1,7 @@
-import { instant } from '../../cli/output/figures.ts';
-import { counted, figure } from '../../shared/words/figures.js';
-import type { KeyFacts } from '../interfaces/commands.ts';
-import type { CreditShown } from './credit-shape.ts';
+import { instant } from '../../../cli/output/figures.ts';
+import { counted, figure } from '../../../shared/words/figures.js';
+import type { KeyFacts } from '../../interfaces/commands.ts';
+import type { CreditShown } from '../credit-shape.ts';
 
 /** The credits of a key in `keys show`. */
 export const creditFacts: KeyFacts = ({ credits = [] }) =>

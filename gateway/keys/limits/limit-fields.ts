@@ -1,5 +1,5 @@
-import { groupNames, limitsOfGroup, ofAllOperations, operationsOf } from '../shared/limits.ts';
-import { type Key, type Limit, type Limits, type PlanWindow, planWindows } from '../shared/model.ts';
+import { groupNames, limitsOfGroup, ofAllOperations, operationsOf } from '../../shared/limits.ts';
+import { type Key, type Limit, type Limits, type PlanWindow, planWindows } from '../../shared/model.ts';
 
 /** The name of the field that states the limit of a window in a plan or key. */
 export const limitFieldOf = {

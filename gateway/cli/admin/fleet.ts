@@ -1,8 +1,18 @@
-import type { FleetState } from '../../admin/wires/fleet/fleet.ts';
+import { type FleetState, getStateWire } from '../../admin/wires/fleet/fleet.ts';
 import type { GatewayProcess } from '../../admin/wires/fleet/processes.ts';
 import { duration, milliseconds, rate } from '../../shared/words/figures.js';
+import type { Asking } from '../command.ts';
 import type { Screen } from '../output/screen.ts';
+import { show } from '../output/show.ts';
 import { type Column, table } from '../output/table.ts';
+import { clientOf } from './find-gateway.ts';
+
+/** Prints the gateway processes, and the configuration of each. */
+export async function listProcesses(options: Asking): Promise<void> {
+  const { body, json } = await (await clientOf(options)).ask(getStateWire);
+  const { isComplete, answeredBy, processes } = Object(json);
+  show(options, { body, json: { isComplete, answeredBy, processes } }, processesLines);
+}
 
 export const incompleteText =
   'Redis did not answer, so these are only the figures of the process that answered.';
@@ -12,7 +22,7 @@ function withNotice(isComplete: boolean, lines: readonly string[]): readonly str
   return isComplete ? lines : [incompleteText, ...lines];
 }
 
-export function processesLines(state: FleetState, screen: Screen, nowMs: number): readonly string[] {
+function processesLines(state: FleetState, screen: Screen, nowMs: number): readonly string[] {
   return withNotice(state.isComplete, table(processColumns(state, nowMs), state.processes, screen));
 }
 

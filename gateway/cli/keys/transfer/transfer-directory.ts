@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exportDirectoryWire, type Imported, importDirectoryWire } from '../../admin/wires/keys/directory.ts';
-import type { MovedKey } from '../../keys/key-schema.ts';
-import { countMembers } from '../../shared/structures/plain-data.ts';
-import { printableJsonText } from '../../shared/terminal/printable.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { figure } from '../../shared/words/figures.js';
-import type { AdminClient } from '../admin/admin-client.ts';
-import { CommandError } from '../output/command-error.ts';
+import {
+  exportDirectoryWire,
+  type Imported,
+  importDirectoryWire,
+} from '../../../admin/wires/keys/directory.ts';
+import type { MovedKey } from '../../../keys/key-schema.ts';
+import { countMembers } from '../../../shared/structures/plain-data.ts';
+import { printableJsonText } from '../../../shared/terminal/printable.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { figure } from '../../../shared/words/figures.js';
+import type { AdminClient } from '../../admin/admin-client.ts';
+import { CommandError } from '../../output/command-error.ts';
 import { movedJson } from './transfer.ts';
 
 /**

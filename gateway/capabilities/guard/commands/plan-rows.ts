@@ -1,10 +1,10 @@
-import { limitsInView } from '../../admin/settings/settings-view.ts';
-import { instant } from '../../cli/output/figures.ts';
-import { toLimitFields } from '../../keys/limit-fields.ts';
-import { wrapText } from '../../shared/terminal/text-width.ts';
-import { figure, percent } from '../../shared/words/figures.js';
-import type { PlanRows } from '../interfaces/commands.ts';
-import { reasonText, revertedLimitsText } from './revert-text.ts';
+import { limitsInView } from '../../../admin/settings/settings-view.ts';
+import { instant } from '../../../cli/output/figures.ts';
+import { toLimitFields } from '../../../keys/limits/limit-fields.ts';
+import { wrapText } from '../../../shared/terminal/text-width.ts';
+import { figure, percent } from '../../../shared/words/figures.js';
+import type { PlanRows } from '../../interfaces/commands.ts';
+import { reasonText, revertedLimitsText } from '../revert-text.ts';
 
 /** The states of guards in the list of plans. */
 export const guardRows: PlanRows = {

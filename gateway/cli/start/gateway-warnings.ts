@@ -6,8 +6,8 @@ import { editNotes } from '../../capabilities/lists/commands.ts';
 import { readingOnly } from '../../shared/http/wire.ts';
 import type { Settings } from '../../shared/model.ts';
 import { printable } from '../../shared/terminal/printable.ts';
+import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';
-import type { AdminClient } from './admin-client.ts';
 import { leakedWarnings } from './leaked-warnings.ts';
 
 type Client = Pick<AdminClient, 'ask'>;
@@ -20,11 +20,11 @@ type Client = Pick<AdminClient, 'ask'>;
  */
 export async function gatewayWarnings(
   { settings, file, nowMs }: { readonly settings: Settings; readonly file: string; readonly nowMs: number },
-  clientOf: () => Client,
+  clientOf: () => Promise<Client>,
 ): Promise<readonly string[]> {
   const answers = await Promise.allSettled([
-    (async () => leakedWarnings(settings, clientOf()))(),
-    (async () => editWarnings({ settings, file, nowMs }, clientOf()))(),
+    (async () => leakedWarnings(settings, await clientOf()))(),
+    (async () => editWarnings({ settings, file, nowMs }, await clientOf()))(),
   ]);
   const warnings = answers.map((answer) =>
     answer.status === 'fulfilled' ? answer.value : reasonOf(answer.reason),

@@ -1,30 +1,24 @@
-import type { Command } from 'commander';
 import type * as z from 'zod';
 import { limitsInView } from '../../admin/settings/settings-view.ts';
 import { listPlansWire, type plansPage } from '../../admin/wires/plans/plans.ts';
 import type { PlanRows } from '../../capabilities/interfaces/commands.ts';
-import { commandParts, planRows } from '../../capabilities/lists/commands.ts';
-import { limitsText } from '../../keys/limit-texts.ts';
-import { type Asking, clientOf, examples, show, withJson } from '../command.ts';
+import { planRows } from '../../capabilities/lists/commands.ts';
+import { limitsText } from '../../keys/limits/limit-texts.ts';
+import type { Asking } from '../command.ts';
 import type { Screen } from '../output/screen.ts';
+import { show } from '../output/show.ts';
 import { table } from '../output/table.ts';
+import { clientOf } from './find-gateway.ts';
 
 type PlansShown = z.output<typeof plansPage>;
 type PlanShown = PlansShown['plans'][number];
 
-/** Adds the commands about plans: the list, and the commands of capabilities. */
-export function addPlanCommands(program: Command): void {
-  const plans = withJson(program.command('plans'))
-    .description('list the plans with their limits, their keys and the states of their guards')
-    .enablePositionalOptions()
-    .addHelpText('after', examples('plans', 'plans --json'))
-    .action(async (options: Asking) => {
-      const reply = await clientOf(options).ask(listPlansWire);
-      const rows = await Promise.all(planRows.map((load) => load()));
-      show(options, reply, (body, screen) => plansLines(body, rows, screen));
-    });
-
-  for (const part of commandParts) part.addToPlans?.(plans);
+/** Prints the plans with their limits and their keys, and what capabilities say about them. */
+export async function listPlans(options: Asking): Promise<void> {
+  const client = await clientOf(options);
+  const reply = await client.ask(listPlansWire);
+  const rows = await Promise.all(planRows.map((load) => load()));
+  show(options, reply, (body, screen) => plansLines(body, rows, screen));
 }
 
 function plansLines(

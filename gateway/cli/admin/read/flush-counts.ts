@@ -1,9 +1,9 @@
-import { flushCountsWire } from '../../admin/wires/fleet/flush.ts';
-import { counted } from '../../shared/words/figures.js';
-import { clientOf } from '../command.ts';
-import { CommandError } from '../output/command-error.ts';
-import type { AdminClient } from './admin-client.ts';
-import type { GatewayOptions } from './find-gateway.ts';
+import { flushCountsWire } from '../../../admin/wires/fleet/flush.ts';
+import { counted } from '../../../shared/words/figures.js';
+import type { GatewayOptions } from '../../command.ts';
+import { CommandError } from '../../output/command-error.ts';
+import type { AdminClient } from '../admin-client.ts';
+import { clientOf } from '../find-gateway.ts';
 
 /**
  * Calls `flushCounts`, and returns the client with which the command then reads usage.
@@ -11,7 +11,7 @@ import type { GatewayOptions } from './find-gateway.ts';
  * @throws a CommandError if the gateway cannot be asked
  */
 export async function clientAfterFlush(options: GatewayOptions): Promise<AdminClient> {
-  const client = clientOf(options);
+  const client = await clientOf(options);
   await flushCounts(client);
   return client;
 }
