@@ -1,13 +1,11 @@
 import { hostname } from 'node:os';
-import { createAdminApi } from '../admin/api/admin-api.ts';
-import { createRoutes } from '../admin/api/routes.ts';
+import { createLateAdminApi } from '../admin/api/late-admin-api.ts';
 import { tokenNameOf } from '../admin/api/tokens/authenticate.ts';
 import { createRecordedRuns } from '../admin/keys/makegood/recorded-runs.ts';
 import { createAdminListener } from '../admin/listener/admin-listener.ts';
 import { createAdminPaths } from '../admin/listener/admin-paths.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
 import type { GatewayState, NotInForce, Phase, RevertedPlan } from '../admin/readiness.ts';
-import { describeEdit } from '../admin/settings/describe-edit.ts';
 import { watchFaults } from '../admin/verdict/fault-watch.ts';
 import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
 import { createChanges, type KeyChange, retryChange, revertChange, tokenEdit } from '../fleet/changes.ts';
@@ -155,8 +153,8 @@ export function createAdminSide({
       currentState,
       metrics: createMetricsText({ observe, others: served.workers?.metrics, bounds }),
       admin: () => settings.admin,
-      api: createAdminApi({
-        routes: createRoutes({
+      api: createLateAdminApi({
+        sources: {
           state: currentState,
           faults: faults.read,
           presence,
@@ -189,7 +187,7 @@ export function createAdminSide({
             nowMs: limiter.storeNowMs,
             bounds,
           },
-        }),
+        },
         askThread: reading.ask,
         requestFlush,
         admin: () => settings.admin,
@@ -324,6 +322,7 @@ export function createAdminSide({
   }
 
   async function recordReload(before: Settings, after: Settings, files: readonly string[]): Promise<void> {
+    const { describeEdit } = await import('../admin/settings/describe-edit.ts');
     const { planEdits, ...edit } = await describeEdit(before, after, bounds);
     const versions = { before: before.version, after: after.version };
     changes.record({

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { percentText } from '../../keys/guards.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { type PlanRetried, type PlanReverted, retryText, revertText } from '../guard/revert-text.ts';
@@ -32,7 +31,7 @@ export const planKinds: Kinds<PlanChanged> = {
     },
     webhook: webhook({
       typeOf: () => 'plan.changed',
-      data: { plan: z.string(), cause: z.enum(['reload', 'schedule']), edits: z.array(z.string()) },
+      data: (z) => ({ plan: z.string(), cause: z.enum(['reload', 'schedule']), edits: z.array(z.string()) }),
       list: 'edits',
       members: ({ plan, cause, edits }) => ({ plan, cause, edits: [...edits] }),
       examples: () => [
@@ -48,8 +47,6 @@ export const planKinds: Kinds<PlanChanged> = {
   },
 };
 
-const limits = z.record(z.string(), z.unknown());
-
 export const guardKinds: ListedKinds<GuardEvent> = {
   plan_reverted: {
     ...aboutPlan,
@@ -63,15 +60,15 @@ export const guardKinds: ListedKinds<GuardEvent> = {
     },
     webhook: webhook({
       typeOf: () => 'plan.reverted',
-      data: {
+      data: (z) => ({
         plan: z.string(),
         sinceAt: z.iso.datetime(),
         requests: z.int(),
         refused: z.int(),
         refusedAtMost: z.string(),
-        edit: limits,
-        inForce: limits,
-      },
+        edit: z.record(z.string(), z.unknown()),
+        inForce: z.record(z.string(), z.unknown()),
+      }),
       members({ plan, sinceMs, requests, refused, refusedShareMax, edit, inForce }) {
         const refusedAtMost = percentText(refusedShareMax);
         return { plan, sinceAt: isoOf(sinceMs), requests, refused, refusedAtMost, edit, inForce };

@@ -11,7 +11,8 @@ import { behindView } from '../../operations/flush-route.ts';
 import { keptPeriod } from '../../operations/kept-period.ts';
 import { type MakegoodBody, type MakegoodShown, makegoodWire } from '../../wires/keys/makegood.ts';
 import type { KeySources } from '../key-sources.ts';
-import { addParts, type MakegoodCursor, noFigures, packCursor, parseCursor } from './makegood-view.ts';
+import { addParts, noFigures } from './add-parts.ts';
+import { type MakegoodCursor, packCursor, parseCursor } from './makegood-view.ts';
 import type { RecordedRuns } from './recorded-runs.ts';
 import { type PartSources, runPart } from './run-part.ts';
 

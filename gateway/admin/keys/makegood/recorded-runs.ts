@@ -1,7 +1,7 @@
 import type { ChangedMembers, KeyChange } from '../../../fleet/changes.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { MakegoodFigures } from '../../wires/keys/makegood.ts';
-import { addParts } from './makegood-view.ts';
+import { addParts } from './add-parts.ts';
 
 export type RecordedRuns = ReturnType<typeof createRecordedRuns>;
 

@@ -7,7 +7,7 @@ import type { UsageReader } from '../../../usage/read/usage-reader.ts';
 import type { MakegoodFigures } from '../../wires/keys/makegood.ts';
 import { pageOfIds } from '../find-keys.ts';
 import type { KeySources } from '../key-sources.ts';
-import { addParts, noFigures } from './makegood-view.ts';
+import { addParts, noFigures } from './add-parts.ts';
 
 export interface PartSources {
   readonly keys: Pick<KeySources, 'settings' | 'directory' | 'bounds'>;

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { noFigures } from '../../../../gateway/admin/keys/makegood/makegood-view.ts';
+import { noFigures } from '../../../../gateway/admin/keys/makegood/add-parts.ts';
 import { createRecordedRuns } from '../../../../gateway/admin/keys/makegood/recorded-runs.ts';
 import type { KeyChange } from '../../../../gateway/fleet/changes.ts';
 import { tunedBounds } from '../../../support/tuned-bounds.ts';
