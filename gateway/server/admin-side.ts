@@ -4,6 +4,7 @@ import { tokenNameOf } from '../admin/api/tokens/authenticate.ts';
 import { createRecordedRuns } from '../admin/keys/makegood/recorded-runs.ts';
 import { createAdminListener } from '../admin/listener/admin-listener.ts';
 import { createAdminPaths } from '../admin/listener/admin-paths.ts';
+import { loadInTurns, schemaParts } from '../admin/load-in-turns.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
 import type { GatewayState, NotInForce, Phase, RevertedPlan } from '../admin/readiness.ts';
 import { watchFaults } from '../admin/verdict/fault-watch.ts';
@@ -322,7 +323,8 @@ export function createAdminSide({
   }
 
   async function recordReload(before: Settings, after: Settings, files: readonly string[]): Promise<void> {
-    const { describeEdit } = await import('../admin/settings/describe-edit.ts');
+    const loadDescribing = () => import('../admin/settings/describe-edit.ts');
+    const { describeEdit } = await loadInTurns(schemaParts, loadDescribing);
     const { planEdits, ...edit } = await describeEdit(before, after, bounds);
     const versions = { before: before.version, after: after.version };
     changes.record({

@@ -1,9 +1,10 @@
+import { loadInTurns, schemaParts } from '../load-in-turns.ts';
 import type { AdminApi, AdminApiOptions } from './admin-api.ts';
 import type { ApiSources } from './routes.ts';
 
 /**
- * Creates the admin API, whose code is loaded at the first request. Its routes and schemas would take a quarter of the gateway's start and
- * 25 MB of its memory.
+ * Creates the admin API, and loads its code at the first request. The code has 100 files with routes and schemas. A gateway without
+ * operators starts 20 % faster and takes 25 MB less. The first request takes about 200 ms longer.
  */
 export function createLateAdminApi({
   sources,
@@ -18,8 +19,17 @@ export function createLateAdminApi({
   };
 
   async function load(): Promise<AdminApi> {
+    const { createRoutes } = await loadInTurns(parts, () => import('./routes.ts'));
     const { createAdminApi } = await import('./admin-api.ts');
-    const { createRoutes } = await import('./routes.ts');
     return createAdminApi({ ...options, routes: createRoutes(sources) });
   }
 }
+
+const parts = [
+  ...schemaParts,
+  () => import('../wires/keys/key.ts'),
+  () => import('../wires/settings.ts'),
+  () => import('../plans/simulate-route.ts'),
+  () => import('./read-routes.ts'),
+  () => import('../keys/change/change-routes.ts'),
+];
