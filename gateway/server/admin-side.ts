@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import { createLateAdminApi } from '../admin/api/late-admin-api.ts';
+import { loadInTurns, schemaParts } from '../admin/api/load-in-turns.ts';
 import { tokenNameOf } from '../admin/api/tokens/authenticate.ts';
 import { createRecordedRuns } from '../admin/keys/makegood/recorded-runs.ts';
 import { createAdminListener } from '../admin/listener/admin-listener.ts';
 import { createAdminPaths } from '../admin/listener/admin-paths.ts';
-import { loadInTurns, schemaParts } from '../admin/load-in-turns.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
 import type { GatewayState, NotInForce, Phase, RevertedPlan } from '../admin/readiness.ts';
 import { watchFaults } from '../admin/verdict/fault-watch.ts';

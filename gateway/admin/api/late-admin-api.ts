@@ -1,5 +1,5 @@
-import { loadInTurns, schemaParts } from '../load-in-turns.ts';
 import type { AdminApi, AdminApiOptions } from './admin-api.ts';
+import { loadInTurns, schemaParts } from './load-in-turns.ts';
 import type { ApiSources } from './routes.ts';
 
 /**

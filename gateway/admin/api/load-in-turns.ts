@@ -23,5 +23,5 @@ export async function loadInTurns<Module>(
 export const schemaParts: readonly Load<unknown>[] = [
   () => import('zod/v4/core'),
   () => import('zod'),
-  () => import('../config/schema/settings-schema.ts'),
+  () => import('../../config/schema/settings-schema.ts'),
 ];
