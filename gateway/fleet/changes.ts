@@ -1,5 +1,5 @@
 import type { LimitsChange, LimitsChangeKind } from '../capabilities/interfaces/events.ts';
-import { keyChanges, limitsChanges } from '../capabilities/lists/shown.ts';
+import { keyChanges, limitsChanges } from '../capabilities/lists/events.ts';
 import type { StatedKey } from '../keys/key-schema.ts';
 import type { NewLeak } from '../keys/leaks/apply-report.ts';
 import type { LimitsByField } from '../keys/limits/limit-fields.ts';

@@ -1,5 +1,5 @@
 import type { KeyChangeKind } from '../capabilities/interfaces/events.ts';
-import { keyChanges } from '../capabilities/lists/shown.ts';
+import { keyChanges } from '../capabilities/lists/events.ts';
 import { type LimitsByField, toLimits } from '../keys/limits/limit-fields.ts';
 import { limitsText } from '../keys/limits/limit-texts.ts';
 import { counted, figure } from '../shared/words/figures.js';

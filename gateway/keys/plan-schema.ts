@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { planShapes } from '../capabilities/lists/configuration.ts';
+import { planShapes } from '../capabilities/lists/schemas.ts';
 import { date, expects, fields, flag, list } from '../shared/schema/schema-parts.ts';
 import { anyLimitField, limitFieldNames } from './limits/limit-fields.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { AskThread } from '../admin/api/thread-routes.ts';
-import { type Callers, listCallersWire } from '../admin/wires/operations.ts';
+import type { Callers } from '../admin/wires/operations.ts';
 import type { Notice } from '../fleet/kinds/kinds.ts';
 import type { OperationCallers } from '../fleet/kinds/operations.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
@@ -100,6 +100,7 @@ export function createNotices({
   async function readCallers(operationId: string): Promise<OperationCallers | undefined> {
     if (keptDays === undefined) return undefined;
     const days = Math.min(keptDays, callersDaysMax);
+    const { listCallersWire } = await import('../admin/wires/operations.ts');
     const response = await askThread({
       route: `GET ${listCallersWire.path}`,
       isFixed: undefined,

@@ -1,27 +1,20 @@
 import type { Route } from '../../gateway/admin/api/route.ts';
 import { type ApiSources, createRoutes } from '../../gateway/admin/api/routes.ts';
-import type { Capabilities, OperatorsSources } from '../../gateway/capabilities/interfaces/operators.ts';
-import { operatorsParts } from '../../gateway/capabilities/lists/operators.ts';
+import type { OperatorsSources } from '../../gateway/capabilities/interfaces/operators.ts';
+import { operatorsParts } from '../../gateway/capabilities/lists/parts.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
 /** The routes of the admin API without data, for tests that compare them with the document. */
 export function coreRoutes(bounds: Bounds): readonly Route[] {
-  return routesWith(bounds, []);
+  return createRoutes({
+    ...{ bounds, keys: { bounds }, keyChanges: {}, deliveries: {} },
+  } as unknown as ApiSources);
 }
 
 /** The routes of the admin API and of capabilities without data. */
-export function allRoutes(bounds: Bounds): readonly Route[] {
+export async function allRoutes(bounds: Bounds): Promise<readonly Route[]> {
   const anything: object = new Proxy(() => anything, { get: () => anything });
-  const parts = operatorsParts.map((open) => open(anything as Capabilities, anything as OperatorsSources));
-  return routesWith(
-    bounds,
-    parts.flatMap(({ routes }) => routes ?? []),
-  );
-}
-
-function routesWith(bounds: Bounds, ofCapabilities: readonly Route[]): readonly Route[] {
-  return createRoutes({
-    ...{ bounds, keys: { bounds }, keyChanges: {}, deliveries: {} },
-    ofCapabilities,
-  } as unknown as ApiSources);
+  const parts = operatorsParts.map((open) => open(anything as never, anything as OperatorsSources));
+  const ofCapabilities = await Promise.all(parts.map(({ routes }) => routes?.() ?? []));
+  return [...coreRoutes(bounds), ...ofCapabilities.flat()];
 }

@@ -29,8 +29,8 @@ export interface ApiSources extends ReadSources {
   readonly deliveries: DeliverySources;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
   readonly leaks: LeakRouteSources['leaks'];
-  /** The routes of capabilities. */
-  readonly ofCapabilities: readonly Route[];
+  /** Makes the routes of capabilities. */
+  readonly ofCapabilities: () => Promise<readonly Route[]>;
 }
 
 /**
@@ -54,7 +54,6 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
     }),
     ...createReadRoutes(sources),
     ...createChangeRoutes({ ...keys, ...keyChanges }),
-    ...sources.ofCapabilities,
     ...leakRoutes({ ...keys, ...keyChanges, leaks }),
     defineRoute({
       ...listUpstreamsWire,

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { Advisor } from '../../capabilities/interfaces/advisor.ts';
-import { advisors } from '../../capabilities/lists/operators.ts';
+import { advisors } from '../../capabilities/lists/parts.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { type LimitField, limitFieldOf, limitsAsYaml } from '../../keys/limits/limit-fields.ts';
 import { type Key, type Limits, type PlanWindow, planWindows } from '../../shared/model.ts';
@@ -68,7 +68,7 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
         to: isoOf(period.toMs),
         source: 'record',
         ...verdict,
-        ...adviceOn({ edits, present, plans: verdict.plans, nowMs: keys.nowMs(), bounds }),
+        ...(await adviceOn({ edits, present, plans: verdict.plans, nowMs: keys.nowMs(), bounds })),
         ...notReplayedIn(edits, present, (id) => byId.get(id), leftOut),
         reproduced: { ...verdict.reproduced, differences },
         ...rest,
@@ -91,8 +91,9 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources): Rout
 }
 
 /** The members that capabilities add to the response. */
-function adviceOn(simulated: Parameters<Advisor['advise']>[0]): ReturnType<Advisor['advise']> {
-  return Object.assign({}, ...advisors.map((advisor) => advisor.advise(simulated)));
+async function adviceOn(simulated: Parameters<Advisor['advise']>[0]): Promise<ReturnType<Advisor['advise']>> {
+  const advice = await Promise.all(advisors.map((load) => load()));
+  return Object.assign({}, ...advice.map((advisor) => advisor.advise(simulated)));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { advisors } from '../../capabilities/lists/operators.ts';
+import { advisors } from '../../capabilities/lists/parts.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../shared/calendar-windows.ts';
 import { groupNames, ofAllOperations } from '../../shared/limits.ts';
@@ -111,7 +111,8 @@ export function createSimulations(
       ({ id }) => (after === undefined || id > after) && (until === undefined || id <= until),
     );
     const builder = new VerdictBuilder(minuteMs);
-    const watchers = advisors.map((advisor) => advisor.watch({ edits, present, period, calendar, bounds }));
+    const advice = await Promise.all(advisors.map((load) => load()));
+    const watchers = advice.map((advisor) => advisor.watch({ edits, present, period, calendar, bounds }));
     const minutes: SimulatedMinute[] = [];
     const leftOut: LeftOut[] = [];
     let hasGroups = false;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { capabilityWires } from '../../capabilities/lists/shown.ts';
+import { capabilityWires } from '../../capabilities/lists/schemas.ts';
 import { defineWire, type Wire } from '../../shared/http/wire.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { listChangesWire, reportChangeWire } from './changes.ts';

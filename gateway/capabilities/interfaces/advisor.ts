@@ -8,7 +8,7 @@ import type { OnGroupRefused, ReplayedGroups } from '../../usage/simulate/replay
 import type { ReplaySinks } from '../../usage/simulate/replayed-key.ts';
 import type { PlanAdvice, PlanTotals } from '../../usage/simulate/verdict.ts';
 import type { Calendar } from '../../usage/simulate/window-rooms.ts';
-import type { adviceShapes } from '../lists/shown.ts';
+import type { adviceShapes } from '../lists/schemas.ts';
 
 /** What a capability adds to the response of a simulation. */
 export interface Advisor {

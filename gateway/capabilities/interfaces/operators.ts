@@ -8,11 +8,12 @@ import type { PartState } from '../../fleet/process-state.ts';
 import type { Family } from '../../observe/metrics/metric-families.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Usage } from '../../usage/usage.ts';
-import type { processParts } from '../lists/running.ts';
+import type { ProcessPart, ProcessSources } from './running.ts';
 
 /** The part of a capability that serves operators. Each member is optional. */
 export interface OperatorsPart {
-  readonly routes?: readonly Route[];
+  /** Makes the routes of the admin API, at the first request to it. */
+  routes?(): Promise<readonly Route[]>;
   readonly families?: readonly Family[];
   /** What the capability adds to the state of this gateway. */
   state?(): PartState;
@@ -20,10 +21,11 @@ export interface OperatorsPart {
   close?(): void;
 }
 
-/** The parts of capabilities in this process, by the name of the capability. */
-export type Capabilities = {
-  readonly [Name in keyof typeof processParts]: ReturnType<(typeof processParts)[Name]>;
-};
+/** The functions that open the parts of a process, by the name of the capability. */
+type Openers = Readonly<Record<string, (sources: ProcessSources) => ProcessPart>>;
+
+/** The opened parts of a process. */
+export type Opened<Parts extends Openers> = { readonly [Name in keyof Parts]: ReturnType<Parts[Name]> };
 
 export interface OperatorsSources {
   readonly settings: () => Settings;
@@ -39,4 +41,7 @@ export interface OperatorsSources {
   readonly log: Logger;
 }
 
-export type OpenOperatorsPart = (capabilities: Capabilities, sources: OperatorsSources) => OperatorsPart;
+export type OpenOperatorsPart<Parts extends Openers> = (
+  capabilities: Opened<Parts>,
+  sources: OperatorsSources,
+) => OperatorsPart;

@@ -1,20 +1,14 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
-import { guardMember, guardShape } from '../guard/plan-member.ts';
-import { holderSettings, holderShape } from '../holder/settings.ts';
+import { guardMember } from '../guard/plan-member.ts';
+import { holderSettings } from '../holder/settings.ts';
 import type { PlanMember, SettingsPart } from '../interfaces/configuration.ts';
 
-/** The settings that belong to capabilities, and their schemas. */
+/** The settings that belong to capabilities. */
 export const settingsParts: readonly SettingsPart[] = [
   holderSettings,
 ];
-export const settingsShapes = {
-  ...holderShape,
-};
 
-/** The members of plans that belong to capabilities, and their schemas. */
+/** The members of plans that belong to capabilities. */
 export const planMembers: readonly PlanMember[] = [
   guardMember,
 ];
-export const planShapes = {
-  ...guardShape,
-};

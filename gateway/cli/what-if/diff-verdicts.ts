@@ -1,4 +1,4 @@
-import { planAdviceShapes } from '../../capabilities/lists/shown.ts';
+import { planAdviceShapes } from '../../capabilities/lists/schemas.ts';
 import { limitFieldOf } from '../../keys/limits/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 import { counted, figure } from '../../shared/words/figures.js';

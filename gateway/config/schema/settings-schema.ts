@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import { settingsShapes } from '../../capabilities/lists/configuration.ts';
+import { settingsShapes } from '../../capabilities/lists/schemas.ts';
 import { keyListSchema } from '../../keys/key-schema.ts';
 import { limit } from '../../keys/limits/limits-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';

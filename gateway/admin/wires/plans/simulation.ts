@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { adviceShapes, planAdviceShapes } from '../../../capabilities/lists/shown.ts';
+import { adviceShapes, planAdviceShapes } from '../../../capabilities/lists/schemas.ts';
 import { components, count, instant, list, words } from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 import { simulateBody } from './simulation-body.ts';

@@ -4,7 +4,7 @@ import type { Asking } from '../../../cli/command.ts';
 import { show } from '../../../cli/output/show.ts';
 import { toLimits } from '../../../keys/limits/limit-fields.ts';
 import { limitsText } from '../../../keys/limits/limit-texts.ts';
-import { retryPlanWire } from '../wires.ts';
+import { retryPlanWire } from '../operators/wires.ts';
 
 /** Lets a reverted plan try its edit again. */
 export async function retryPlan(name: string, options: Asking): Promise<void> {

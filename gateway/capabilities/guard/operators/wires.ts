@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { components, instant, limitsByField } from '../../keys/response-parts.ts';
-import { defineWire } from '../../shared/http/wire.ts';
+import { components, instant, limitsByField } from '../../../keys/response-parts.ts';
+import { defineWire } from '../../../shared/http/wire.ts';
 
 export const retriedPlan = z
   .object({

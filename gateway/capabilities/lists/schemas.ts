@@ -1,11 +1,19 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
-import { guardChanges, guardFaults, guardKinds } from '../guard/events.ts';
-import { guardFiguresShape, guardShownShape } from '../guard/plan-member.ts';
+
+import { retryPlanWire } from '../guard/operators/wires.ts';
+import { guardFiguresShape, guardShape, guardShownShape } from '../guard/schema.ts';
 import { guardAdviceShape, guardShareShape } from '../guard/what-if/advice-schema.ts';
-import { retryPlanWire } from '../guard/wires.ts';
+import { holderShape } from '../holder/schema.ts';
 import { creditsShape } from '../makegood/credit-shape.ts';
-import { makegoodChanges } from '../makegood/events.ts';
 import { makegoodWire } from '../makegood/wires.ts';
+
+/** The schemas of settings and of members of plans. */
+export const settingsShapes = {
+  ...holderShape,
+};
+export const planShapes = {
+  ...guardShape,
+};
 
 /** The wires of the routes of capabilities. */
 export const capabilityWires = [
@@ -31,23 +39,3 @@ export const planAdviceShapes = {
 export const adviceShapes = {
   ...guardAdviceShape,
 };
-
-/** The kinds of events that capabilities report. */
-export const capabilityKinds = {
-  ...guardKinds,
-};
-
-/** The changes of limits that capabilities make, by the action in the record of changes. */
-export const limitsChanges = {
-  ...guardChanges,
-};
-
-/** The changes of keys that capabilities make, by the action in the record of changes. */
-export const keyChanges = {
-  ...makegoodChanges,
-};
-
-/** The codes of faults that capabilities find, the most serious first. */
-export const capabilityFaults: readonly string[] = [
-  ...guardFaults,
-];
