@@ -40,7 +40,7 @@ const stations: Record<string, readonly string[]> = {
 };
 
 /** The capabilities that each capability needs. */
-const needs: Record<string, readonly string[]> = {};
+const needs: Record<string, readonly string[]> = { guard: ['simulate'] };
 
 const levels = new Map<string, number>();
 

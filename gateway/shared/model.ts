@@ -54,6 +54,14 @@ export interface PlanMembers {}
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface PlanFigures {}
 
+/** Numbers that capabilities add to the simulated figures of a plan. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface PlanAdvice {}
+
+/** Lines of the configuration that capabilities propose with a simulation, each by the name of the plan. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface Proposals {}
+
 /** The members of keys in responses that belong to capabilities. */
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface KeyMembers {}

@@ -5,7 +5,7 @@ import { operatorsParts } from '../../gateway/capabilities/lists/parts.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
 /** The routes of the admin API without data, for tests that compare them with the document. */
-export function coreRoutes(bounds: Bounds): readonly Route[] {
+export function coreRoutes(bounds: Bounds): Promise<readonly Route[]> {
   return createRoutes({
     ...{ bounds, keys: { bounds }, keyChanges: {}, deliveries: {} },
   } as unknown as ApiSources);
@@ -16,5 +16,5 @@ export async function allRoutes(bounds: Bounds): Promise<readonly Route[]> {
   const anything: object = new Proxy(() => anything, { get: () => anything });
   const parts = operatorsParts.map((open) => open(anything as never, anything as OperatorsSources));
   const ofCapabilities = await Promise.all(parts.map(({ routes }) => routes?.() ?? []));
-  return [...coreRoutes(bounds), ...ofCapabilities.flat()];
+  return [...(await coreRoutes(bounds)), ...ofCapabilities.flat()];
 }

@@ -22,7 +22,7 @@ export function createLateAdminApi({
     const { createRoutes } = await loadInTurns(parts, () => import('./routes.ts'));
     const { createAdminApi } = await import('./admin-api.ts');
     const ofCapabilities = await sources.ofCapabilities();
-    return createAdminApi({ ...options, routes: [...createRoutes(sources), ...ofCapabilities] });
+    return createAdminApi({ ...options, routes: [...(await createRoutes(sources)), ...ofCapabilities] });
   }
 }
 
@@ -30,7 +30,6 @@ const parts = [
   ...schemaParts,
   () => import('../wires/keys/key.ts'),
   () => import('../wires/settings.ts'),
-  () => import('../plans/simulate-route.ts'),
   () => import('./read-routes.ts'),
   () => import('../keys/change/change-routes.ts'),
 ];

@@ -15,7 +15,8 @@ import { createDeliveryRoutes, type DeliverySources } from './deliveries/deliver
 import { changesView } from './fleet/changes-view.ts';
 import { stateView } from './fleet/state-view.ts';
 import { upstreamsView } from './fleet/upstreams-view.ts';
-import { createReadRoutes, type ReadSources } from './read-routes.ts';
+import { createReadRoutes } from './read-routes.ts';
+import type { ReadSources } from './read-sources.ts';
 import { defineRoute, type Route } from './route.ts';
 
 /** The data sources of all routes. */
@@ -38,7 +39,7 @@ export interface ApiSources extends ReadSources {
  * minutes. The wire of a new route also needs an entry in `wires.ts`. A test compares the OpenAPI document with the
  * responses and with the list of routes.
  */
-export function createRoutes(sources: ApiSources): readonly Route[] {
+export async function createRoutes(sources: ApiSources): Promise<readonly Route[]> {
   const { state, faults, presence, changes, events, deliveries, keys, keyChanges, leaks } = sources;
   const { settings, bounds } = keys;
   return [
@@ -52,7 +53,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
         return jsonResponse(stateView(state(), { upstreams, fleet, faults: faults(), token, bounds }));
       },
     }),
-    ...createReadRoutes(sources),
+    ...(await createReadRoutes(sources)),
     ...createChangeRoutes({ ...keys, ...keyChanges }),
     ...leakRoutes({ ...keys, ...keyChanges, leaks }),
     defineRoute({

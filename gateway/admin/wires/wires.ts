@@ -24,7 +24,6 @@ import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usa
 import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
 import { getPlanDistributionWire, getPlanTrialWire } from './plans/figures.ts';
 import { listPlansWire } from './plans/plans.ts';
-import { simulateWire } from './plans/simulation.ts';
 import { getSettingsWire } from './settings.ts';
 
 export const getApiDocumentWire = defineWire({
@@ -68,7 +67,6 @@ export function wires(bounds: Bounds) {
     getPlanDistributionWire,
     getPlanTrialWire,
     ...capabilityWires,
-    simulateWire,
     flushCountsWire,
     listUpstreamsWire,
     listChangesWire(bounds),

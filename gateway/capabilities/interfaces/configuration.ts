@@ -1,5 +1,12 @@
 import type { GroupsByName, LimitsByField } from '../../keys/limits/limit-fields.ts';
-import type { Plan, PlanMembers, PlanStates, SettingsMembers } from '../../shared/model.ts';
+import type {
+  Plan,
+  PlanAdvice,
+  PlanMembers,
+  PlanStates,
+  Proposals,
+  SettingsMembers,
+} from '../../shared/model.ts';
 
 /**
  * A member of a plan that belongs to a capability. The schema of the member is in `planShape`, and the schema of the members that responses
@@ -53,6 +60,14 @@ export interface OwnPath {
   /** The name of the path in a report, and what to do; by default the setting, and "write another path". */
   readonly name?: string;
   readonly advice?: string;
+}
+
+/** What a capability adds to a simulation, each with its description in the API document. The types are in `shared/model.ts`. */
+export interface AdviceWords {
+  /** Numbers in the figures of a plan (`PlanAdvice`). */
+  readonly figures: Readonly<Record<keyof PlanAdvice & string, string>>;
+  /** Lines of the configuration by the name of the plan (`Proposals`). */
+  readonly proposals: Readonly<Record<keyof Proposals & string, string>>;
 }
 
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members

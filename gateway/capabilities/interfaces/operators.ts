@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { ReadSources } from '../../admin/api/read-sources.ts';
 import type { Route } from '../../admin/api/route.ts';
 import type { KeySources } from '../../admin/keys/key-sources.ts';
 import type { Change, KeyChange } from '../../fleet/changes.ts';
@@ -45,3 +46,5 @@ export type OpenOperatorsPart<Parts extends Openers> = (
   capabilities: Opened<Parts>,
   sources: OperatorsSources,
 ) => OperatorsPart;
+
+export type LoadReadRoute = (sources: ReadSources) => Promise<Route>;

@@ -3,11 +3,13 @@
 import { guardCommands } from '../guard/commands.ts';
 import type { CommandPart, EditNotes, KeyFacts, PlanRows } from '../interfaces/commands.ts';
 import { makegoodCommands } from '../makegood/commands.ts';
+import { simulateCommands } from '../simulate/commands.ts';
 
 /** The commands of capabilities. */
 export const commandParts: readonly CommandPart[] = [
   guardCommands,
   makegoodCommands,
+  simulateCommands,
 ];
 
 /** What capabilities add to the list of plans. */
@@ -22,5 +24,6 @@ export const keyFacts: readonly (() => Promise<KeyFacts>)[] = [
 
 /** What capabilities say about an edit of plans. */
 export const editNotes: readonly (() => Promise<EditNotes>)[] = [
+  async () => (await import('../simulate/commands/edit-notes.ts')).simulatedNotes,
   async () => (await import('../guard/what-if/edit-notes.ts')).guardNotes,
 ];

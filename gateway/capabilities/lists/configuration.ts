@@ -1,7 +1,8 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
 import { guardMember } from '../guard/plan-member.ts';
+import { guardAdvice } from '../guard/what-if/advice-words.ts';
 import { holderSettings } from '../holder/settings.ts';
-import type { PlanMember, SettingsPart } from '../interfaces/configuration.ts';
+import type { AdviceWords, PlanMember, SettingsPart } from '../interfaces/configuration.ts';
 
 /** The settings that belong to capabilities. */
 export const settingsParts: readonly SettingsPart[] = [
@@ -11,4 +12,9 @@ export const settingsParts: readonly SettingsPart[] = [
 /** The members of plans that belong to capabilities. */
 export const planMembers: readonly PlanMember[] = [
   guardMember,
+];
+
+/** What capabilities add to a simulation. */
+export const adviceWords: readonly AdviceWords[] = [
+  guardAdvice,
 ];

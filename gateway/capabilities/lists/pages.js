@@ -2,8 +2,9 @@
 import { guardProposal } from '../guard/page/guard-proposal.js';
 import { guardStates } from '../guard/page/guard-states.js';
 import { creditNotes } from '../makegood/page/credit-notes.js';
+import { WhatIf } from '../simulate/page/what-if.js';
 
-/** @import { KeyNotes, PlanNotes, ProposeMember } from '../interfaces/pages.ts' */
+/** @import { KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
 
 /**
  * What capabilities show above the list of plans.
@@ -12,6 +13,15 @@ import { creditNotes } from '../makegood/page/credit-notes.js';
  */
 export const planNotes = [
   guardStates,
+];
+
+/**
+ * The sections of capabilities below a plan.
+ *
+ * @type {readonly PlanSection[]}
+ */
+export const planSections = [
+  WhatIf,
 ];
 
 /**

@@ -2,8 +2,7 @@
 import { guardOperators } from '../guard/operators/operators.ts';
 import { createGuards } from '../guard/process/guards.ts';
 import { createHolderPages } from '../holder/holder-pages.ts';
-import type { Advisor } from '../interfaces/advisor.ts';
-import type { OpenOperatorsPart } from '../interfaces/operators.ts';
+import type { LoadReadRoute, OpenOperatorsPart } from '../interfaces/operators.ts';
 import { createCredits } from '../makegood/credits/credits.ts';
 import { makegoodOperators } from '../makegood/operators.ts';
 
@@ -20,7 +19,12 @@ export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] =
   ({ makegood }, sources) => makegoodOperators(makegood, sources),
 ];
 
-/** What capabilities add to a simulation. */
-export const advisors: readonly (() => Promise<Advisor>)[] = [
+/** What capabilities add to a simulation (`Advisor` of the capability `simulate`). */
+export const advisors = [
   async () => (await import('../guard/what-if/simulated-guard.ts')).adviseGuard,
+] as const;
+
+/** Makes the routes that read many keys or recorded minutes. They run in the reading thread, too. */
+export const readRoutes: readonly LoadReadRoute[] = [
+  async (sources) => (await import('../simulate/operators/simulate-route.ts')).simulateRoute(sources, advisors),
 ];

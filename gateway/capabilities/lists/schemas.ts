@@ -2,10 +2,10 @@
 
 import { retryPlanWire } from '../guard/operators/wires.ts';
 import { guardFiguresShape, guardShape, guardShownShape } from '../guard/schema.ts';
-import { guardAdviceShape, guardShareShape } from '../guard/what-if/advice-schema.ts';
 import { holderShape } from '../holder/schema.ts';
 import { creditsShape } from '../makegood/credit-shape.ts';
 import { makegoodWire } from '../makegood/wires.ts';
+import { simulateWire } from '../simulate/operators/wires.ts';
 
 /** The schemas of settings and of members of plans. */
 export const settingsShapes = {
@@ -19,6 +19,7 @@ export const planShapes = {
 export const capabilityWires = [
   retryPlanWire,
   makegoodWire,
+  simulateWire,
 ] as const;
 
 /** The schemas of members in responses: of a plan, of its figures, of a key. */
@@ -30,12 +31,4 @@ export const planFiguresShapes = {
 };
 export const keyShownShapes = {
   ...creditsShape,
-};
-
-/** The schemas of what capabilities add to a simulation: to the figures of a plan, and to the response. */
-export const planAdviceShapes = {
-  ...guardShareShape,
-};
-export const adviceShapes = {
-  ...guardAdviceShape,
 };

@@ -52,11 +52,9 @@ async function editWarnings(
     client.ask(readingOnly(listPlansWire, plansNow)),
   ]);
   if (state.environment !== settings.environment) return [];
-  const edit = { before: present.plans, after: settingsMembers(settings).plans, nowMs };
-  const notes = await Promise.all(editNotes.map(async (load) => (await load())(edit).notes));
-  return notes
-    .flat()
-    .map(({ warning, diffProposes }) =>
-      printable(`${warning}; "tollgate diff ${file}" proposes ${diffProposes}`),
-    );
+  const plans = { before: present.plans, after: settingsMembers(settings).plans };
+  const notes = await Promise.all(
+    editNotes.map(async (load) => (await (await load())({ plans, nowMs })).notes),
+  );
+  return notes.flat().flatMap(({ warning }) => (warning === undefined ? [] : [printable(warning(file))]));
 }

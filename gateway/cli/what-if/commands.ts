@@ -1,37 +1,10 @@
-import { Argument, type Command } from 'commander';
+import { Argument } from 'commander';
 import { type CommandParents, examples, fromHere, wholeNumber, withGateway, withPeriod } from '../command.ts';
-import { addLimitOptions, limitOrNone } from '../keys/limit-options.ts';
 import type { DiffOptions } from './diff.ts';
-import type { SimulateOptions } from './simulate.ts';
 import type { TrialOptions } from './trial.ts';
 
-/** Declares the commands that compare an edited configuration, simulate its limits, and show what the trial of a plan would have refused. */
+/** Declares the commands that compare an edited configuration, and show what the trial of a plan would have refused. */
 export function addWhatIfCommands({ program }: CommandParents): void {
-  const simulate = withGateway(program.command('simulate'))
-    .description(
-      'replay the recorded requests under other limits: limits of a plan, of a key, or of an edited configuration (--config FILE)',
-    )
-    .option('--plan <name>', 'the plan to simulate with other limits')
-    .option('--key <id>', 'the key to simulate with other limits');
-  simulate.option('--group <name>', 'the group of operations whose limits are simulated');
-  addLimitOptions(simulate, (window) => `requests per ${window}, or none`, limitOrNone);
-  simulate.option('--days <count>', 'the number of days until now (default: the last 24 hours)', wholeNumber);
-  withPeriod(simulate)
-    .option('--limit <count>', 'the maximum number of keys', wholeNumber, 20)
-    .option('--json', 'print one JSON document')
-    .addHelpText(
-      'after',
-      examples(
-        'simulate --plan free --per-minute 30',
-        'simulate --key acme --per-day none --days 7',
-        'simulate --config config/edited.yaml',
-      ),
-    )
-    .action(async (options: SimulateOptions, command: Command) => {
-      const { simulate } = await import('./simulate.ts');
-      await simulate(options, command.getOptionValueSource('config') === 'cli');
-    });
-
   withGateway(program.command('diff'))
     .addArgument(new Argument('<file>', 'an edited configuration on this machine').argParser(fromHere))
     .description(

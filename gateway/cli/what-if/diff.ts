@@ -1,23 +1,16 @@
 import { comparable, diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { editNotes } from '../../capabilities/lists/commands.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { clientOf } from '../admin/find-gateway.ts';
 import type { Asking } from '../command.ts';
 import { print, printJson } from '../output/screen.ts';
 import { screenNow } from '../output/show.ts';
-import { createAskSimulation } from './ask-simulation.ts';
-import { verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
-import { editsBetween, laterEdits } from './edits-between.ts';
-import { progressHere } from './progress.ts';
 import { settingsInForce, settingsOfFile } from './settings-shown.ts';
 
 export interface DiffOptions extends Asking {
   readonly against?: string;
 }
-
-const dayMs = 86_400_000;
 
 /** Prints what an edit changes, and which keys it would have affected. The exit code is 2 if the configurations differ. */
 export async function diff(file: string, options: DiffOptions): Promise<void> {
@@ -38,28 +31,17 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
   const client =
     against === undefined ? await clientOf({ ...options, config: options.config ?? file }) : undefined;
   const before = client ? await settingsInForce(client) : await settingsOfFile(against ?? '', process.env);
-  const nowMs = Date.now();
-  const from = isoOf(nowMs - verdictDays * dayMs);
-  const ask = client && createAskSimulation(client, progressHere);
-  const verdicts =
-    ask === undefined
-      ? []
-      : await verdictsOf(
-          editsBetween(before, after),
-          (edits) => ask({ from, ...edits }),
-          (name) => before.settings.keys.filter(({ plan }) => plan === name).length,
-          laterEdits(before, after, nowMs),
-        );
-  const edit = { before: before.settings.plans, after: after.settings.plans, nowMs };
-  const notes = (await Promise.all(editNotes.map((load) => load()))).map((notesOn) =>
-    notesOn({ ...edit, verdicts: client && verdicts }),
-  );
+  const edit = {
+    plans: { before: before.settings.plans, after: after.settings.plans },
+    nowMs: Date.now(),
+    replayed: client && { before, after, client },
+  };
+  const notes = await Promise.all(editNotes.map(async (load) => (await load())(edit)));
   const found = {
     before: before.settings.version,
     after: after.settings.version,
     ...diffSettings(before.json, after.json),
     needsRestart: restartNeeded(comparable(before.json), comparable(after.json)),
-    verdicts,
     ...Object.assign({}, ...notes.map(({ members }) => members)),
   };
   return { found, names: [before.name, after.name] as const, notes: notes.flatMap((one) => one.notes) };

@@ -1,4 +1,4 @@
-import type { ReadSources } from '../../admin/api/read-routes.ts';
+import type { ReadSources } from '../../admin/api/read-sources.ts';
 import type { KeySources } from '../../admin/keys/key-sources.ts';
 import type { RedisSettings, Settings } from '../../shared/model.ts';
 import { readTotals } from '../../usage/read/daily-totals.ts';
