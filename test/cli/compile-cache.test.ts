@@ -97,8 +97,8 @@ describe('the cache of compiled code', () => {
     writeFileSync(file, '');
     await runCommand({ HOME: file });
     await runCommand({ HOME: '/proc/nowhere' });
-    // Here the system states the home, in which this test writes no code.
-    await runCommand({ NODE_DISABLE_COMPILE_CACHE: '1' });
+    // Without HOME, the system states the home of the user. The second variable keeps this test from writing there.
+    await runCommand({ XDG_CACHE_HOME: '/dev/null' });
     const here = newHome();
     await runCommand({ HOME: '' }, here);
     await runCommand({ HOME: '', XDG_CACHE_HOME: 'cache' }, here);
