@@ -1,9 +1,10 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
+import { brownoutNotes } from '../brownouts/page/brownout-notes.js';
 import { guardProposal } from '../guard/page/guard-proposal.js';
 import { guardStates } from '../guard/page/guard-states.js';
 import { creditNotes } from '../makegood/page/credit-notes.js';
 
-/** @import { KeyNotes, PlanNotes, ProposeMember } from '../interfaces/pages.ts' */
+/** @import { DeprecationNotes, KeyNotes, PlanNotes, ProposeMember } from '../interfaces/pages.ts' */
 
 /**
  * What capabilities show above the list of plans.
@@ -21,6 +22,15 @@ export const planNotes = [
  */
 export const keyNotes = [
   creditNotes,
+];
+
+/**
+ * What capabilities show after the deprecation of an operation.
+ *
+ * @type {readonly DeprecationNotes[]}
+ */
+export const deprecationNotes = [
+  brownoutNotes,
 ];
 
 /**

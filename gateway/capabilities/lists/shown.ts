@@ -1,4 +1,5 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
+import { brownoutsShownShape } from '../brownouts/operation-member.ts';
 import { guardChanges, guardFaults, guardKinds } from '../guard/events.ts';
 import { guardFiguresShape, guardShownShape } from '../guard/plan-member.ts';
 import { guardAdviceShape, guardShareShape } from '../guard/what-if/advice-schema.ts';
@@ -13,7 +14,7 @@ export const capabilityWires = [
   makegoodWire,
 ] as const;
 
-/** The schemas of members in responses: of a plan, of its figures, of a key. */
+/** The schemas of members in responses: of a plan, of its figures, of a key, of the deprecation of an operation. */
 export const planShownShapes = {
   ...guardShownShape,
 };
@@ -22,6 +23,9 @@ export const planFiguresShapes = {
 };
 export const keyShownShapes = {
   ...creditsShape,
+};
+export const deprecationShownShapes = {
+  ...brownoutsShownShape,
 };
 
 /** The schemas of what capabilities add to a simulation: to the figures of a plan, and to the response. */

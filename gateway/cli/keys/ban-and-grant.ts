@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type * as z from 'zod';
 import {
   grantKeyWire,
@@ -7,6 +7,7 @@ import {
   type whatHolds,
 } from '../../admin/wires/keys/bans-and-grants.ts';
 import { type LimitsByField, limitFieldNames } from '../../keys/limit-fields.ts';
+import { exemptionMembers, exemptions } from '../../shared/schema/exemptions.ts';
 import { grantText } from '../admin/keys-view.ts';
 import { grantPeriod } from '../admin/period.ts';
 import { changeKey, readKey } from '../admin/read-api.ts';
@@ -39,7 +40,7 @@ export function addBanAndGrantCommands(keys: Command): void {
       examples(
         'keys grant acme --per-day 5000 --until tomorrow',
         'keys grant acme --group reports --per-day 50 --from 2026-11-27 --until 2026-11-29',
-        'keys grant acme --no-brownouts --until 2026-11-29',
+        ...exemptions.slice(0, 1).map(({ option }) => `keys grant acme ${option} --until 2026-11-29`),
       ),
     )
     .requiredOption(
@@ -48,22 +49,29 @@ export function addBanAndGrantCommands(keys: Command): void {
     )
     .option('--from <when>', 'when the grant begins, in the same form; a day means 00:00 UTC (default: now)')
     .option('--group <name>', 'the group of operations whose limits the grant changes')
-    .option('--no-brownouts', 'let the key call deprecated operations during their brownouts')
     .action(async (id: string, options: GrantOptions) => {
       const stated = limitsOf(options);
       const { group } = options;
       const limits = group === undefined ? stated : stated && { groups: { [group]: stated } };
-      const noBrownouts = options.brownouts === false || undefined;
+      const granted = exemptionOptions.filter(
+        ({ option }) => grant.getOptionValueSource(option.attributeName()) === 'cli',
+      );
       const all = limitFieldNames.map(limitOption).join(', ');
       if (group !== undefined && limits === undefined) {
         throw new CommandError(`Which limits of the group ${group}? Give at least one of ${all}.`);
       }
-      if (limits === undefined && noBrownouts === undefined) {
-        throw new CommandError(`Which limits? Give at least one of ${all}, or --no-brownouts.`);
+      if (limits === undefined && granted.length === 0) {
+        const orExempt = exemptions.map(({ option }) => `, or ${option}`).join('');
+        throw new CommandError(`Which limits? Give at least one of ${all}${orExempt}.`);
       }
-      const body = { limits, noBrownouts, ...grantPeriod(options, Date.now()) };
+      const exempt = exemptionMembers({ exemptions: granted.map(({ name }) => name) });
+      const body = { limits, ...exempt, ...grantPeriod(options, Date.now()) };
       await change(id, options, { wire: grantKeyWire, body }, grantHeldText);
     });
+  const exemptionOptions = exemptions.map(({ name, option, aboutOption }) => {
+    return { name, option: new Option(option, aboutOption) };
+  });
+  for (const { option } of exemptionOptions) grant.addOption(option);
   addLimitOptions(grant, (window) => `requests per ${window}; the plan must limit this window`);
 
   asking('ungrant')
@@ -76,8 +84,6 @@ interface GrantOptions extends Asking, LimitsByField {
   readonly group?: string;
   readonly from?: string;
   readonly until: string;
-  /** The option `--no-brownouts` sets `brownouts` to false. */
-  readonly brownouts?: boolean;
 }
 
 interface Change {
