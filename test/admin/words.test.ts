@@ -7,7 +7,9 @@ import type { List } from '../../gateway/admin/words/list.js';
 import { listCsv } from '../../gateway/cli/output/list.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const words = globSync(['gateway/**/words/*.js', 'gateway/capabilities/**/event-names.js'], { cwd: root });
+const words = globSync(['gateway/**/words/*.js', 'gateway/capabilities/**/{event-names,words}.js'], {
+  cwd: root,
+});
 
 const lists = (
   await Promise.all(
@@ -30,7 +32,7 @@ describe('the words', () => {
       imported.filter(
         (specifier) =>
           !/^(?:\.\/|\.\.\/(?:\.\.\/shared\/)?words\/)[\w-]+\.js$/.test(specifier) &&
-          !specifier.endsWith('/event-names.js'),
+          !/\/(?:event-names|words)\.js$/.test(specifier),
       ),
     ).toEqual([]);
     expect(imported.length).toBeGreaterThan(0);

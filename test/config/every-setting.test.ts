@@ -217,7 +217,6 @@ const operations: Readonly<Record<string, readonly [before: Members, after: Memb
   'x-deprecated-sunset': [deprecated, sunset],
   'x-deprecated-successor': [deprecated, { ...deprecated, 'x-deprecated-successor': 'next' }],
   'x-after-sunset': [sunset, { ...sunset, 'x-after-sunset': 'serve' }],
-  'x-brownouts': [sunset, { ...sunset, 'x-brownouts': [{ from: '2030-11-05', every: '1h', for: '5m' }] }],
   'x-stability': [{ operationId: 'a' }, { operationId: 'a', 'x-stability': 'beta' }],
   'x-upgrade': [{ operationId: 'a' }, { operationId: 'a', 'x-upgrade': 'websocket' }],
   'x-upstream': [{ operationId: 'a' }, { operationId: 'a', 'x-upstream': 'other' }],

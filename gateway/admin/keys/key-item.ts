@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import { toLimitFields } from '../../keys/limits/limit-fields.ts';
 import type { Grant, Key, KeyStatus, Leak } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { exemptionMembers } from '../../shared/schema/exemptions.ts';
 import type { KeyState } from '../../shared/schema/query-words.ts';
 import { policyName } from '../../shared/words/limit-names.js';
 import type { RecentUsage } from '../../usage/read/usage-reader.ts';
@@ -61,8 +62,10 @@ export function banAndGrant({
   return {
     ban: banUntilMs === undefined ? undefined : { untilMs: banUntilMs, level: banLevel },
     grant: grant && {
-      ...grant,
       limits: grant.limits.length > 0 ? toLimitFields(grant.limits) : undefined,
+      ...exemptionMembers(grant),
+      fromMs: grant.fromMs,
+      untilMs: grant.untilMs,
     },
   };
 }

@@ -1,5 +1,7 @@
 import type { GroupsByName, LimitsByField } from '../../keys/limits/limit-fields.ts';
 import type {
+  Deprecation,
+  DeprecationMembers,
   Plan,
   PlanAdvice,
   PlanMembers,
@@ -70,6 +72,33 @@ export interface AdviceWords {
   readonly proposals: Readonly<Record<keyof Proposals & string, string>>;
 }
 
+/**
+ * A member of a deprecated operation in the API document. Its schema is in `deprecationShapes`, and the schema of what responses show is in
+ * `deprecationShownShapes`. The types of the compiled members are in `DeprecationMembers`.
+ */
+export interface DeprecationMember {
+  readonly name: `x-${string}`;
+  /** What is wrong about the member: a message about its value or about its name. */
+  faults(operation: {
+    readonly stated: StatedDeprecation;
+    /** Whether the operation states a member, perhaps with an invalid value. */
+    isStated(name: keyof StatedDeprecation): boolean;
+  }): Iterable<{ readonly message: string; readonly at?: 'name' }>;
+  compile(stated: StatedDeprecationMembers): DeprecationMembers;
+  shown(members: DeprecationMembers): DeprecationShownMembers;
+}
+
+interface StatedDeprecation extends StatedDeprecationMembers {
+  /** Epoch ms. */
+  readonly 'x-deprecated-since'?: number | undefined;
+  readonly 'x-deprecated-sunset'?: number | undefined;
+  readonly 'x-after-sunset'?: Deprecation['afterSunset'] | undefined;
+}
+
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface StatedDeprecationMembers {}
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface DeprecationShownMembers {}
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface StatedPlanMembers {}
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members

@@ -1,8 +1,9 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
+import { brownoutsMember } from '../brownouts/operation-member.ts';
 import { guardMember } from '../guard/plan-member.ts';
 import { guardAdvice } from '../guard/what-if/advice-words.ts';
 import { holderSettings } from '../holder/settings.ts';
-import type { AdviceWords, PlanMember, SettingsPart } from '../interfaces/configuration.ts';
+import type { AdviceWords, DeprecationMember, PlanMember, SettingsPart } from '../interfaces/configuration.ts';
 
 /** The settings that belong to capabilities. */
 export const settingsParts: readonly SettingsPart[] = [
@@ -12,6 +13,11 @@ export const settingsParts: readonly SettingsPart[] = [
 /** The members of plans that belong to capabilities. */
 export const planMembers: readonly PlanMember[] = [
   guardMember,
+];
+
+/** The members of deprecated operations that belong to capabilities. */
+export const deprecationMembers: readonly DeprecationMember[] = [
+  brownoutsMember,
 ];
 
 /** What capabilities add to a simulation. */

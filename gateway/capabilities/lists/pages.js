@@ -1,10 +1,11 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
+import { brownoutNotes } from '../brownouts/page/brownout-notes.js';
 import { guardProposal } from '../guard/page/guard-proposal.js';
 import { guardStates } from '../guard/page/guard-states.js';
 import { creditNotes } from '../makegood/page/credit-notes.js';
 import { WhatIf } from '../simulate/page/what-if.js';
 
-/** @import { KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
+/** @import { DeprecationNotes, KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
 
 /**
  * What capabilities show above the list of plans.
@@ -31,6 +32,15 @@ export const planSections = [
  */
 export const keyNotes = [
   creditNotes,
+];
+
+/**
+ * What capabilities show after the deprecation of an operation.
+ *
+ * @type {readonly DeprecationNotes[]}
+ */
+export const deprecationNotes = [
+  brownoutNotes,
 ];
 
 /**

@@ -1,4 +1,5 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
+import { createBrownouts } from '../brownouts/brownouts.ts';
 import { guardOperators } from '../guard/operators/operators.ts';
 import { createGuards } from '../guard/process/guards.ts';
 import { createHolderPages } from '../holder/holder-pages.ts';
@@ -8,6 +9,7 @@ import { makegoodOperators } from '../makegood/operators.ts';
 
 /** Opens the parts of capabilities that run in each process. */
 export const processParts = {
+  brownouts: createBrownouts,
   guard: createGuards,
   makegood: createCredits,
   holder: createHolderPages,

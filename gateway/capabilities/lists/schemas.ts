@@ -1,5 +1,6 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
 
+import { brownoutsShape, brownoutsShownShape } from '../brownouts/schema.ts';
 import { retryPlanWire } from '../guard/operators/wires.ts';
 import { guardFiguresShape, guardShape, guardShownShape } from '../guard/schema.ts';
 import { holderShape } from '../holder/schema.ts';
@@ -7,12 +8,15 @@ import { creditsShape } from '../makegood/credit-shape.ts';
 import { makegoodWire } from '../makegood/wires.ts';
 import { simulateWire } from '../simulate/operators/wires.ts';
 
-/** The schemas of settings and of members of plans. */
+/** The schemas of settings, of members of plans, and of members of deprecated operations. */
 export const settingsShapes = {
   ...holderShape,
 };
 export const planShapes = {
   ...guardShape,
+};
+export const deprecationShapes = {
+  ...brownoutsShape,
 };
 
 /** The wires of the routes of capabilities. */
@@ -22,7 +26,7 @@ export const capabilityWires = [
   simulateWire,
 ] as const;
 
-/** The schemas of members in responses: of a plan, of its figures, of a key. */
+/** The schemas of members in responses: of a plan, of its figures, of a key, of a deprecation. */
 export const planShownShapes = {
   ...guardShownShape,
 };
@@ -31,4 +35,7 @@ export const planFiguresShapes = {
 };
 export const keyShownShapes = {
   ...creditsShape,
+};
+export const deprecationShownShapes = {
+  ...brownoutsShownShape,
 };

@@ -6,6 +6,7 @@ import {
   type whatHolds,
 } from '../../admin/wires/keys/bans-and-grants.ts';
 import { type LimitsByField, limitFieldNames } from '../../keys/limits/limit-fields.ts';
+import { exemptionMembers, exemptions } from '../../shared/schema/exemptions.ts';
 import { clientOf } from '../admin/find-gateway.ts';
 import { grantText } from '../admin/keys-view.ts';
 import { grantPeriod } from '../admin/period.ts';
@@ -20,8 +21,8 @@ export interface GrantOptions extends Asking, LimitsByField {
   readonly group?: string;
   readonly from?: string;
   readonly until: string;
-  /** The option `--no-brownouts` sets `brownouts` to false. */
-  readonly brownouts?: boolean;
+  /** The names of the exemptions. */
+  readonly exempt: readonly string[];
 }
 
 /** Ends the ban of a key. */
@@ -30,19 +31,19 @@ export async function unbanKey(id: string, options: Asking): Promise<void> {
 }
 
 /** Gives a key other limits for a while. */
-export async function grantKey(id: string, options: GrantOptions): Promise<void> {
+export async function grantKey(id: string, { exempt, ...options }: GrantOptions): Promise<void> {
   const stated = limitsOf(options);
   const { group } = options;
   const limits = group === undefined ? stated : stated && { groups: { [group]: stated } };
-  const noBrownouts = options.brownouts === false || undefined;
   const all = limitFieldNames.map(limitOption).join(', ');
   if (group !== undefined && limits === undefined) {
     throw new CommandError(`Which limits of the group ${group}? Give at least one of ${all}.`);
   }
-  if (limits === undefined && noBrownouts === undefined) {
-    throw new CommandError(`Which limits? Give at least one of ${all}, or --no-brownouts.`);
+  if (limits === undefined && exempt.length === 0) {
+    const orExempt = exemptions.map(({ option }) => `, or ${option}`).join('');
+    throw new CommandError(`Which limits? Give at least one of ${all}${orExempt}.`);
   }
-  const body = { limits, noBrownouts, ...grantPeriod(options, Date.now()) };
+  const body = { limits, ...exemptionMembers({ exemptions: exempt }), ...grantPeriod(options, Date.now()) };
   await change(id, options, { wire: grantKeyWire, body }, grantHeldText);
 }
 

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { exemptions } from '../../capabilities/lists/words.js';
 import { agePattern } from '../../shared/schema/dates-and-durations.ts';
 import { keySorts, keyStates } from '../../shared/schema/query-words.ts';
 import type { ListKeysOptions } from '../admin/list-keys.ts';
@@ -190,7 +191,7 @@ function addBansAndGrants(keys: Command): void {
       examples(
         'keys grant acme --per-day 5000 --until tomorrow',
         'keys grant acme --group reports --per-day 50 --from 2026-11-27 --until 2026-11-29',
-        'keys grant acme --no-brownouts --until 2026-11-29',
+        ...exemptions.slice(0, 1).map(({ option }) => `keys grant acme ${option} --until 2026-11-29`),
       ),
     )
     .requiredOption(
@@ -199,11 +200,17 @@ function addBansAndGrants(keys: Command): void {
     )
     .option('--from <when>', 'when the grant begins, in the same form; a day means 00:00 UTC (default: now)')
     .option('--group <name>', 'the group of operations whose limits the grant changes')
-    .option('--no-brownouts', 'let the key call deprecated operations during their brownouts')
-    .action(async (id: string, options: GrantOptions) => {
+    .action(async (id: string, options: Omit<GrantOptions, 'exempt'>) => {
       const { grantKey } = await import('./ban-and-grant.ts');
-      await grantKey(id, options);
+      await grantKey(id, { ...options, exempt: given.filter(isGiven).map(({ name }) => name) });
     });
+  const given = exemptions.map(({ name, option, aboutOption }) => ({
+    name,
+    option: new Option(option, aboutOption),
+  }));
+  for (const { option } of given) grant.addOption(option);
+  const isGiven = ({ option }: { readonly option: Option }) =>
+    grant.getOptionValueSource(option.attributeName()) === 'cli';
   addLimitOptions(grant, (window) => `requests per ${window}; the plan must limit this window`);
 
   onKey('ungrant')

@@ -12,6 +12,7 @@ import {
   words,
 } from '../../../keys/response-parts.ts';
 import { afterPage, defineWire, keysPerPageMax } from '../../../shared/http/wire.ts';
+import { exemptionShape } from '../../../shared/schema/exemption-shape.ts';
 import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { keySorts, keyStates } from '../../../shared/schema/query-words.ts';
 
@@ -31,10 +32,7 @@ export const ban = z
 export const grantShown = z
   .object({
     limits: limitsByField.meta({ of: limits }).optional().describe('Absent if the grant changes no limit.'),
-    noBrownouts: z
-      .literal(true)
-      .optional()
-      .describe('Present if the key may call operations during their brownouts.'),
+    ...exemptionShape(({ allows }) => `Present if the key may ${allows}.`),
     fromMs: epochMs
       .optional()
       .describe('The beginning of the grant, in epoch milliseconds; absent after this time.'),

@@ -2,11 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { type ChangedGateway, startGateways } from '../admin/keys/change/change-fixture.ts';
-import { readiness, startFleetHere } from '../support/fleet.ts';
-import { makeKey } from '../support/gateway-process.ts';
-import { patientStore } from '../support/tuning.ts';
-import { until } from '../support/until.ts';
+import { type ChangedGateway, startGateways } from '../../admin/keys/change/change-fixture.ts';
+import { readiness, startFleetHere } from '../../support/fleet.ts';
+import { makeKey } from '../../support/gateway-process.ts';
+import { patientStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
 
 const hourMs = 3_600_000;
 
@@ -131,7 +131,10 @@ it('a grant exempts a key from brownouts, and the list of callers shows which ke
   expect((await first.ask('GET', '/keys/loud')).body.windows).toMatchObject([{ name: 'minute', used: 2 }]);
 
   const untilAt = iso(Date.now() + hourMs);
-  expect((await first.ask('POST', '/keys/loud/grant', { untilAt })).status).toBe(400);
+  expect(await first.ask('POST', '/keys/loud/grant', { untilAt })).toMatchObject({
+    status: 400,
+    body: { message: 'The request body must have `limits`, `noBrownouts` or both.' },
+  });
   const granted = await first.ask('POST', '/keys/loud/grant', { noBrownouts: true, untilAt });
   expect(granted).toMatchObject({ status: 200, body: { grant: { noBrownouts: true } } });
   expect(granted.body.grant).not.toHaveProperty('limits');

@@ -1,17 +1,26 @@
-import type { Refusal } from '../../shared/errors.ts';
-import type { Brownouts, Decision, Operation } from '../../shared/model.ts';
+import type { Operation } from '../../shared/model.ts';
 import { isoSecondOf, secondsUntil } from '../../shared/schema/dates-and-durations.ts';
+import type { RefuseAdmitted } from '../interfaces/request.ts';
+import type { ProcessPart } from '../interfaces/running.ts';
+import type { Brownouts } from './operation-member.ts';
+import { brownoutExemption, brownoutRefusals } from './words.js';
+
+export function createBrownouts(): ProcessPart {
+  return {
+    hooks: ({ operations }) => {
+      const haveBrownouts = operations.some(({ deprecation }) => deprecation?.brownouts !== undefined);
+      return { refuse: haveBrownouts ? [brownoutRefusal] : [] };
+    },
+  };
+}
 
 /**
  * Returns the refusal of an admitted request during a brownout, a rehearsal of the removal of its operation. Returns undefined outside of
  * brownouts, and if a grant exempts the key.
  */
-export function brownoutRefusal(
-  operation: Operation,
-  { noBrownouts, rateLimit: { nowMs } }: Extract<Decision, { kind: 'admitted' }>,
-): Refusal | undefined {
+const brownoutRefusal: RefuseAdmitted = (operation, { exemptions, rateLimit: { nowMs } }) => {
   const endMs = brownoutEndMs(operation, nowMs);
-  if (endMs === undefined || noBrownouts) return undefined;
+  if (endMs === undefined || exemptions?.includes(brownoutExemption.name)) return undefined;
   const sunsetMs = operation.deprecation?.sunsetMs ?? endMs;
   const seconds = secondsUntil(endMs, nowMs);
   const ends =
@@ -19,8 +28,9 @@ export function brownoutRefusal(
       ? `It ends at ${secondOf(endMs)}, in ${seconds} s. The operation is removed for good on ${secondOf(sunsetMs)}.`
       : `It lasts until the operation is removed for good on ${secondOf(sunsetMs)}.`;
   const message = `This is a rehearsal of the removal of this operation. ${ends} A Link header names its successor if there is one.`;
-  return { code: 'gone', message, fields: ['Retry-After', String(seconds)] };
-}
+  const fields = ['Retry-After', String(seconds)];
+  return { code: 'gone', message, fields, countedAs: brownoutRefusals.name };
+};
 
 /** Formats a timestamp, rounded up to a whole second. A client that retries at this second is served. */
 function secondOf(epochMs: number): string {

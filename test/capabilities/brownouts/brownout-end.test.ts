@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { brownoutEndMs } from '../../../gateway/request/route/brownouts.ts';
-import type { Brownouts } from '../../../gateway/shared/model.ts';
+import { brownoutEndMs } from '../../../gateway/capabilities/brownouts/brownouts.ts';
+import type { Brownouts } from '../../../gateway/capabilities/brownouts/operation-member.ts';
 
 const endAt = (brownouts: readonly Brownouts[], nowMs: number, sunsetMs = 1_000) =>
   brownoutEndMs(

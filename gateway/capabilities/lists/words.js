@@ -1,4 +1,5 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
+import { brownoutExemption, brownoutRefusals } from '../brownouts/words.js';
 import { guardChartMarks, guardWebhookTypes } from '../guard/event-names.js';
 
 /** The types of webhooks that capabilities send. */
@@ -10,3 +11,13 @@ export const capabilityWebhookTypes = /** @type {const} */ ([
 export const capabilityChartMarks = {
   ...guardChartMarks,
 };
+
+/** The refusals of capabilities that the usage record counts by name. */
+export const countedRefusals = /** @type {const} */ ([
+  brownoutRefusals,
+]);
+
+/** The exemptions that a grant can give a key. */
+export const exemptions = /** @type {const} */ ([
+  brownoutExemption,
+]);
