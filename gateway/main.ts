@@ -45,8 +45,9 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     loader.load(source).catch((error) => failedLoad(configFile, error)),
     import('./server/gateway.ts'),
   ]);
+  // The first edit is rarely soon, and the thread takes memory.
+  loader.close();
   if (loaded.kind === 'invalid') {
-    loader.close();
     process.stderr.write(`${formatProblems(loaded.problems)}\n`);
     process.exitCode = 1;
     return;

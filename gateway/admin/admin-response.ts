@@ -3,6 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errors } from '../shared/errors.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
+/** The prefix of every path of the admin API. */
+export const apiPrefix = '/api/v1';
+
 /** A response of the admin listener. `commonFields` are added to every response. */
 export interface AdminResponse {
   readonly status: number;

@@ -2,9 +2,52 @@
 // The command of the npm package. In a clone, the command runs the TypeScript files, because Node supports TypeScript outside of
 // node_modules. In the npm package, the command runs the JavaScript files in dist/, because Node does not run TypeScript files below
 // node_modules.
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
+
+const cache = cacheFolder();
+if (cache !== undefined) enableCompileCache(cache);
 
 const source = new URL('./tollgate.ts', import.meta.url);
 await import(
   (existsSync(source) ? source : new URL('../../dist/gateway/cli/tollgate.js', import.meta.url)).href
 );
+
+/**
+ * Returns the folder in which Node keeps compiled code, and creates it. Node runs the code in this folder without a check of its origin, so
+ * only this user may be able to write it. Otherwise the result is undefined, and each command compiles its code.
+ *
+ * @returns {string | undefined}
+ */
+function cacheFolder() {
+  const { XDG_CACHE_HOME: stated = '' } = process.env;
+  try {
+    // The XDG Base Directory Specification says that programs ignore a relative path. HOME may be empty.
+    const base = [stated, join(homedir(), '.cache')].find(isAbsolute);
+    // With `sudo`, HOME may belong to another user, who could replace what root creates there.
+    if (base === undefined || !isSafe(base)) return undefined;
+    const folder = join(base, 'tollgate');
+    // The option `recursive` never ends where the parent cannot be created, as in /proc and in an automounted /home.
+    for (const path of [base, folder]) if (!existsSync(path)) mkdirSync(path, { mode: 0o700 });
+    const stat = lstatSync(folder);
+    const isPrivate = stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & 0o777) === 0o700;
+    // Another user may have created `base` in /tmp after the first check.
+    return isPrivate && isSafe(base) ? folder : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether no other user except root can replace a folder, or the nearest of its parents that exists. @param {string} path */
+function isSafe(path) {
+  if (!existsSync(path)) return isSafe(dirname(path));
+  for (let folder = realpathSync(path); ; folder = dirname(folder)) {
+    const { uid, mode } = statSync(folder);
+    if (uid !== 0 && uid !== process.getuid?.()) return false;
+    // In a folder with the sticky bit, such as /tmp, users can replace only their own entries.
+    if ((mode & 0o022) !== 0 && (mode & 0o1000) === 0) return false;
+    if (folder === dirname(folder)) return true;
+  }
+}

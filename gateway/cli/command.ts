@@ -1,19 +1,33 @@
-/** The options, help texts and output that commands share. */
-import { existsSync } from 'node:fs';
+/** What the declarations of commands share. These files import no code that a command runs, so `--help` loads only them. */
 import { relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Asked, List, Timeline } from '../admin/words/list.js';
-import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
-import { type AdminClient, createAdminClient, type Reply } from './admin/admin-client.ts';
-import { findGateway, type GatewayOptions } from './admin/find-gateway.ts';
-import { CommandError } from './output/command-error.ts';
-import { listCsv, listLines } from './output/list.ts';
-import { print, printJson, type Screen, screenOf } from './output/screen.ts';
-import { timelineCsv, timelineLines } from './output/time-list.ts';
+
+/** The commands that a folder adds to the command line. */
+export interface CommandParents {
+  readonly program: Command;
+  /** The parent of the commands about keys. */
+  readonly keys: Command;
+}
+
+/** The options and variables that select a gateway. */
+export interface GatewayOptions {
+  /** The URL of an admin listener. */
+  readonly admin?: string | undefined;
+  /** A PEM file with the trusted certificate authorities for the admin listener. */
+  readonly ca?: string | undefined;
+  /** The configuration file of the gateway. The command reads this file if `admin` is absent. */
+  readonly config?: string | undefined;
+}
 
 /** The options of a command that queries a gateway and has `--json`. */
 export interface Asking extends GatewayOptions {
   readonly json?: true;
+}
+
+/** The options `--from` and `--to`. Without these options, the period is the last 24 hours. */
+export interface PeriodOptions {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
 }
 
 const asking = new WeakSet<Command>();
@@ -24,8 +38,8 @@ export function withGateway(command: Command): Command {
   return command;
 }
 
-/** Gives a command that queries a gateway the option `--json`. */
-export function withJson(command: Command): Command {
+/** Gives a command that prints a response of the admin API the options of `withGateway` and `--json`. */
+export function withReply(command: Command): Command {
   return withGateway(command).option('--json', 'print the response of the admin API as one JSON document');
 }
 
@@ -42,12 +56,14 @@ export function withPeriod(command: Command): Command {
     );
 }
 
-/** @throws a CommandError that says what to set, where no gateway or no token is named */
-export function clientOf(options: GatewayOptions): AdminClient {
-  return createAdminClient(
-    findGateway({ ...options, config: configOr(options.config) }, process.env),
-    defaultBounds,
-  );
+/** Adds the option `--limit` for the rows of a list. */
+export function withLimit(command: Command): Command {
+  return command.option('--limit <count>', 'the maximum number of rows', wholeNumber, 50);
+}
+
+/** Adds the option `--csv` to a command that prints a list. */
+export function withCsv(command: Command): Command {
+  return command.option('--csv', 'print comma-separated values');
 }
 
 /** The `--config` option, the same on all commands. */
@@ -64,83 +80,10 @@ export function fromHere(file: string): string {
 /** The name of the file that `init` writes. Commands read this file if no configuration is named. */
 export const configName = 'tollgate.yaml';
 
-/**
- * Returns the named configuration, or the configuration of the current folder. An empty name means that no configuration is used, so
- * with an empty TOLLGATE_CONFIG a command ignores the `tollgate.yaml` of the current folder.
- */
-function configOr(config: string | undefined): string | undefined {
-  return config ?? (existsSync(configName) ? configName : undefined);
-}
-
-/** @throws a CommandError if no configuration was named and this folder has none */
-export function requireConfig(named: string | undefined): string {
-  const config = configOr(named);
-  if (config !== undefined && config !== '') return config;
-  throw new CommandError('Which configuration? Give --config FILE or set TOLLGATE_CONFIG.');
-}
-
 /** Parses the value of an option that is a whole number. */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
-}
-
-/** Prints a response: its JSON with `--json`, and otherwise the lines that `view` makes of its body. */
-export function show<Body>(
-  { json: asJson }: Pick<Asking, 'json'>,
-  { json, body }: Reply<Body>,
-  view: (body: Body, screen: Screen, nowMs: number) => readonly string[],
-): void {
-  if (asJson) printJson(json);
-  else print(view(body, screenNow(), Date.now()));
-}
-
-/**
- * Prints a list: its JSON with `--json`, comma-separated values with `--csv`, and otherwise its table.
- *
- * @param title the line above the list @param more the lines below the table, which go to standard error with `--csv`
- */
-export function showList<Page, Row>(
-  { csv, ...options }: Pick<Asking, 'json'> & { readonly csv?: true },
-  reply: Reply<Page>,
-  list: List<Page, Row>,
-  {
-    asked,
-    title,
-    more = () => [],
-  }: {
-    readonly asked: Asked;
-    readonly title?: (page: Page) => string;
-    readonly more?: (page: Page) => readonly string[];
-  },
-): void {
-  if (csv && !options.json) for (const line of more(reply.body)) process.stderr.write(`${line}\n`);
-  show(options, reply, (page, screen, nowMs) =>
-    csv
-      ? listCsv(list, page, nowMs)
-      : [...(title ? [title(page)] : []), ...listLines(list, page, asked, screen, nowMs), ...more(page)],
-  );
-}
-
-/** Prints a list that is sorted by time, as `showList` prints other lists. */
-export function showTimeline<Page extends { readonly isComplete: boolean }, Item>(
-  { csv, ...options }: Pick<Asking, 'json'> & { readonly csv?: true },
-  reply: Reply<Page>,
-  timeline: Timeline<Page, Item>,
-): void {
-  show(options, reply, (page, screen, nowMs) =>
-    csv ? timelineCsv(timeline, page) : timelineLines(timeline, page, screen, nowMs),
-  );
-}
-
-/** Adds the option `--csv` to a command that prints a list. */
-export function withCsv(command: Command): Command {
-  return command.option('--csv', 'print comma-separated values');
-}
-
-/** Standard output, with the terminal's current width. */
-export function screenNow(): Screen {
-  return screenOf(process.stdout, process.env);
 }
 
 /**

@@ -1,25 +1,12 @@
 import { Argument, type Command, type Option } from 'commander';
-import { examples } from './command.ts';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 
-/** The completion scripts complete commands, options, file names and fixed words. The scripts do not query a gateway. */
-export function addCompletionCommand(program: Command): void {
-  program
-    .command('completion')
-    .description('print a script with which a shell completes commands, options and values')
-    .addArgument(new Argument('<shell>', 'the shell that reads the script').choices(Object.keys(scripts)))
-    .addHelpText(
-      'after',
-      examples(
-        'completion bash > ~/.local/share/bash-completion/completions/tollgate',
-        'completion zsh > ~/.tollgate-completion.zsh',
-        'completion fish > ~/.config/fish/completions/tollgate.fish',
-      ),
-    )
-    .action((shell: keyof typeof scripts) => {
-      process.stdout.write(scripts[shell](completedOf(program)));
-    });
+export type Shell = keyof typeof scripts;
+
+/** Prints a script that completes commands, options, file names and fixed words. The script does not query a gateway. */
+export function printCompletion(shell: Shell, program: Command): void {
+  process.stdout.write(scripts[shell](completedOf(program)));
 }
 
 /** The values that an option or argument accepts: a choice of words, or file names. */

@@ -10,7 +10,7 @@ import type {
   Upstream,
   UpstreamTls,
 } from '../shared/model.ts';
-import { statedForm } from '../shared/schema/marks.ts';
+import { statedForm } from '../shared/schema/stated-form.ts';
 import { type RawSettings, type RawUpstream, statedSettings } from './schema/settings-schema.ts';
 
 /**

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { settingsParts } from '../capabilities/lists/configuration.ts';
 import type { RawKey } from '../keys/key-schema.ts';
-import { ownLimits, toLimits } from '../keys/limit-fields.ts';
+import { ownLimits, toLimits } from '../keys/limits/limit-fields.ts';
 import { compilePlans, limitsAt, plansAt } from '../keys/plans.ts';
 import { countedBy, type Operation, type Plans, type Settings, type UpstreamTls } from '../shared/model.ts';
 import { isoSecondOf } from '../shared/schema/dates-and-durations.ts';

@@ -13,8 +13,7 @@ import {
 import { fullMessage, type SettingsMessage } from './loader/settings-message.ts';
 import type { Problem } from './problems/problem.ts';
 import { createDigestFiles } from './source/digest-files.ts';
-import type { Digests } from './source/read-config-file.ts';
-import { UnsettledContent } from './source/source-reader.ts';
+import { type Digests, UnsettledContent } from './source/read-config-file.ts';
 
 export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   /** The result of loading the configuration at the start. */

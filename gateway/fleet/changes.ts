@@ -1,8 +1,8 @@
 import type { LimitsChange, LimitsChangeKind } from '../capabilities/interfaces/events.ts';
-import { keyChanges, limitsChanges } from '../capabilities/lists/shown.ts';
+import { keyChanges, limitsChanges } from '../capabilities/lists/events.ts';
 import type { StatedKey } from '../keys/key-schema.ts';
 import type { NewLeak } from '../keys/leaks/apply-report.ts';
-import type { LimitsByField } from '../keys/limit-fields.ts';
+import type { LimitsByField } from '../keys/limits/limit-fields.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { AdminToken } from '../shared/model.ts';

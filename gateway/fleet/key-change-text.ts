@@ -1,7 +1,7 @@
 import type { KeyChangeKind } from '../capabilities/interfaces/events.ts';
-import { keyChanges } from '../capabilities/lists/shown.ts';
-import { type LimitsByField, toLimits } from '../keys/limit-fields.ts';
-import { limitsText } from '../keys/limit-texts.ts';
+import { keyChanges } from '../capabilities/lists/events.ts';
+import { type LimitsByField, toLimits } from '../keys/limits/limit-fields.ts';
+import { limitsText } from '../keys/limits/limit-texts.ts';
 import { counted, figure } from '../shared/words/figures.js';
 import type { ChangedMembers, KeyChange } from './changes.ts';
 import { instantText } from './wording.ts';

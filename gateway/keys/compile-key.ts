@@ -1,6 +1,6 @@
 import type { Key, Plans } from '../shared/model.ts';
 import type { StatedKey } from './key-schema.ts';
-import { toLimits, withGroups } from './limit-fields.ts';
+import { toLimits, withGroups } from './limits/limit-fields.ts';
 
 /**
  * Combines a key with its plan for the request path.

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { planWindows } from '../shared/model.ts';
-import type { LimitsByField } from './limit-fields.ts';
+import type { LimitsByField } from './limits/limit-fields.ts';
 
 /** The schemas with a name of their own in the OpenAPI document of the admin API, each registered where it is defined. */
 export const components = z.registry<{ id: string }>();
@@ -43,6 +43,10 @@ export function list<Entry extends z.ZodType>(entry: Entry) {
 export function byName(numbers: z.ZodType<number>) {
   return z.record(z.string(), numbers);
 }
+
+export const refusedShown = byName(positive).describe(
+  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, or `concurrent` for the limit of requests in progress.',
+);
 
 export function words<const Word extends string>(...all: readonly Word[]) {
   return z.string().meta({ enum: all }) as unknown as z.ZodType<Word>;

@@ -1,9 +1,12 @@
+import { createRequire } from 'node:module';
 import { pino } from 'pino';
-import { prettyFactory } from 'pino-pretty';
+import type * as PinoPretty from 'pino-pretty';
 import { printableJson } from '../shared/terminal/printable.ts';
 import type { Terminal } from '../shared/terminal/terminal.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { requestLine } from './request-line.ts';
+
+const require = createRequire(import.meta.url);
 
 /**
  * Creates the log for a person at a terminal. Similar requests that follow each other closely share one line, which shows their number. A
@@ -15,6 +18,8 @@ export function createTerminalLog(
   bounds: Pick<Bounds, 'sameRequestMs'>,
   output: pino.DestinationStream = openStandardOutput(),
 ) {
+  // pino-pretty is loaded only for a terminal.
+  const { prettyFactory } = require('pino-pretty') as typeof PinoPretty;
   const pretty = prettyFactory({
     colorize: colours,
     translateTime: 'SYS:HH:MM:ss.l',

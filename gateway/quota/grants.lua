@@ -1,7 +1,8 @@
 --[[
 A grant: temporary limits that an operator has set. The hash field `grant` has the end of the grant in epoch ms, and then the name
 and limit of each window, for example `1795 day 50 reports:day 20`. A grant that begins later also has its beginning, for example
-`1795 day 50 from 1790`. The words `brownouts 0` and `leaked 1795` (marks.lua) may follow, which are no limits.
+`1795 day 50 from 1790`. Exemptions, such as
+`name 0`, and the mark `leaked 1795` (marks.lua) may follow, which are no limits.
 
 `window.grant` is the Lua pattern that finds the limit of a window.
 ]]

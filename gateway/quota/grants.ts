@@ -1,5 +1,5 @@
 import { isSameLimit } from '../shared/limits.ts';
-import type { Grant, Limits } from '../shared/model.ts';
+import type { Grant, Limit, Limits } from '../shared/model.ts';
 import { fieldOf, windowOf } from './windows.ts';
 
 /** Returns a running or future grant; undefined for an ended grant. */
@@ -31,27 +31,25 @@ export function shownGrant(grant: Grant | undefined, nowMs: number): Grant | und
   return begun;
 }
 
-/**
- * Makes the hash field of a grant (`grants.lua`). A grant that exempts the key from brownouts has `brownouts 0`, which the script and earlier
- * versions of the gateway ignore.
- */
-export function packGrant({ limits, fromMs, untilMs, noBrownouts }: Grant): string {
+/** Makes the hash field of a grant (`grants.lua`). An exemption is its name and a 0, which the script ignores. */
+export function packGrant({ limits, fromMs, untilMs, exemptions = [] }: Grant): string {
   const from = fromMs === undefined ? [] : ['from', fromMs];
-  const exempt = noBrownouts ? ['brownouts', 0] : [];
+  const exempt = exemptions.flatMap((name) => [name, 0]);
   return [untilMs, ...limits.flatMap((limit) => [fieldOf(limit), limit.max]), ...from, ...exempt].join(' ');
 }
 
 /** Parses the hash field of a grant. */
 export function unpackGrant(packed: string): Grant {
   const [untilMs, ...parts] = packed.split(' ');
-  const numberOf = (name: string) => {
-    const at = parts.indexOf(name);
-    return at === -1 ? undefined : Number(parts[at + 1]);
-  };
-  const limits = parts.flatMap((field, at) => {
-    const window = windowOf(field);
-    return window === undefined ? [] : [{ ...window, max: Number(parts[at + 1]) }];
-  });
-  const noBrownouts = numberOf('brownouts') === 0 || undefined;
-  return { limits, fromMs: numberOf('from'), untilMs: Number(untilMs), ...(noBrownouts && { noBrownouts }) };
+  const limits: Limit[] = [];
+  const exemptions: string[] = [];
+  let fromMs: number | undefined;
+  for (let at = 0; at < parts.length; at += 2) {
+    const [name = '', value] = [parts[at], Number(parts[at + 1])];
+    const window = windowOf(name);
+    if (window !== undefined) limits.push({ ...window, max: value });
+    else if (name === 'from') fromMs = value;
+    else if (value === 0) exemptions.push(name);
+  }
+  return { limits, fromMs, untilMs: Number(untilMs), ...(exemptions.length > 0 && { exemptions }) };
 }

@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
 import keySlot from 'cluster-key-slot';
-import { Cluster, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { redisServerOf } from '../shared/addresses/redis-url.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createCork } from './cork.ts';
-import { ignoreLostAsking, leaveGently, onContactError } from './ioredis-patches.ts';
+import { ignoreLostAsking, leaveGently, loadIoredis, onContactError } from './ioredis-patches.ts';
 import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions } from './redis-connection.ts';
 
 /** The number of slots of a Redis Cluster. Each key belongs to one slot, and each slot is on one server. */
@@ -45,7 +45,7 @@ export function connectToCluster({
   readonly bounds: Bounds;
 }): RedisConnection {
   const retryAfter = (attempt: number) => Math.min(attempt * 50, bounds.storeReconnectMaxMs);
-  const cluster = new Cluster(urls.map(addressOf), {
+  const cluster = new (loadIoredis().Cluster)(urls.map(addressOf), {
     redisOptions: options,
     clusterRetryStrategy: retryAfter,
     clusterNodeRetryStrategy: retryAfter,

@@ -1,13 +1,11 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { redisServerOf } from '../shared/addresses/redis-url.ts';
 import type { RedisSettings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { connectToCluster } from './cluster-connection.ts';
 import { createCork } from './cork.ts';
-import { closeFailedConnections, watchSentinels } from './ioredis-patches.ts';
+import { loadIoredis, watchSentinels } from './ioredis-patches.ts';
 import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions } from './redis-connection.ts';
-
-closeFailedConnections();
 
 type Servers = Omit<RedisSettings, 'onFailure'>;
 
@@ -28,7 +26,7 @@ export function openRedis(settings: Servers, bounds: Bounds): RedisConnection {
     return toConnection(client, prefix, { unknownBecause, retryAfterMs: bounds.storeReconnectMaxMs });
   }
   const { isTls, host, port, db, family, ...credentials } = redisServerOf(url ?? '');
-  const client = new Redis({
+  const client = new (loadIoredis().Redis)({
     ...options,
     ...ofOneServer(bounds),
     ...{ host, port, db, family },
@@ -83,7 +81,7 @@ function connectToSentinel(
   bounds: Bounds,
 ): Redis {
   const { tls } = options;
-  return new Redis({
+  return new (loadIoredis().Redis)({
     ...options,
     ...ofOneServer(bounds),
     name,

@@ -1,4 +1,3 @@
-import { ReplyError } from 'ioredis';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { RedisConnection } from './redis-connection.ts';
 
@@ -14,7 +13,12 @@ export const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply wi
 
 /** An error reply from Redis means that the call has written nothing. */
 export function toAway(error: Error): Away {
-  return { kind: 'away', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
+  return { kind: 'away', mayHaveRun: !isErrorReply(error), reason: error.message };
+}
+
+/** Whether Redis has sent the error. The class `ReplyError` of ioredis is not imported, because a gateway without Redis does not load ioredis. */
+export function isErrorReply(error: Error): boolean {
+  return error.name === 'ReplyError';
 }
 
 type Ready = Pick<RedisConnection, 'isReady'>;

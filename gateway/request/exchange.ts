@@ -53,6 +53,8 @@ export class Exchange {
   readonly status: number = 0;
   readonly errorCode: ErrorCode | undefined = undefined;
   readonly fault: Fault | undefined = undefined;
+  /** The name under which the usage record counts the refusal (`Refusal`). */
+  readonly countedAs: string | undefined = undefined;
   /** The reason for the failure of the request, for the log. */
   readonly cause: string | undefined = undefined;
 

@@ -26,7 +26,6 @@ import { answerPreflight } from './path/own-answers.ts';
 import { chargeAddress, refuseUnauthenticated } from './path/refuse-unauthenticated.ts';
 import { isPreflight } from './respond/cors-fields.ts';
 import { costRefusal, limitRefusal } from './respond/limit-refusal.ts';
-import { brownoutRefusal } from './route/brownouts.ts';
 import { escapeFault } from './route/escape-fault.ts';
 import { isGone, mayCall, routeRequest } from './route/operation-table.ts';
 import type { Stations } from './stations.ts';
@@ -130,8 +129,10 @@ async function travel(exchange: Exchange, stations: Stations, hooks: RequestHook
     return refused(withResults(decided, { cause }), { code: 'invalid_request', message });
   }
   if (isGone(operation, stations.nowMs())) return refused(decided, { code: 'gone' });
-  const brownout = brownoutRefusal(operation, decision);
-  if (brownout !== undefined) return refused(decided, brownout);
+  for (const refuse of hooks.refuse) {
+    const refusal = refuse(operation, decision);
+    if (refusal !== undefined) return refused(decided, refusal);
+  }
   if (decision.units < units) {
     withResults(decided, { cause: `the operation costs ${units} units, more than a limit of the key` });
     return refused(decided, costRefusal(units, decision.rateLimit));

@@ -1,17 +1,16 @@
 import { hostname } from 'node:os';
-import { createAdminApi } from '../admin/api/admin-api.ts';
-import { createRoutes } from '../admin/api/routes.ts';
+import { createLateAdminApi } from '../admin/api/late-admin-api.ts';
+import { loadInTurns, schemaParts } from '../admin/api/load-in-turns.ts';
+import type { LentMembers } from '../admin/api/read-sources.ts';
 import { tokenNameOf } from '../admin/api/tokens/authenticate.ts';
 import { createAdminListener } from '../admin/listener/admin-listener.ts';
 import { createAdminPaths } from '../admin/listener/admin-paths.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
 import type { GatewayState, NotInForce, Phase } from '../admin/readiness.ts';
-import { describeEdit } from '../admin/settings/describe-edit.ts';
 import { watchFaults } from '../admin/verdict/fault-watch.ts';
 import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
 import { joinPlanFigures, partsOf, readKeyMembers } from '../capabilities/interfaces/join-parts.ts';
-import type { LentMembers } from '../capabilities/interfaces/operators.ts';
-import { operatorsParts } from '../capabilities/lists/operators.ts';
+import { operatorsParts } from '../capabilities/lists/parts.ts';
 import { createChanges, type KeyChange, tokenEdit } from '../fleet/changes.ts';
 import { createEvents } from '../fleet/events.ts';
 import { createFlushFleet } from '../fleet/flush/flush-fleet.ts';
@@ -162,22 +161,24 @@ export function createAdminSide({
         bounds,
       }),
       admin: () => settings.admin,
-      api: createAdminApi({
-        routes: createRoutes({
+      api: createLateAdminApi({
+        sources: {
           state: currentState,
           faults: faults.read,
           presence,
           flushFleet,
           changes,
           events,
-          ofReadingParts: { redis: records, lent: lentByParts },
+          redis: records,
+          lent: lentByParts,
           keyChanges: {
             limiter,
             record: recordKeyChange,
             directory,
           },
           leaks,
-          ofCapabilities: ofOperators.flatMap(({ routes }) => routes ?? []),
+          ofCapabilities: async () =>
+            (await Promise.all(ofOperators.map(({ routes }) => routes?.() ?? []))).flat(),
           keys: {
             settings: () => settings,
             async readStatus(keys) {
@@ -192,7 +193,7 @@ export function createAdminSide({
             nowMs: limiter.storeNowMs,
             bounds,
           },
-        }),
+        },
         askThread: reading.ask,
         requestFlush,
         admin: () => settings.admin,
@@ -305,6 +306,8 @@ export function createAdminSide({
   }
 
   async function recordReload(before: Settings, after: Settings, files: readonly string[]): Promise<void> {
+    const loadDescribing = () => import('../admin/settings/describe-edit.ts');
+    const { describeEdit } = await loadInTurns(schemaParts, loadDescribing);
     const { planEdits, ...edit } = await describeEdit(before, after, bounds);
     const versions = { before: before.version, after: after.version };
     changes.record({

@@ -18,13 +18,12 @@ import { createReferenceAssets } from '../request/pages/api-reference.ts';
 import { UnreadPages } from '../request/pages/unread-pages.ts';
 import { compileHooks } from '../request/path/compile-hooks.ts';
 import { serveExchange } from '../request/request-path.ts';
-import { brownoutEndMs } from '../request/route/brownouts.ts';
 import { routeRequest } from '../request/route/operation-table.ts';
 import { createSnapshot } from '../request/snapshot.ts';
 import type { Stations } from '../request/stations.ts';
 import { createEventLoopBatch } from '../shared/event-loop-batch.ts';
 import { groupNames, limitsOn } from '../shared/limits.ts';
-import type { Limits, Operation, Settings } from '../shared/model.ts';
+import type { Limits, Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import type { EndedExchange } from '../usage/record/recorder.ts';
@@ -259,7 +258,7 @@ function endedExchange(
   exchange: Exchange,
   { storeNowMs, cutsConnections }: { readonly storeNowMs: () => number; readonly cutsConnections: boolean },
 ): EndedExchange {
-  const { key, invalidSecret, decision, decidedMs, offered, status } = exchange;
+  const { key, invalidSecret, decision, decidedMs, offered, status, countedAs } = exchange;
   const refusedSecret = invalidSecret && refusedSecretOf(invalidSecret, exchange.address);
   const isOtherAddress = invalidSecret?.status === 'address_not_allowed';
   return {
@@ -271,7 +270,7 @@ function endedExchange(
     operationId: offered?.operation.id ?? '',
     status,
     failed: failedCharge(exchange, cutsConnections),
-    isBrownout: status === 410 && offered !== undefined && isInBrownout(exchange, offered.operation),
+    countedAs,
     ending: trafficEndingOf(exchange),
     ownMs: ownMsOf(exchange),
     upstreamMs: upstreamMsOf(exchange),
@@ -294,11 +293,6 @@ function failedCharge(exchange: Exchange, cutsConnections: boolean): EndedExchan
   const buckets = ['plan', ...groupsIn(key?.limits), ...inTrial];
   const { units } = decision;
   return { charged: buckets.map((bucket) => ({ bucket, units })), upstream: offered?.operation.upstream };
-}
-
-/** Whether a brownout caused the 410. The result is false for a 410 of the backend and for a removed operation. */
-function isInBrownout({ errorCode, decision }: Exchange, operation: Operation): boolean {
-  return errorCode === 'gone' && brownoutEndMs(operation, decision?.rateLimit.nowMs ?? 0) !== undefined;
 }
 
 /** Returns the key whose secret was refused, with the data for the usage record; undefined for an unknown secret. */

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { partsOf } from '../capabilities/interfaces/join-parts.ts';
-import type { Capabilities } from '../capabilities/interfaces/operators.ts';
+import type { Opened } from '../capabilities/interfaces/operators.ts';
 import type { ProcessPart, ProcessSources } from '../capabilities/interfaces/running.ts';
-import { processParts } from '../capabilities/lists/running.ts';
+import { processParts } from '../capabilities/lists/parts.ts';
 import type { Notice } from '../fleet/kinds/kinds.ts';
 import { createKeyDirectory, type KeyDirectory } from '../keys/directory/key-directory.ts';
 import { createLeaks, type Leaks } from '../keys/leaks/leaks.ts';
@@ -39,6 +39,9 @@ export interface Stores {
   /** Disconnects. */
   close(): void;
 }
+
+/** The parts of capabilities in this process. */
+type Capabilities = Opened<typeof processParts>;
 
 function openCapabilities(sources: ProcessSources): Capabilities {
   const all = Object.entries<(sources: ProcessSources) => ProcessPart>(processParts);

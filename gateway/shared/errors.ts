@@ -149,6 +149,8 @@ export interface Refusal {
   readonly message?: string | undefined;
   /** Additional header fields such as `Allow` and `Retry-After`, as a flat list of names and values. */
   readonly fields?: readonly string[] | undefined;
+  /** The name under which the usage record counts the refusal; absent if only its status is counted. */
+  readonly countedAs?: string | undefined;
 }
 
 /** The fault that Node's parser or a check of the raw request has found in a request. */

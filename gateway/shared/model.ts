@@ -52,6 +52,14 @@ export interface PlanMembers {}
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface PlanFigures {}
 
+/** Numbers that capabilities add to the simulated figures of a plan. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface PlanAdvice {}
+
+/** Lines of the configuration that capabilities propose with a simulation, each by the name of the plan. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface Proposals {}
+
 /** The members of keys in responses that belong to capabilities. */
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface KeyMembers {}
@@ -98,10 +106,10 @@ export interface Key {
  * epoch ms on the store's clock. A window that the key does not limit stays unlimited.
  */
 export interface Grant {
-  /** Empty for a grant that only exempts the key from brownouts. */
+  /** Empty for a grant that only has exemptions. */
   readonly limits: Limits;
-  /** Whether the key may call operations during their brownouts. */
-  readonly noBrownouts?: true | undefined;
+  /** The names of the exemptions of the key (`Exemption`); absent without exemptions. */
+  readonly exemptions?: readonly string[] | undefined;
   /** The beginning of the grant; absent if the grant begins immediately. */
   readonly fromMs?: number | undefined;
   readonly untilMs: number;
@@ -280,8 +288,8 @@ interface DecisionFigures {
 export type Decision =
   | (DecisionFigures & {
       readonly kind: 'admitted';
-      /** Present if a grant exempts the key from brownouts. */
-      readonly noBrownouts?: true;
+      /** The exemptions of the running grant of the key; absent without exemptions. */
+      readonly exemptions?: readonly string[];
     })
   | (DecisionFigures & {
       /**
@@ -370,18 +378,12 @@ export type Method =
   | 'QUERY'
   | typeof anyMethod;
 
-/**
- * A series of brownouts. The first brownout begins at `fromMs` (epoch ms), and another brownout begins every `everyMs` after that. Each
- * brownout lasts `forMs`. The series ends when the next series begins. Without `everyMs` the series is one brownout.
- */
-export interface Brownouts {
-  readonly fromMs: number;
-  readonly everyMs?: number | undefined;
-  readonly forMs: number;
-}
+/** The members of deprecations that belong to capabilities. */
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface DeprecationMembers {}
 
 /** The times at which an operation was deprecated (RFC 9745) and is removed (RFC 8594), epoch ms. */
-export interface Deprecation {
+export interface Deprecation extends DeprecationMembers {
   /** The time of the deprecation; absent when the API document does not state the date. */
   readonly sinceMs?: number | undefined;
   readonly sunsetMs?: number | undefined;
@@ -389,11 +391,6 @@ export interface Deprecation {
   readonly successor?: string | undefined;
   /** The behaviour after `sunsetMs`. With `gone`, requests get 410. With `serve`, requests are still served. */
   readonly afterSunset: 'gone' | 'serve';
-  /**
-   * Brownouts before the removal, the earliest first; absent when there are none. An operation with brownouts also has `sinceMs` and
-   * `sunsetMs`.
-   */
-  readonly brownouts?: readonly Brownouts[] | undefined;
 }
 
 /** An operation of the API document: a method with a path template. */

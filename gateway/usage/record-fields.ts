@@ -16,7 +16,7 @@ import { hourOfDay, hourText, minuteOfHour, minutesField } from './usage-calenda
  * | | `failed:<hour>:<upstream>` | failed units by minute: units of admitted requests that ended with 5xx, or that the gateway or the upstream cut |
  * | | `failed/<bucket>:<hour>:<upstream>` | the units that such requests charged to another bucket than the plan, by minute: `trial`, a group, or `trial.<group>` |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
- * | | `brownout:<id>` | by hour: requests that a brownout of the operation refused; 0: the last decision |
+ * | | `<name>:<id>` | by hour: requests for the operation whose refusal a capability counts under this name; 0: the last decision |
  * | | `secret:<digest>` | 0: the last decision on a request with this secret (`<digest>`: first 8 digits) |
  * | | `unauthorized:<hour>` | requests with an invalid secret of the key, by minute |
  * | | `invalid:<digest>` | 1: requests with this invalid secret; 0: the last arrival |
@@ -35,7 +35,8 @@ import { hourOfDay, hourText, minuteOfHour, minutesField } from './usage-calenda
 export const hoursField = 'hours';
 export const addressesField = 'addresses';
 export const operationField = (operationId: string) => `operation:${operationId}`;
-export const brownoutField = (operationId: string) => `brownout:${operationId}`;
+/** @param name the name under which a capability counts its refusals */
+export const refusalField = (name: string, operationId: string) => `${name}:${operationId}`;
 export const secretField = (digestStart: string) => `secret:${digestStart}`;
 export const unauthorizedField = (hour: number) => `unauthorized:${hourText(hour)}`;
 export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
@@ -116,7 +117,7 @@ export const unauthorizedNumber = (minute: number) => 1 + minuteOfHour(minute);
 /** The requests in the field `invalid:<digest>`. */
 export const invalidSecretNumber = 1;
 
-/** The requests of an hour in the fields `network:<network>` and `brownout:<id>`. */
+/** The requests of an hour in the fields `network:<network>` and `<name>:<id>`. */
 export const refusedNumber = (hour: number) => 1 + hour;
 
 /** The requests of an hour in the field `operation:<id>`. */

@@ -11,7 +11,9 @@ import { bob, reader, startGateways } from './keys/change/change-fixture.ts';
 
 const key = makeKey({ id: 'in-yaml' });
 const bounds = tunedBounds({});
-const writing = allRoutes(bounds).filter(({ method, needs }) => needs === 'write' && method !== 'GET');
+const writing = (await allRoutes(bounds)).filter(
+  ({ method, needs }) => needs === 'write' && method !== 'GET',
+);
 
 describe('a client that may not change keys', () => {
   it.each(writing.map(({ method, path }) => [method, path] as const))(

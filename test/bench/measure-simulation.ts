@@ -1,7 +1,7 @@
+import { replayKey } from '../../gateway/capabilities/simulate/replay/replay-key.ts';
+import type { Terms } from '../../gateway/capabilities/simulate/replay/replayed-key.ts';
 import { calendarWindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import type { KeyMinutes } from '../../gateway/usage/read/key-minutes.ts';
-import { replayKey } from '../../gateway/usage/simulate/replay-key.ts';
-import type { Terms } from '../../gateway/usage/simulate/replayed-key.ts';
 import { type Spread, spreadOf } from './statistics.ts';
 
 /** Measures the cost of replaying the records of many keys, without the cost of reading them. */

@@ -33,7 +33,6 @@ it('the help of a command that uses a gateway names the variables for its addres
 it.each([
   ['keys ban acme', ''],
   ['keys unrevoke acme', ''],
-  ['keys grant acme --until tomorrow --brownouts', ''],
   ['keys unbn acme', 'unban'],
   ['keys revok acme', 'revoke'],
   ['chek', 'check'],

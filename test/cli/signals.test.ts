@@ -26,7 +26,9 @@ for (const [name, command, tags] of [
 ] as const)
   test(`a SIGTERM to ${name} drains the gateway`, { tags: [...tags] }, async () => {
     const [program = '', ...args] = command(config());
-    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
+    // The command keeps no compiled code in the home of the user who runs the tests.
+    const env = { ...process.env, XDG_CACHE_HOME: '/dev/null' };
+    const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'ignore'], detached: true });
     onTestFinished(() => endGroup(child));
     let log = '';
     // The child process and the gateway have the pipe open, so the pipe closes only after both processes have ended.

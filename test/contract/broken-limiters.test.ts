@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toLimitFields, toLimits } from '../../gateway/keys/limit-fields.ts';
+import { toLimitFields, toLimits } from '../../gateway/keys/limits/limit-fields.ts';
 import type { QuotaCall } from '../../gateway/quota/decide-key.ts';
 import { emptyQuotaState, type QuotaState } from '../../gateway/quota/hash.ts';
 import type { Run } from '../../gateway/quota/runs.ts';

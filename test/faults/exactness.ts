@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LimitsByField, toLimits } from '../../gateway/keys/limit-fields.ts';
+import { type LimitsByField, toLimits } from '../../gateway/keys/limits/limit-fields.ts';
 import { connectRedis, type RedisPlace } from '../support/connect-redis.ts';
 import { startFleet, startFleetHere } from '../support/fleet.ts';
 import { makeKey } from '../support/gateway-process.ts';

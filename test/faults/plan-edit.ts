@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { toLimits } from '../../gateway/keys/limit-fields.ts';
+import { toLimits } from '../../gateway/keys/limits/limit-fields.ts';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
 import { startFleet, type startFleetHere } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import * as z from 'zod';
 import { makeEventBody } from '../../gateway/capabilities/webhooks/events/event-body.ts';
 import { eventKinds, exampleNotices, kindsByType, webhookTypeOf } from '../../gateway/fleet/kinds/kinds.ts';
 import { beginOfOutage, chartMarks, webhookEventTypes } from '../../gateway/shared/words/event-names.js';
@@ -25,7 +26,7 @@ it.each(exampleNotices(nowMs).map((notice) => [webhookTypeOf(notice), notice] as
     const body = makeEventBody(notice, nowMs, tunedBounds({}));
     expect(body?.type).toBe(type);
     const data = JSON.parse(JSON.stringify(body?.data));
-    const schema = kindsByType.get(type)?.webhook?.data;
+    const schema = kindsByType.get(type)?.webhook?.data(z);
     expect(schema?.safeParse(data).error).toBeUndefined();
     const { text, ...others } = data;
     expect(text).toMatch(/\S/);
@@ -36,7 +37,7 @@ it.each(exampleNotices(nowMs).map((notice) => [webhookTypeOf(notice), notice] as
 );
 
 it('a body with a member that the schema does not have does not match', () => {
-  const schema = kindsByType.get('usage.paused')?.webhook?.data;
+  const schema = kindsByType.get('usage.paused')?.webhook?.data(z);
   const data = { reason: 'Redis is full', text: 'The usage record pauses: Redis is full.' };
   expect(schema?.safeParse(data).success).toBe(true);
   expect(schema?.safeParse({ ...data, secret: 'x' }).success).toBe(false);

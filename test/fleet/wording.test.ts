@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { limitChangeTexts } from '../../gateway/keys/limit-texts.ts';
+import { limitChangeTexts } from '../../gateway/keys/limits/limit-texts.ts';
 import { limitsOf } from '../support/limits-of.ts';
 
 const a = { operations: ['x', 'y'], perMinute: 5, perDay: 9 };

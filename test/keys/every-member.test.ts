@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type * as z from 'zod';
 import { loadKeys } from '../../gateway/cli/keys/file/edit-keys.ts';
-import { importToFile, movedJson, movedKey, parseExport } from '../../gateway/cli/keys/transfer.ts';
+import { importToFile, movedJson, movedKey, parseExport } from '../../gateway/cli/keys/transfer/transfer.ts';
 import { keySchema } from '../../gateway/keys/key-schema.ts';
 import { lastChange, startGateways } from '../admin/keys/change/change-fixture.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';

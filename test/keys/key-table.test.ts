@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { changedKeys } from '../../gateway/keys/changed-keys.ts';
 import type { RawKey } from '../../gateway/keys/key-schema.ts';
 import { KeyTable, tableOf } from '../../gateway/keys/key-table.ts';
-import { toLimits } from '../../gateway/keys/limit-fields.ts';
+import { toLimits } from '../../gateway/keys/limits/limit-fields.ts';
 import { createPacker, unpackable } from '../../gateway/keys/packed-keys.ts';
 import { compilePlans } from '../../gateway/keys/plans.ts';
 

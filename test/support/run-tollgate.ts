@@ -20,6 +20,8 @@ export const bareEnvironment = {
   // With this empty value, commands do not read a `tollgate.yaml` in this checkout.
   TOLLGATE_CONFIG: '',
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+  // Commands keep no compiled code in the home of the user who runs the tests.
+  XDG_CACHE_HOME: '/dev/null',
 };
 
 /** Runs the command line as a process, without a terminal. The environment of the process consists of `bareEnvironment` and `env`. */

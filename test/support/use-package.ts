@@ -23,7 +23,7 @@ export async function usePackage(
 ) {
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
   const [port, adminPort] = [await freePort(), await freePort()];
-  const options = { cwd, env: bareEnvironment };
+  const options = { cwd, env: { ...bareEnvironment, XDG_CACHE_HOME: cwd } };
   await writeFile(join(cwd, 'api.yaml'), 'openapi: 3.1.0\npaths: { /any: { get: { operationId: any } } }\n');
   const { stdout } = await promisify(execFile)(
     program,

@@ -293,7 +293,7 @@ describe.each([
     expect(about).toBeLessThan(301 * 1.1);
   });
 
-  it('shows who called an operation, how often and when last', async () => {
+  it('shows who called an operation, how often and when last, and the refusals that are counted by name', async () => {
     const usage = await open();
     onTestFinished(() => usage.close());
     const event = { outcome: 'admitted', address: 'a', status: 200 } as const;
@@ -309,10 +309,25 @@ describe.each([
     ] as const) {
       count(usage, { ...event, keyId, operationId, atMs });
     }
+    for (const [atMs, countedAs] of [
+      [today - 5, 'rehearsal'],
+      [today + 8, 'rehearsal'],
+      [today + 8, 'other'],
+    ] as const) {
+      const refused = { operationId: 'getPet', atMs, status: 410, countedAs };
+      usage.recorder.ended({
+        keyId: 'umbrella',
+        ...refused,
+        ending: 'served',
+        ownMs: 1,
+        upstreamMs: undefined,
+      });
+    }
     const none = { clientErrors: 0, serverErrors: 0 };
-    expect(await usage.reader.callers('getPet', period)).toEqual([
-      { keyId: 'acme', requests: 2, ...none, lastMs: today + hourMs },
-      { keyId: 'umbrella', requests: 1, ...none, lastMs: today + 7 },
+    const refusals = new Map([['rehearsal', { requests: 2, lastMs: today + 8 }]]);
+    expect(await usage.reader.callers('getPet', period, ['rehearsal', 'unknown'])).toEqual([
+      { keyId: 'umbrella', requests: 4, clientErrors: 3, serverErrors: 0, lastMs: today + 8, refusals },
+      { keyId: 'acme', requests: 2, ...none, lastMs: today + hourMs, refusals: new Map() },
     ]);
   });
 

@@ -8,7 +8,7 @@ import { Shares } from '../../shared/structures/shares.ts';
 import { Turns, type Waiting } from '../../shared/structures/turns.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type AdminResponse, errorResponse } from '../admin-response.ts';
+import { type AdminResponse, apiPrefix, errorResponse } from '../admin-response.ts';
 import { type ReadBody, readBody } from './request-body.ts';
 import { answer, type RequestWithoutBody, type Route, routeRequest } from './route.ts';
 import { type AskThread, nameOf } from './thread-routes.ts';
@@ -16,11 +16,19 @@ import { authenticate } from './tokens/authenticate.ts';
 import { createMinuteCounts } from './tokens/minute-counts.ts';
 import { createWrongTokens } from './tokens/wrong-tokens.ts';
 
-/** The prefix of every path of the API. */
-export const apiPrefix = '/api/v1';
-
 /** Answers a request below `apiPrefix`. The promise never rejects. */
 export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<AdminResponse>;
+
+export interface AdminApiOptions {
+  readonly routes: readonly Route[];
+  readonly askThread: AskThread;
+  readonly requestFlush: RequestFlush;
+  /** Returns the current `admin` settings. */
+  readonly admin: () => AdminSettings;
+  readonly log: Pick<Logger, 'warn' | 'error'>;
+  readonly nowMs: () => number;
+  readonly bounds: Bounds;
+}
 
 /**
  * Handles a request to the admin API in these steps: token, route, permission, query parameters, rate of changes,
@@ -39,16 +47,7 @@ export function createAdminApi({
   log,
   nowMs,
   bounds,
-}: {
-  readonly routes: readonly Route[];
-  readonly askThread: AskThread;
-  readonly requestFlush: RequestFlush;
-  /** Returns the current `admin` settings. */
-  readonly admin: () => AdminSettings;
-  readonly log: Pick<Logger, 'warn' | 'error'>;
-  readonly nowMs: () => number;
-  readonly bounds: Bounds;
-}): AdminApi {
+}: AdminApiOptions): AdminApi {
   const wrongTokens = createWrongTokens({ log, nowMs, bounds });
   const changes = createMinuteCounts({
     perMinuteMax: bounds.adminChangesPerMinuteMax,

@@ -14,7 +14,8 @@ import { listUpstreamsWire } from '../wires/fleet/upstreams.ts';
 import { changesView } from './fleet/changes-view.ts';
 import { stateView } from './fleet/state-view.ts';
 import { upstreamsView } from './fleet/upstreams-view.ts';
-import { createReadRoutes, type ReadSources } from './read-routes.ts';
+import { createReadRoutes } from './read-routes.ts';
+import type { ReadSources } from './read-sources.ts';
 import { defineRoute, type Route } from './route.ts';
 
 /** The data sources of all routes. */
@@ -27,8 +28,8 @@ export interface ApiSources extends ReadSources {
   readonly events: Pick<Events, 'read' | 'list'>;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
   readonly leaks: LeakRouteSources['leaks'];
-  /** The routes of capabilities. */
-  readonly ofCapabilities: readonly Route[];
+  /** Makes the routes of capabilities. */
+  readonly ofCapabilities: () => Promise<readonly Route[]>;
 }
 
 /**
@@ -36,7 +37,7 @@ export interface ApiSources extends ReadSources {
  * minutes. The wire of a new route also needs an entry in `wires.ts`. A test compares the OpenAPI document with the
  * responses and with the list of routes.
  */
-export function createRoutes(sources: ApiSources): readonly Route[] {
+export async function createRoutes(sources: ApiSources): Promise<readonly Route[]> {
   const { state, faults, presence, changes, events, keys, keyChanges, leaks } = sources;
   const { settings, bounds } = keys;
   return [
@@ -50,9 +51,8 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
         return jsonResponse(stateView(state(), { upstreams, fleet, faults: faults(), token, bounds }));
       },
     }),
-    ...createReadRoutes(sources),
+    ...(await createReadRoutes(sources)),
     ...createChangeRoutes({ ...keys, ...keyChanges }),
-    ...sources.ofCapabilities,
     ...leakRoutes({ ...keys, ...keyChanges, leaks }),
     defineRoute({
       ...listUpstreamsWire,

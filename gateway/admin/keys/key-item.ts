@@ -1,12 +1,14 @@
 import type * as z from 'zod';
-import { toLimitFields } from '../../keys/limit-fields.ts';
+import { toLimitFields } from '../../keys/limits/limit-fields.ts';
 import type { Grant, Key, KeyStatus, Leak } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { exemptionMembers } from '../../shared/schema/exemptions.ts';
+import type { KeyState } from '../../shared/schema/query-words.ts';
 import { policyName } from '../../shared/words/limit-names.js';
 import type { RecentUsage } from '../../usage/read/usage-reader.ts';
 import { differingUnits } from '../../usage/tally.ts';
 import type { leakShown } from '../wires/keys/key.ts';
-import type { KeyItem, KeyState } from '../wires/keys/keys.ts';
+import type { KeyItem } from '../wires/keys/keys.ts';
 import type { ListedKey } from './find-keys.ts';
 import type { SecretView } from './key-sources.ts';
 
@@ -60,8 +62,10 @@ export function banAndGrant({
   return {
     ban: banUntilMs === undefined ? undefined : { untilMs: banUntilMs, level: banLevel },
     grant: grant && {
-      ...grant,
       limits: grant.limits.length > 0 ? toLimitFields(grant.limits) : undefined,
+      ...exemptionMembers(grant),
+      fromMs: grant.fromMs,
+      untilMs: grant.untilMs,
     },
   };
 }

@@ -13,7 +13,7 @@ import {
   toLimitFields,
   toLimits,
   withGroups,
-} from '../../keys/limit-fields.ts';
+} from '../../keys/limits/limit-fields.ts';
 import { limitsAt, plansAt } from '../../keys/plans.ts';
 import { applyGrant } from '../../quota/grants.ts';
 import { ofAllOperations } from '../../shared/limits.ts';

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Key } from '../../shared/model.ts';
+import type { KeySort, KeyState } from '../../shared/schema/query-words.ts';
 import type { RecentUsage } from '../../usage/read/usage-reader.ts';
-import type { KeyItem, KeyPage, KeySort, KeyState } from '../wires/keys/keys.ts';
+import type { KeyItem, KeyPage } from '../wires/keys/keys.ts';
 import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
 import { keyItemOf } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';

@@ -1,8 +1,9 @@
 import { ordinal, timeText } from '../../fleet/wording.ts';
-import { perLimit } from '../../keys/limit-texts.ts';
+import { perLimit } from '../../keys/limits/limit-texts.ts';
 import { maxOf } from '../../shared/limits.ts';
 import type { Key, KeyStatus, Window } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import type { KeyState } from '../../shared/schema/query-words.ts';
 import { counted, figure } from '../../shared/words/figures.js';
 import { groupIn, policyName, windowIn, windowText } from '../../shared/words/limit-names.js';
 import type { OperationHour } from '../../usage/read/operations-reader.ts';
@@ -13,7 +14,6 @@ import {
   unauthorizedIn,
 } from '../../usage/read/usage-reader.ts';
 import { differingUnits, offeredOf, refusedByLimit, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
-import type { KeyState } from '../wires/keys/keys.ts';
 import type { Why } from '../wires/keys/why.ts';
 import type { ListedKey } from './find-keys.ts';
 import { fixedState } from './key-item.ts';

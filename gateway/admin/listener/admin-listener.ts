@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
@@ -10,6 +10,7 @@ import {
   readInTurns,
 } from '../../request/listen/node-patches.ts';
 import { addressGroup, plainAddress } from '../../shared/addresses/address-group.ts';
+import { http as nodeHttp } from '../../shared/http/node-http.ts';
 import type { Certificate } from '../../shared/model.ts';
 import { Pace } from '../../shared/structures/pace.ts';
 import { Shares } from '../../shared/structures/shares.ts';
@@ -77,7 +78,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   const looks = new Pace(bounds.adminLooksPerSecondMax, bounds.adminLooksAtOnceMax);
   const turns = new Pace(bounds.adminTurnsPerSecondMax, bounds.adminTurnsAtOnceMax);
 
-  const http = createHttpServer({
+  const http = nodeHttp.createServer({
     // Node's own check of `Host` is off, because Node's response to a wrong `Host` would lack our error body.
     // `checkSite` checks `Host` instead.
     requireHostHeader: false,

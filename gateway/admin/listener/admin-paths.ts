@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { AdminSettings } from '../../shared/model.ts';
-import { type AdminResponse, errorResponse } from '../admin-response.ts';
-import { type AdminApi, apiPrefix } from '../api/admin-api.ts';
+import { type AdminResponse, apiPrefix, errorResponse } from '../admin-response.ts';
+import type { AdminApi } from '../api/admin-api.ts';
 import type { AdminPages } from '../pages/admin-pages.ts';
 import { type GatewayState, judgeReadiness } from '../readiness.ts';
 import { checkSite } from './check-site.ts';

@@ -1,6 +1,9 @@
+import type { CountedRefusal } from '../../capabilities/interfaces/words.ts';
+import { countedRefusals } from '../../capabilities/lists/words.js';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { isoOf, isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import { periodOf } from '../../shared/schema/query-parameters.ts';
+import type { Caller } from '../../usage/read/operations-reader.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
@@ -8,6 +11,8 @@ import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { type Callers, listCallersWire } from '../wires/operations.ts';
 import { keptPeriod } from './kept-period.ts';
+
+const refused: readonly CountedRefusal[] = countedRefusals;
 
 /** `GET /operations/{operationId}/callers` */
 export function callersRoute(sources: KeySources): Route {
@@ -41,7 +46,11 @@ async function callersView(
   const called =
     usage === undefined
       ? []
-      : await usage.reader.callers(operationId, keptPeriod(period, usage.state(), nowMs()));
+      : await usage.reader.callers(
+          operationId,
+          keptPeriod(period, usage.state(), nowMs()),
+          refused.map(({ name }) => name),
+        );
   const days =
     usage === undefined ? [] : await callsByDay(usage.reader, operationId, usage.state().keptDays, nowMs());
   if (called === undefined || days === undefined) return undefined;
@@ -55,7 +64,7 @@ async function callersView(
     operationId,
     fromAt: isoOf(period.fromMs),
     toAt: isoOf(period.toMs),
-    callers: shown.map(({ keyId, requests, clientErrors, serverErrors, lastMs, brownouts: met }) => {
+    callers: shown.map(({ keyId, requests, clientErrors, serverErrors, lastMs, refusals }) => {
       const key = keys.get(keyId);
       return {
         id: keyId,
@@ -65,16 +74,24 @@ async function callersView(
         clientErrors,
         serverErrors,
         lastSeenMs: lastMs,
-        brownouts: met && {
-          requests: met.requests,
-          lastAt: isoOf(met.lastMs),
-          stillCalls: lastMs > met.lastMs,
-        },
+        ...refusedOf(refusals, lastMs),
       };
     }),
     more: called.length > limit ? called.length - limit : undefined,
     days,
   };
+}
+
+/** The refusals of a caller that capabilities count by name, each as a member of a caller. @param lastMs the last call */
+function refusedOf(refusals: Caller['refusals'], lastMs: number): Partial<Callers['callers'][number]> {
+  return Object.fromEntries(
+    refused.flatMap(({ name, member }) => {
+      const counted = refusals.get(name);
+      if (counted === undefined) return [];
+      const stillCalls = lastMs > counted.lastMs;
+      return [[member, { requests: counted.requests, lastAt: isoOf(counted.lastMs), stillCalls }]];
+    }),
+  );
 }
 
 /**

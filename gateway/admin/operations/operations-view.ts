@@ -1,12 +1,18 @@
 import type * as z from 'zod';
+import { deprecationMembers } from '../../capabilities/lists/configuration.ts';
 import type { Operation } from '../../shared/model.ts';
-import { formatDuration, isoOf, type Period } from '../../shared/schema/dates-and-durations.ts';
+import { isoOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import { periodOf } from '../../shared/schema/query-parameters.ts';
 import type { OperationUsage } from '../../usage/read/operations-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
-import { listOperationsWire, type OperationUse, type operationsPage } from '../wires/operations.ts';
+import {
+  type deprecationShape,
+  listOperationsWire,
+  type OperationUse,
+  type operationsPage,
+} from '../wires/operations.ts';
 import { keptPeriod } from './kept-period.ts';
 
 const dayMs = 86_400_000;
@@ -76,15 +82,13 @@ function describe(
 export function deprecationShown({
   sinceMs,
   sunsetMs,
-  brownouts,
-  ...rest
-}: NonNullable<Operation['deprecation']>) {
-  const shown = brownouts?.map(({ fromMs, everyMs, forMs }) => ({
-    from: isoOf(fromMs),
-    every: everyMs === undefined ? undefined : formatDuration(everyMs),
-    for: formatDuration(forMs),
-  }));
-  return { sinceAt: isoOf(sinceMs), sunsetAt: isoOf(sunsetMs), ...rest, brownouts: shown };
+  successor,
+  afterSunset,
+  ...members
+}: NonNullable<Operation['deprecation']>): z.output<z.ZodObject<typeof deprecationShape>> {
+  const ofCapabilities = deprecationMembers.map((member) => member.shown(members));
+  const dates = { sinceAt: isoOf(sinceMs), sunsetAt: isoOf(sunsetMs) };
+  return { ...dates, successor, afterSunset, ...Object.assign({}, ...ofCapabilities) };
 }
 
 function figuresOf(used: OperationUsage | undefined): Partial<OperationUse> {

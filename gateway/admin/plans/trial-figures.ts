@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { timeText } from '../../fleet/wording.ts';
-import { toLimitFields } from '../../keys/limit-fields.ts';
-import { limitsText } from '../../keys/limit-texts.ts';
+import { toLimitFields } from '../../keys/limits/limit-fields.ts';
+import { limitsText } from '../../keys/limits/limit-texts.ts';
 import { type Limits, planWindows } from '../../shared/model.ts';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import { counted, figure, percent } from '../../shared/words/figures.js';

@@ -1,5 +1,5 @@
 import { plansInForce } from '../../keys/key-table.ts';
-import { toLimitFields } from '../../keys/limit-fields.ts';
+import { toLimitFields } from '../../keys/limits/limit-fields.ts';
 import type { Limits } from '../../shared/model.ts';
 import { isoOf, isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import { periodOf } from '../../shared/schema/query-parameters.ts';

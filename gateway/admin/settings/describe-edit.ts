@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { LimitsBefore } from '../../fleet/changes.ts';
 import { changedKeys, type KeyEdit } from '../../keys/changed-keys.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
-import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';
+import { toLimitFields, toLimits } from '../../keys/limits/limit-fields.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Mapping } from '../../shared/structures/plain-data.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';

@@ -5,7 +5,7 @@ import { planMembers, settingsParts } from '../../capabilities/lists/configurati
 import { adminTokenSchema } from '../../config/schema/settings-schema.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
-import { toLimitFields } from '../../keys/limit-fields.ts';
+import { toLimitFields } from '../../keys/limits/limit-fields.ts';
 import type {
   Certificate,
   Key,
@@ -20,7 +20,7 @@ import type {
   UpstreamTls,
 } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { statedForm } from '../../shared/schema/marks.ts';
+import { statedForm } from '../../shared/schema/stated-form.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { policyName, windowIn } from '../../shared/words/limit-names.js';
 import { deprecationShown } from '../operations/operations-view.ts';
@@ -116,10 +116,7 @@ function leaksView(stated: StatedSettings, { github }: LeakSettings): SettingsSh
 
 /** The settings of capabilities that are not shown as they are stated. */
 function shownByParts(settings: Settings): Readonly<Record<string, unknown>> {
-  const shown = settingsParts.flatMap((part) => Object.entries(part.shown ?? {}));
-  return Object.fromEntries(
-    shown.map(([name, { value }]) => [name, value(settings, Object(settings.stated)[name])]),
-  );
+  return Object.assign({}, ...settingsParts.map((part) => part.shown?.(settings, settings.stated)));
 }
 
 function operationView({

@@ -1,4 +1,4 @@
-import { capabilityFaults } from '../../capabilities/lists/shown.ts';
+import { capabilityFaults } from '../../capabilities/lists/events.ts';
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
 import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';

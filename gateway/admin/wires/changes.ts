@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { LimitsChangeKind } from '../../capabilities/interfaces/events.ts';
-import { keyChanges, limitsChanges } from '../../capabilities/lists/shown.ts';
+import { keyChanges, limitsChanges } from '../../capabilities/lists/events.ts';
 import { changeActions, keyActions } from '../../fleet/changes.ts';
 import { keyId } from '../../keys/key-schema.ts';
 import {

@@ -1,4 +1,7 @@
 import * as z from 'zod';
+import type { CountedRefusal } from '../../capabilities/interfaces/words.ts';
+import { deprecationShownShapes } from '../../capabilities/lists/schemas.ts';
+import { countedRefusals } from '../../capabilities/lists/words.js';
 import {
   byName,
   components,
@@ -14,6 +17,24 @@ import {
 import { defineWire } from '../../shared/http/wire.ts';
 import { oneOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 
+/** The schemas of the refusals of a caller that capabilities count by name, by the member. */
+const refusalShapes = Object.fromEntries(
+  countedRefusals.map(({ member, about, aboutRequests }: CountedRefusal) => [
+    member,
+    refusalsOf(aboutRequests).optional().describe(about),
+  ]),
+) as Record<(typeof countedRefusals)[number]['member'], z.ZodOptional<ReturnType<typeof refusalsOf>>>;
+
+function refusalsOf(aboutRequests: string) {
+  return z.object({
+    requests: positive.describe(aboutRequests),
+    lastAt: instant,
+    stillCalls: z
+      .boolean()
+      .describe('Whether the key called the operation again after the last of these refusals.'),
+  });
+}
+
 export const callers = z
   .object({
     operationId: z.string(),
@@ -28,18 +49,7 @@ export const callers = z
         clientErrors: count,
         serverErrors: count,
         lastSeenMs: epochMs,
-        brownouts: z
-          .object({
-            requests: positive.describe(
-              'The number of requests that brownouts refused, with the precision of an hour.',
-            ),
-            lastAt: instant,
-            stillCalls: z
-              .boolean()
-              .describe('Whether the key called the operation again after the last of these refusals.'),
-          })
-          .optional()
-          .describe('The requests of the key that brownouts refused; absent without such requests.'),
+        ...refusalShapes,
       }),
     ),
     days: list(z.object({ at: instant, requests: count })).describe(
@@ -85,11 +95,7 @@ export const deprecationShape = {
   sunsetAt: instant.optional(),
   successor: z.string().optional(),
   afterSunset: words('gone', 'serve'),
-  brownouts: list(z.object({ from: instant, every: z.string().optional(), for: z.string() }))
-    .optional()
-    .describe(
-      'The rehearsals of the removal, as the API document states them. A series ends when the next one begins.',
-    ),
+  ...deprecationShownShapes,
 };
 
 export const operationCost = count

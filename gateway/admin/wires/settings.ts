@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { settingsParts } from '../../capabilities/lists/configuration.ts';
+import { settingsShownSchemas } from '../../capabilities/lists/schemas.ts';
 import { statedSettings } from '../../config/schema/settings-schema.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import {
@@ -12,7 +12,8 @@ import {
   words,
 } from '../../keys/response-parts.ts';
 import { defineWire } from '../../shared/http/wire.ts';
-import { isMasked, marks, marksIn, type Parts, partsOf, shownName } from '../../shared/schema/marks.ts';
+import { isMasked, marks, marksIn, type Parts, partsOf } from '../../shared/schema/marks.ts';
+import { shownName } from '../../shared/schema/stated-form.ts';
 import { deprecationShape, operationCost } from './operations.ts';
 import { planShown, shownWindows } from './plans/plans.ts';
 
@@ -88,9 +89,9 @@ const clientDigests = {
 const { upstream: _, upstreams: __, ...asStated } = shownMembers(statedSettings.shape);
 
 const shownByParts: Readonly<Record<string, z.ZodType>> = Object.fromEntries(
-  settingsParts
-    .flatMap((part) => Object.entries(part.shown ?? {}))
-    .map(([name, { schema }]) => [name, schema(membersAt(name))]),
+  Object.entries<(entry: Readonly<Record<string, z.ZodType>>) => z.ZodType>(settingsShownSchemas).map(
+    ([name, schemaOf]) => [name, schemaOf(membersAt(name))],
+  ),
 );
 
 /**

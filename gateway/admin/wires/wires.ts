@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { capabilityWires } from '../../capabilities/lists/shown.ts';
+import { capabilityWires } from '../../capabilities/lists/schemas.ts';
 import { defineWire, type Wire } from '../../shared/http/wire.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { listChangesWire, reportChangeWire } from './changes.ts';
@@ -23,7 +23,6 @@ import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usa
 import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
 import { getPlanDistributionWire, getPlanTrialWire } from './plans/figures.ts';
 import { listPlansWire } from './plans/plans.ts';
-import { simulateWire } from './plans/simulation.ts';
 import { getSettingsWire } from './settings.ts';
 
 export const getApiDocumentWire = defineWire({
@@ -67,7 +66,6 @@ export function wires(bounds: Bounds) {
     getPlanDistributionWire,
     getPlanTrialWire,
     ...wiresOfCapabilities(bounds),
-    simulateWire,
     flushCountsWire,
     listUpstreamsWire,
     listChangesWire(bounds),

@@ -1,10 +1,19 @@
+import { countedRefusals } from '../../capabilities/lists/words.js';
 import { counted, relative } from '../../shared/words/figures.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
-/** @import { List } from './list.js' */
+/** @import { CountedRefusal } from '../../capabilities/interfaces/words.ts' */
+/** @import { Column, List, Say } from './list.js' */
 
 /** @typedef {BodyOf<'/operations/{operationId}/callers'>} CallersPage */
 /** @typedef {CallersPage['callers'][number]} Caller */
+
+/** @typedef {{ readonly requests: number, readonly lastAt: string, readonly stillCalls: boolean }} Refusals */
+
+/** @type {readonly CountedRefusal[]} */
+const refusals = countedRefusals;
+const refusalMembers = refusals.map(({ member }) => member);
+const refusalColumns = Object.fromEntries(refusals.map((one) => [one.member, refusalColumn(one)]));
 
 /** @type {List<CallersPage, Caller & { readonly share: number }>} */
 export const callerList = {
@@ -20,12 +29,7 @@ export const callerList = {
       value: ({ serverErrors }) => serverErrors,
       tone: ({ serverErrors }) => (serverErrors > 0 ? 'bad' : undefined),
     },
-    brownouts: {
-      title: 'Brownouts',
-      isOptional: true,
-      value: brownoutText,
-      tone: ({ brownouts }) => (brownouts?.stillCalls ? 'bad' : undefined),
-    },
+    ...refusalColumns,
     last_call: { title: 'Last call', kind: 'ago', value: ({ lastSeenMs }) => lastSeenMs },
     name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 4 } },
   },
@@ -37,10 +41,19 @@ export const callerList = {
     'client_errors',
     'server_errors',
     'last_call',
-    'brownouts',
+    ...refusalMembers,
     'name',
   ],
-  onPage: ['id', 'plan', 'requests', 'share', 'client_errors', 'server_errors', 'brownouts', 'last_call'],
+  onPage: [
+    'id',
+    'plan',
+    'requests',
+    'share',
+    'client_errors',
+    'server_errors',
+    ...refusalMembers,
+    'last_call',
+  ],
   inCsv: ['id', 'name', 'plan', 'requests', 'last_call'],
   rows({ callers }) {
     const all = callers.reduce((sum, { requests }) => sum + requests, 0);
@@ -50,16 +63,28 @@ export const callerList = {
   empty: () => ({ parts: ['No key called this operation in this period.'] }),
 };
 
+/** @param {CountedRefusal} refusal @returns {Column<Caller>} */
+function refusalColumn({ member, title }) {
+  const refusalsOf = (/** @type {Caller} */ caller) =>
+    /** @type {Refusals | undefined} */ (Object(caller)[member]);
+  return {
+    title,
+    isOptional: true,
+    value(caller, say) {
+      const refused = refusalsOf(caller);
+      return refused && refusalText(refused, say);
+    },
+    tone: (caller) => (refusalsOf(caller)?.stillCalls ? 'bad' : undefined),
+  };
+}
+
 /**
- * States how many requests of the key brownouts refused, and whether the key called the operation after the last
- * refusal.
+ * States how many requests of the key were refused, and whether the key called the operation after the last refusal.
  *
- * @param {Caller} caller
- * @param {import('./list.js').Say} say
+ * @param {Refusals} refusals
+ * @param {Say} say
  */
-function brownoutText({ brownouts }, { nowMs }) {
-  if (brownouts === undefined) return undefined;
-  const { requests, lastAt, stillCalls } = brownouts;
+function refusalText({ requests, lastAt, stillCalls }, { nowMs }) {
   const still = stillCalls ? ', still calls' : '';
   return `${counted(requests, 'request')} refused, last ${relative(Date.parse(lastAt), nowMs)}${still}`;
 }

@@ -1,7 +1,7 @@
 import { figure, noFigure } from '../../shared/words/figures.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
-/** @import { KeySort, KeyState } from '../wires/keys/keys.ts' */
+/** @import { KeySort, KeyState } from '../../shared/schema/query-words.ts' */
 /** @import { Asked, List, Sentence, Tone } from './list.js' */
 
 /** @typedef {BodyOf<'/keys'>} KeyPage */

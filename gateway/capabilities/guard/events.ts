@@ -1,11 +1,8 @@
-import * as z from 'zod';
 import { aboutPlan, exampleKey, type ListedKinds, webhook } from '../../fleet/kinds/kind.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { LimitsChange, LimitsChangeKind } from '../interfaces/events.ts';
 import { percentText } from './plan-member.ts';
 import { type PlanRetried, type PlanReverted, retryText, revertText } from './revert-text.ts';
-
-const limits = z.record(z.string(), z.unknown());
 
 export const guardKinds: ListedKinds<PlanReverted | PlanRetried> = {
   plan_reverted: {
@@ -20,15 +17,15 @@ export const guardKinds: ListedKinds<PlanReverted | PlanRetried> = {
     },
     webhook: webhook({
       typeOf: () => 'plan.reverted',
-      data: {
+      data: (z) => ({
         plan: z.string(),
         sinceAt: z.iso.datetime(),
         requests: z.int(),
         refused: z.int(),
         refusedAtMost: z.string(),
-        edit: limits,
-        inForce: limits,
-      },
+        edit: z.record(z.string(), z.unknown()),
+        inForce: z.record(z.string(), z.unknown()),
+      }),
       members({ plan, sinceMs, requests, refused, refusedShareMax, edit, inForce }) {
         const refusedAtMost = percentText(refusedShareMax);
         return { plan, sinceAt: isoOf(sinceMs), requests, refused, refusedAtMost, edit, inForce };

@@ -1,6 +1,14 @@
 import type { Limits } from '../../shared/model.ts';
 
 declare module '../../shared/model.ts' {
+  interface PlanAdvice {
+    /** The share of refused requests that a guard must at least allow (`BusiestRefusals`); undefined if the plan is not edited. */
+    readonly guardShare?: number | undefined;
+  }
+  interface Proposals {
+    /** The proposed `guard` of a plan. */
+    readonly guards: Readonly<Record<string, string>>;
+  }
   interface PlanFigures {
     /** The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. */
     readonly watched?: { readonly requests: number; readonly refused: number };

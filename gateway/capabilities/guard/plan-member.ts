@@ -1,80 +1,10 @@
-import * as z from 'zod';
-import { date, limitsWithGroups } from '../../keys/key-schema.ts';
-import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
-import { limitsText } from '../../keys/limit-texts.ts';
-import { count, instant, limitsByField } from '../../keys/response-parts.ts';
+import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limits/limit-fields.ts';
+import { limitsText } from '../../keys/limits/limit-texts.ts';
 import { smallerLimits } from '../../shared/limits.ts';
 import { dateText, isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { expects, fields } from '../../shared/schema/schema-parts.ts';
 import { isMapping } from '../../shared/structures/plain-data.ts';
 import type { PlanMember } from '../interfaces/configuration.ts';
 import { guardedEditOf } from './guarded-edit.ts';
-
-declare module '../interfaces/configuration.ts' {
-  interface StatedPlanMembers extends z.output<z.ZodObject<typeof guardShape>> {}
-  interface PlanShownMembers extends z.output<z.ZodObject<typeof guardShownShape>> {}
-}
-
-/** More than 0 % and at most 100 %. */
-const percentPattern = /^(?!0+(\.0+)? ?%)(100(\.0+)?|\d{1,2}(\.\d{1,3})?) ?%$/;
-
-const aPercentage = expects('a percentage above 0 % and up to 100 %, such as 3 % or 0.5 %');
-
-/** A share of requests in percent. The output is the number of percent. */
-const percent = z.string(aPercentage).regex(percentPattern, aPercentage).transform(Number.parseFloat);
-
-export const guardShape = {
-  guard: fields('a mapping with before, refusedAtMost and until', {
-    before: limitsWithGroups.describe(
-      'All limits of the plan before the edit. The guard returns the plan to these limits.',
-    ),
-    refusedAtMost: percent.describe(
-      'The share of requests, such as `3 %`, at which the plan returns to `before`. The guard counts the requests that windows which are smaller than in `before` decided during the last ten minutes.',
-    ),
-    until: date.describe(
-      'The time at which the guard ends and the new limits stay, on the clock of Redis. A date means 00:00 UTC.',
-    ),
-  })
-    .optional()
-    .describe(
-      'A safety net for an edit that makes limits smaller. If the new limits refuse too many requests, all gateways return to the limits `before`.',
-    ),
-};
-
-export const guardShownShape = {
-  guard: z
-    .object({
-      before: limitsByField.describe('All limits of the plan before the edit.'),
-      refusedAtMost: z
-        .string()
-        .describe('The share of refused requests at which the plan returns to `before`, such as `3 %`.'),
-      untilAt: instant.describe('The end of the guard.'),
-    })
-    .optional()
-    .describe('The guard of an edit that made limits smaller.'),
-  reverted: z
-    .object({
-      sinceAt: instant,
-      requests: count.describe('The requests of the plan during the ten minutes before `sinceAt`.'),
-      refused: count.describe(
-        'The requests of these that a window refused because the edit made it smaller.',
-      ),
-      edit: limitsByField.describe('The limits of the edit, which do not apply since `sinceAt`.'),
-    })
-    .optional()
-    .describe(
-      'Present if the guard has returned the plan to `guard.before`. `windows` then has the limits before the edit.',
-    ),
-};
-
-export const guardFiguresShape = {
-  watched: z
-    .object({ requests: count, refused: count })
-    .optional()
-    .describe(
-      'The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. A guard counts each key only up to its part of these figures. Absent without a guard, and while no limit is smaller than in `before`.',
-    ),
-};
 
 export const guardMember: PlanMember = {
   compile: ({ guard }) => ({

@@ -1,5 +1,5 @@
-import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
-import { limitChangeTexts } from '../../keys/limit-texts.ts';
+import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limits/limit-fields.ts';
+import { limitChangeTexts } from '../../keys/limits/limit-texts.ts';
 import { figure, percent } from '../../shared/words/figures.js';
 import type { Revert } from './guard.ts';
 import type { GuardedEdit } from './guarded-edit.ts';

@@ -1,7 +1,8 @@
-import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limit-fields.ts';
+import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limits/limit-fields.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
 import type { Grant, Key, KeyMembers, KeyStatus, PlanChange } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { exemptionMembers } from '../../shared/schema/exemptions.ts';
 import { policyName } from '../../shared/words/limit-names.js';
 
 /**
@@ -64,9 +65,10 @@ export function jsonPage(value: object): WholeResponse {
   return { status: 200, fields, body };
 }
 
-function grantView({ limits, noBrownouts, fromMs, untilMs }: Grant) {
+function grantView(grant: Grant) {
+  const { limits, fromMs, untilMs } = grant;
   const limited = limits.length > 0 ? toLimitFields(limits) : undefined;
-  return { limits: limited, noBrownouts, fromAt: isoOf(fromMs), untilAt: isoOf(untilMs) };
+  return { limits: limited, ...exemptionMembers(grant), fromAt: isoOf(fromMs), untilAt: isoOf(untilMs) };
 }
 
 /** The text for the only possible reason for a ban. */

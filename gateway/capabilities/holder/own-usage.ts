@@ -5,10 +5,8 @@ import type { Refusal } from '../../shared/errors.ts';
 import { groupNames } from '../../shared/limits.ts';
 import type { Operation } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
-import { type RowSources, type UsageStep, usageRows, usageSteps } from '../../usage/read/usage-rows.ts';
+import { type RowSources, usageRows } from '../../usage/read/usage-rows.ts';
 import type { Days, RecordTurns } from './record-turns.ts';
 
 /** Data for the holder of a key, or the refusal. */
@@ -21,19 +19,17 @@ interface Reader {
   readonly ownUsage: OwnUsage | undefined;
 }
 
-const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });
-
 /** Reads the usage of a key. The rows have the form of the admin API's rows. */
 export async function usageOf(
   { key, target, res }: Reading,
   { ownUsage, bounds, nowMs }: Reader & Pick<Stations, 'bounds' | 'nowMs'>,
 ): Promise<HolderData> {
   const [, search = ''] = target.split(/\?(.*)/s);
-  const parsed = parseQuery(usageQuery, search);
+  // The schema of the query needs Zod, so it is loaded at the first use.
+  const { parseUsageQuery } = await import('./usage-query.ts');
+  const parsed = parseUsageQuery(search, ownUsage?.nowMs() ?? nowMs(), bounds);
   if (parsed.kind === 'invalid') return invalid(parsed);
-  const { step } = parsed.query;
-  const period = periodOf(parsed.query, ownUsage?.nowMs() ?? nowMs(), daysMaxOf(step, bounds));
-  if ('kind' in period) return invalid(period);
+  const { step, period } = parsed;
   if (ownUsage === undefined) return { kind: 'json', value: { step, rows: [] } };
   // The totals are read once for all days of a request.
   let totals: ReturnType<typeof ownUsage.totals> | undefined;
@@ -66,17 +62,6 @@ const unreadRefusals: Readonly<Record<'unread' | 'busy', Refusal>> = {
 /** Refuses a request because of a query parameter. */
 function invalid({ message }: { readonly message: string }): HolderData {
   return { kind: 'refused', refusal: { code: 'invalid_request', message } };
-}
-
-function daysMaxOf(step: UsageStep, bounds: Bounds): number {
-  switch (step) {
-    case 'minute':
-      return bounds.ownUsageMinutesDaysMax;
-    case 'hour':
-      return bounds.ownUsageHoursDaysMax;
-    case 'day':
-      return bounds.ownUsageDaysMax;
-  }
 }
 
 /**

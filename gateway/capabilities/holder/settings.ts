@@ -1,28 +1,4 @@
-import type * as z from 'zod';
-import { fields, flag, ownPath } from '../../shared/schema/schema-parts.ts';
 import type { SettingsPart } from '../interfaces/configuration.ts';
-
-declare module '../interfaces/configuration.ts' {
-  interface StatedSettingsMembers extends z.output<z.ZodObject<typeof holderShape>> {}
-}
-declare module '../../shared/model.ts' {
-  interface SettingsMembers extends z.output<z.ZodObject<typeof holderShape>> {}
-}
-
-export const holderShape = {
-  limitsPath: ownPath('/limits')
-    .optional()
-    .describe(
-      'The path where a client can read the limits and counts of its key. The path is outside the base URL. Without this setting, there is no such path.',
-    ),
-  selfService: fields('a mapping with rotate', {
-    rotate: flag()
-      .default(false)
-      .describe('Whether the holder of a directory key can get a new secret, at `limitsPath`/rotate.'),
-  })
-    .prefault({})
-    .describe('What holders may change themselves about their keys; needs `limitsPath`.'),
-};
 
 /** The paths below `limitsPath`: data of the caller's own key, and files of the page for key holders. */
 export const holderParts = ['usage', 'deprecated', 'rotate', 'holder.js', 'holder.css'];

@@ -2,14 +2,17 @@ import type { Command } from 'commander';
 import type * as z from 'zod';
 import type { KeyDetail } from '../../admin/wires/keys/key.ts';
 import type { planShown, plansPage } from '../../admin/wires/plans/plans.ts';
+import type { AdminClient } from '../../cli/admin/admin-client.ts';
+import type { CommandParents } from '../../cli/command.ts';
 import type { Screen } from '../../cli/output/screen.ts';
 import type { Column } from '../../cli/output/table.ts';
-import type { LimitVerdict } from '../../cli/what-if/diff-verdicts.ts';
+import type { Shown, ShownFile } from '../../cli/what-if/settings-shown.ts';
 
-/** The commands of a capability. Each member is optional. */
+/**
+ * The declarations of the commands of a capability. Each member is optional. The action of a command imports the file that does the work.
+ */
 export interface CommandPart {
-  /** Adds commands. @param program the command `tollgate` */
-  add?(program: Command): void;
+  add?(parents: CommandParents): void;
   /** Adds subcommands of `plans`. */
   addToPlans?(plans: Command): void;
 }
@@ -25,26 +28,32 @@ type ListedPlan = z.output<typeof plansPage>['plans'][number];
 /** What a capability adds to `keys show`: names and values. */
 export type KeyFacts = (key: KeyDetail) => readonly (readonly [name: string, value: string])[];
 
-/** What a capability says about an edit of plans, in `check` and `diff`. */
-export type EditNotes = (edit: {
-  readonly before: readonly z.output<typeof planShown>[];
-  readonly after: readonly z.output<typeof planShown>[];
-  readonly nowMs: number;
-  /** What the simulation of the edit found; undefined if the edit was not simulated. */
-  readonly verdicts?: readonly LimitVerdict[] | undefined;
-}) => {
+/** What a capability says about an edit of the configuration, in `check` and `diff`. */
+export type EditNotes = (edit: ConfigurationEdit) => Promise<{
   /** The members of the JSON document of `diff`. */
   readonly members: Readonly<Record<string, unknown>>;
   readonly notes: readonly EditNote[];
-};
+}>;
 
+export interface ConfigurationEdit {
+  readonly plans: { readonly before: readonly PlanShown[]; readonly after: readonly PlanShown[] };
+  readonly nowMs: number;
+  /** The whole configurations, and the gateway that may replay the edit. `check` replays nothing, nor does a comparison of two files. */
+  readonly replayed?:
+    | { readonly before: Shown; readonly after: ShownFile; readonly client: AdminClient }
+    | undefined;
+}
+
+type PlanShown = z.output<typeof planShown>;
+
+/** A note of `diff` below a plan or key. */
 export interface EditNote {
-  readonly plan: string;
-  /** A sentence without its full stop. */
-  readonly warning: string;
-  /** A sentence for `diff`, and the line of the configuration that it proposes. */
-  readonly advice: string;
-  readonly proposal?: string | undefined;
-  /** What `diff` proposes, for the warning of `check`: "a guard". */
-  readonly diffProposes: string;
+  readonly noun: 'plan' | 'key';
+  readonly id: string;
+  /** The changed member of which the note is; absent for a note on the whole edit of the plan or key. */
+  readonly member?: string | undefined;
+  /** Lines of at most `screen.columns` columns, without their indentation of six columns. */
+  lines(screen: Screen): readonly string[];
+  /** A warning. `diff` also prints it if it does not list the plan, and `check` prints the text. @param file the edited configuration */
+  readonly warning?: ((file: string) => string) | undefined;
 }

@@ -1,6 +1,14 @@
-import type * as z from 'zod';
-import type { GroupsByName, LimitsByField } from '../../keys/limit-fields.ts';
-import type { Plan, PlanMembers, PlanStates, SettingsMembers } from '../../shared/model.ts';
+import type { GroupsByName, LimitsByField } from '../../keys/limits/limit-fields.ts';
+import type {
+  Deprecation,
+  DeprecationMembers,
+  Plan,
+  PlanAdvice,
+  PlanMembers,
+  PlanStates,
+  Proposals,
+  SettingsMembers,
+} from '../../shared/model.ts';
 import type { WebhookEventType } from '../../shared/words/event-names.js';
 
 /**
@@ -60,8 +68,12 @@ export interface SettingsPart {
   compile?(settings: StatedSettingsMembers, files: SettingsFiles): Partial<SettingsMembers>;
   /** The percentages of limits at which the capability wants notices. */
   thresholds?(settings: SettingsMembers): readonly number[];
-  /** Settings that `/settings` does not show as they are stated, by name. */
-  readonly shown?: Readonly<Record<string, SettingShown>>;
+  /**
+   * The values of settings that `/settings` does not show as they are stated, by name. Their schemas are in `settingsShownSchemas`.
+   *
+   * @param stated the settings as they are stated, with their masks
+   */
+  shown?(settings: SettingsMembers, stated: Shown): Shown;
   /** Settings that are lists, whose entries are compared one by one. */
   readonly lists?: Readonly<Record<string, SettingList>>;
   /** A sentence for the published API document. */
@@ -92,13 +104,6 @@ export interface SettingsFiles {
   report(file: string, fault: { readonly line: number; readonly message: string }): void;
 }
 
-export interface SettingShown {
-  /** @param entry the members of an entry as they are stated, with their masks */
-  schema(entry: Readonly<Record<string, z.ZodType>>): z.ZodType;
-  /** @param stated the setting as it is stated, with its masks */
-  value(settings: SettingsMembers, stated: unknown): unknown;
-}
-
 export interface SettingList {
   /** The member that identifies an entry. */
   readonly by: string;
@@ -114,6 +119,41 @@ export interface OwnPath {
   readonly advice?: string;
 }
 
+/** What a capability adds to a simulation, each with its description in the API document. The types are in `shared/model.ts`. */
+export interface AdviceWords {
+  /** Numbers in the figures of a plan (`PlanAdvice`). */
+  readonly figures: Readonly<Record<keyof PlanAdvice & string, string>>;
+  /** Lines of the configuration by the name of the plan (`Proposals`). */
+  readonly proposals: Readonly<Record<keyof Proposals & string, string>>;
+}
+
+/**
+ * A member of a deprecated operation in the API document. Its schema is in `deprecationShapes`, and the schema of what responses show is in
+ * `deprecationShownShapes`. The types of the compiled members are in `DeprecationMembers`.
+ */
+export interface DeprecationMember {
+  readonly name: `x-${string}`;
+  /** What is wrong about the member: a message about its value or about its name. */
+  faults(operation: {
+    readonly stated: StatedDeprecation;
+    /** Whether the operation states a member, perhaps with an invalid value. */
+    isStated(name: keyof StatedDeprecation): boolean;
+  }): Iterable<{ readonly message: string; readonly at?: 'name' }>;
+  compile(stated: StatedDeprecationMembers): DeprecationMembers;
+  shown(members: DeprecationMembers): DeprecationShownMembers;
+}
+
+interface StatedDeprecation extends StatedDeprecationMembers {
+  /** Epoch ms. */
+  readonly 'x-deprecated-since'?: number | undefined;
+  readonly 'x-deprecated-sunset'?: number | undefined;
+  readonly 'x-after-sunset'?: Deprecation['afterSunset'] | undefined;
+}
+
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface StatedDeprecationMembers {}
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface DeprecationShownMembers {}
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface StatedPlanMembers {}
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members

@@ -1,4 +1,4 @@
-import type { LimitsByField } from '../../keys/limit-fields.ts';
+import type { LimitsByField } from '../../keys/limits/limit-fields.ts';
 
 /** A change of the limits of a plan that a capability has made, in the record of changes. */
 export interface LimitsChange {

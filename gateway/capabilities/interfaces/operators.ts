@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { LentMembers, ReadSources } from '../../admin/api/read-sources.ts';
 import type { Route } from '../../admin/api/route.ts';
 import type { AskThread } from '../../admin/api/thread-routes.ts';
 import type { KeySources } from '../../admin/keys/key-sources.ts';
@@ -10,13 +11,13 @@ import type { Family } from '../../observe/metrics/metric-families.ts';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
 import type { Limiter } from '../../request/limit/limiter.ts';
 import type { Settings } from '../../shared/model.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Usage } from '../../usage/usage.ts';
-import type { processParts } from '../lists/running.ts';
+import type { ProcessPart, ProcessSources } from './running.ts';
 
 /** The part of a capability that serves operators. Each member is optional. */
 export interface OperatorsPart {
-  readonly routes?: readonly Route[];
+  /** Makes the routes of the admin API, at the first request to it. */
+  routes?(): Promise<readonly Route[]>;
   readonly families?: readonly Family[];
   /** What the routes of the capability in the reading thread call. */
   readonly lent?: Partial<LentMembers>;
@@ -34,10 +35,11 @@ export interface OperatorsPart {
   flush?(): Promise<void>;
 }
 
-/** The parts of capabilities in this process, by the name of the capability. */
-export type Capabilities = {
-  readonly [Name in keyof typeof processParts]: ReturnType<(typeof processParts)[Name]>;
-};
+/** The functions that open the parts of a process, by the name of the capability. */
+type Openers = Readonly<Record<string, (sources: ProcessSources) => ProcessPart>>;
+
+/** The opened parts of a process. */
+export type Opened<Parts extends Openers> = { readonly [Name in keyof Parts]: ReturnType<Parts[Name]> };
 
 export interface OperatorsSources {
   readonly settings: () => Settings;
@@ -61,19 +63,9 @@ export interface OperatorsSources {
   readonly log: Logger;
 }
 
-/** Functions of the main thread that the reading thread calls. Arguments and results are plain data. Capabilities add their members. */
-// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
-export interface LentMembers {}
+export type OpenOperatorsPart<Parts extends Openers> = (
+  capabilities: Opened<Parts>,
+  sources: OperatorsSources,
+) => OperatorsPart;
 
-/** The sources of a capability's routes in the reading thread. */
-export interface ReadingSources {
-  readonly settings: () => Settings;
-  /** The connection of the thread for reads; undefined without Redis. */
-  readonly redis: RedisConnection | undefined;
-  readonly lent: LentMembers;
-  readonly bounds: Bounds;
-}
-
-export type OpenReadRoutes = (sources: ReadingSources) => readonly Route[];
-
-export type OpenOperatorsPart = (capabilities: Capabilities, sources: OperatorsSources) => OperatorsPart;
+export type LoadReadRoute = (sources: ReadSources) => Promise<Route>;

@@ -15,6 +15,17 @@ export interface Page {
 export type Plan = BodyOf<'/plans'>['plans'][number];
 export type Simulation = BodyOf<'/simulate', 'POST'>;
 
+/** Limits that the operator tries on the page, by the name of the window. */
+export type TriedLimits = Record<string, number>;
+
+/** A section below a plan, for the limits that the operator tries. */
+export type PlanSection = (props: {
+  readonly present: Plan;
+  readonly tried: TriedLimits;
+  readonly query: URLSearchParams;
+  readonly proposals: readonly ProposeMember[];
+}) => ComponentChildren;
+
 /** What a capability shows above the list of plans; an empty text if it shows nothing. */
 export type PlanNotes = (plans: readonly Plan[]) => unknown;
 
@@ -39,3 +50,8 @@ export interface KeyNotes {
   readonly members: readonly (keyof Key)[];
   notesOn(key: Key): unknown;
 }
+
+export type Deprecation = NonNullable<BodyOf<'/operations'>['operations'][number]['deprecation']>;
+
+/** What a capability shows after the deprecation of an operation. */
+export type DeprecationNotes = (deprecation: Deprecation) => unknown;

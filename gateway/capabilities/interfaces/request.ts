@@ -2,6 +2,8 @@ import type { Decided, Screened } from '../../request/exchange.ts';
 import type { Ending } from '../../request/path/end-exchange.ts';
 import type { OfferedOperation } from '../../request/route/operation-table.ts';
 import type { Stations } from '../../request/stations.ts';
+import type { Refusal } from '../../shared/errors.ts';
+import type { Decision, Operation } from '../../shared/model.ts';
 
 /** The hooks of the request path, in the order in which `travel()` calls them. They are compiled with each snapshot. */
 export interface RequestHooks {
@@ -12,6 +14,8 @@ export interface RequestHooks {
   readonly pages: ReadonlyMap<string, AnswerPage>;
   /** Called with each decision about a request of a key, before the response. */
   readonly observeDecision: readonly ObserveDecision[];
+  /** Refuses admitted requests of keys that may call the operation. The first refusal counts. */
+  readonly refuse: readonly RefuseAdmitted[];
 }
 
 /** @param offered the operation that also has this path. Without an API document, the only operation has every path */
@@ -23,3 +27,8 @@ export type AnswerPage = (
 
 /** @param units the cost of the request */
 export type ObserveDecision = (exchange: Decided, units: number) => void;
+
+export type RefuseAdmitted = (
+  operation: Operation,
+  decision: Extract<Decision, { kind: 'admitted' }>,
+) => Refusal | undefined;

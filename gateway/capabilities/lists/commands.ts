@@ -3,6 +3,7 @@
 import { guardCommands } from '../guard/commands.ts';
 import type { CommandPart, EditNotes, KeyFacts, PlanRows } from '../interfaces/commands.ts';
 import { makegoodCommands } from '../makegood/commands.ts';
+import { simulateCommands } from '../simulate/commands.ts';
 import { webhooksCommands } from '../webhooks/commands.ts';
 
 /** The commands of capabilities. */
@@ -10,19 +11,21 @@ export const commandParts: readonly CommandPart[] = [
   guardCommands,
   makegoodCommands,
   webhooksCommands,
+  simulateCommands,
 ];
 
 /** What capabilities add to the list of plans. */
 export const planRows: readonly (() => Promise<PlanRows>)[] = [
-  async () => (await import('../guard/plan-rows.ts')).guardRows,
+  async () => (await import('../guard/commands/plan-rows.ts')).guardRows,
 ];
 
 /** What capabilities add to `keys show`. */
 export const keyFacts: readonly (() => Promise<KeyFacts>)[] = [
-  async () => (await import('../makegood/credit-facts.ts')).creditFacts,
+  async () => (await import('../makegood/commands/credit-facts.ts')).creditFacts,
 ];
 
 /** What capabilities say about an edit of plans. */
 export const editNotes: readonly (() => Promise<EditNotes>)[] = [
+  async () => (await import('../simulate/commands/edit-notes.ts')).simulatedNotes,
   async () => (await import('../guard/what-if/edit-notes.ts')).guardNotes,
 ];

@@ -1,24 +1,28 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
-import { guardMember, guardShape } from '../guard/plan-member.ts';
-import { holderSettings, holderShape } from '../holder/settings.ts';
-import type { PlanMember, SettingsPart } from '../interfaces/configuration.ts';
-import { webhooksShape } from '../webhooks/settings/receiver-schema.ts';
+import { brownoutsMember } from '../brownouts/operation-member.ts';
+import { guardMember } from '../guard/plan-member.ts';
+import { guardAdvice } from '../guard/what-if/advice-words.ts';
+import { holderSettings } from '../holder/settings.ts';
+import type { AdviceWords, DeprecationMember, PlanMember, SettingsPart } from '../interfaces/configuration.ts';
 import { webhooksSettings } from '../webhooks/settings/settings.ts';
 
-/** The settings that belong to capabilities, and their schemas. */
+/** The settings that belong to capabilities. */
 export const settingsParts: readonly SettingsPart[] = [
   holderSettings,
   webhooksSettings,
 ];
-export const settingsShapes = {
-  ...holderShape,
-  ...webhooksShape,
-};
 
-/** The members of plans that belong to capabilities, and their schemas. */
+/** The members of plans that belong to capabilities. */
 export const planMembers: readonly PlanMember[] = [
   guardMember,
 ];
-export const planShapes = {
-  ...guardShape,
-};
+
+/** The members of deprecated operations that belong to capabilities. */
+export const deprecationMembers: readonly DeprecationMember[] = [
+  brownoutsMember,
+];
+
+/** What capabilities add to a simulation. */
+export const adviceWords: readonly AdviceWords[] = [
+  guardAdvice,
+];

@@ -1,12 +1,14 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
+import { brownoutNotes } from '../brownouts/page/brownout-notes.js';
 import { guardProposal } from '../guard/page/guard-proposal.js';
 import { guardStates } from '../guard/page/guard-states.js';
 import { creditNotes } from '../makegood/page/credit-notes.js';
+import { WhatIf } from '../simulate/page/what-if.js';
 import { webhooksPages } from '../webhooks/page/pages.js';
 
-/** @import { KeyNotes, PlanNotes, ProposeMember } from '../interfaces/pages.ts' */
+/** @import { DeprecationNotes, KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
 
-/** The pages of capabilities. `names.js` has the path of each page. */
+/** The pages of capabilities. `words.js` has the path of each page. */
 export const capabilityPages = {
   ...webhooksPages,
 };
@@ -21,12 +23,30 @@ export const planNotes = [
 ];
 
 /**
+ * The sections of capabilities below a plan.
+ *
+ * @type {readonly PlanSection[]}
+ */
+export const planSections = [
+  WhatIf,
+];
+
+/**
  * What capabilities show below the windows of a key.
  *
  * @type {readonly KeyNotes[]}
  */
 export const keyNotes = [
   creditNotes,
+];
+
+/**
+ * What capabilities show after the deprecation of an operation.
+ *
+ * @type {readonly DeprecationNotes[]}
+ */
+export const deprecationNotes = [
+  brownoutNotes,
 ];
 
 /**

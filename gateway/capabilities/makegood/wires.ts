@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import { date } from '../../keys/key-schema.ts';
 import { behindShown, components, count, instant, list } from '../../keys/response-parts.ts';
 import { defineWire } from '../../shared/http/wire.ts';
-import { fields, flag, text } from '../../shared/schema/schema-parts.ts';
+import { date, fields, flag, text } from '../../shared/schema/schema-parts.ts';
 import { byWindow } from './credit-shape.ts';
 
 export const makegoodBody = fields('an object with from and to', {

@@ -1,47 +1,21 @@
 import { type Command, Option } from 'commander';
-import { type PeriodOptions, periodQuery } from '../../cli/admin/period.ts';
-import { readList } from '../../cli/admin/read-api.ts';
 import {
   type Asking,
-  clientOf,
   configOption,
   examples,
-  requireConfig,
-  screenNow,
-  show,
-  showList,
   wholeNumber,
   withCsv,
-  withGateway,
   withPeriod,
+  withReply,
 } from '../../cli/command.ts';
-import { CommandError } from '../../cli/output/command-error.ts';
-import { print, printJson } from '../../cli/output/screen.ts';
-import { printable, printableJsonText } from '../../shared/terminal/printable.ts';
-import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { webhookEventTypes } from '../../shared/words/event-names.js';
-import { counted } from '../../shared/words/figures.js';
 import type { CommandPart } from '../interfaces/commands.ts';
-import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from './api/wires.ts';
-import { eventLines, noReceiverLines, testedLine } from './commands/deliveries-view.ts';
-import { checkUrl, findSecrets, type Tested, testReceiver } from './commands/test-receiver.ts';
-import { deliveryList } from './words/deliveries.js';
-
-interface ListOptions extends Asking, PeriodOptions {
-  readonly failed?: true;
-  readonly waiting?: true;
-  readonly type?: string;
-  readonly key?: string;
-  readonly receiver?: string;
-  readonly limit: number;
-  readonly csv?: true;
-}
-
-const deliveryPages = { wire: listDeliveriesWire, member: 'events', perPage: 200 } as const;
+import type { ListOptions, SendOptions } from './commands/deliveries.ts';
+import type { TestOptions } from './commands/test-receiver.ts';
 
 /** The commands about webhooks: the deliveries of a running gateway, and the test of a receiver. */
 export const webhooksCommands: CommandPart = {
-  add(program) {
+  add({ program }) {
     const deliveries = program.command('deliveries');
     addList(deliveries);
     addShow(deliveries);
@@ -50,12 +24,8 @@ export const webhooksCommands: CommandPart = {
   },
 };
 
-function asking(command: Command): Command {
-  return withGateway(command).option('--json', 'print the response of the admin API as one JSON document');
-}
-
 function addList(command: Command): void {
-  withCsv(asking(withPeriod(command)))
+  withCsv(withReply(withPeriod(command)))
     .description('list the webhooks that were sent, that wait and that failed, the newest first')
     .enablePositionalOptions()
     .addHelpText(
@@ -72,34 +42,25 @@ function addList(command: Command): void {
     .option('--key <key>', 'only events about the key with this id')
     .option('--receiver <id>', 'only deliveries to the receiver with this id, which "deliveries show" prints')
     .option('--limit <count>', 'the maximum number of events', wholeNumber, 50)
-    .action(async ({ failed, waiting, type, key, receiver, from, to, limit, ...options }: ListOptions) => {
-      const states = [failed && 'failed', waiting && 'waiting'].filter(Boolean).join(',');
-      const subject = key === undefined ? undefined : `key ${key}`;
-      const period = periodQuery({ from, to }, Date.now());
-      const query = { ...period, state: states || undefined, type, subject, receiver };
-      const reply = await readList(clientOf(options), deliveryPages, query, limit);
-      const { receivers, counts } = reply.body;
-      const hasNoReceiver = receivers.length === 0 && counts.events === 0 && !options.csv;
-      if (hasNoReceiver) show(options, reply, noReceiverLines);
-      else showList(options, reply, deliveryList, { asked: { filter: query } });
+    .action(async (options: ListOptions) => {
+      const { listDeliveries } = await import('./commands/deliveries.ts');
+      await listDeliveries(options);
     });
 }
 
 function addShow(deliveries: Command): void {
-  asking(deliveries.command('show'))
+  withReply(deliveries.command('show'))
     .argument('<event>', 'the id of the event')
     .description('show an event with its body, and the attempts of each receiver')
     .addHelpText('after', examples('deliveries show evt_Wm3Jq8ZkT1yB0aXcLr5d'))
     .action(async (id: string, options: Asking) => {
-      const client = clientOf(options);
-      const { body, json } = await ofEvent(id, () => client.ask(getDeliveryWire, { params: { id } }));
-      if (options.json) return printJson(json);
-      print(eventLines(body, readBody(Object(json).body), screenNow(), Date.now()));
+      const { showDelivery } = await import('./commands/deliveries.ts');
+      await showDelivery(id, options);
     });
 }
 
 function addSend(deliveries: Command): void {
-  asking(deliveries.command('send'))
+  withReply(deliveries.command('send'))
     .argument('<event>', 'the id of the event')
     .description('send an event again now, with the same webhook-id')
     .addHelpText(
@@ -110,17 +71,9 @@ function addSend(deliveries: Command): void {
       ),
     )
     .option('--receiver <id>', 'only to the receiver with this id; without it, to each receiver of the event')
-    .action(async (id: string, { receiver, ...options }: Asking & { receiver?: string }) => {
-      const client = clientOf(options);
-      const { body, json } = await ofEvent(
-        id,
-        () => client.ask(sendAgainWire, { params: { id }, body: { receiver } }),
-        receiver,
-      );
-      if (options.json) return printJson(json);
-      print([
-        `The event is due now for ${counted(body.due, 'receiver')}. "tollgate deliveries show ${id}" shows the result.`,
-      ]);
+    .action(async (id: string, options: SendOptions) => {
+      const { sendAgain } = await import('./commands/deliveries.ts');
+      await sendAgain(id, options);
     });
 }
 
@@ -142,65 +95,8 @@ function addTest(notify: Command): void {
     )
     .option('--json', 'print the results as one JSON document')
     .addOption(configOption())
-    .action(async (given: string, { secretFile, config, json }: TestOptions) => {
-      const url = checkUrl(given);
-      const secrets = findSecrets(url, { secretFile, configFile: () => requireConfig(config) });
-      const tested: Tested[] = [];
-      await testReceiver({
-        url,
-        secrets,
-        bounds: defaultBounds,
-        onTested(result) {
-          tested.push(result);
-          if (!json) print([testedLine(result, screenNow())]);
-        },
-      });
-      if (json) printJson(tested);
-      const failed = tested.filter(({ error }) => error !== undefined).length;
-      if (failed > 0) {
-        process.exitCode = 1;
-        console.error(`The receiver did not accept ${counted(failed, 'event')}.`);
-      }
-      // Open connections to the receiver would keep the process alive. `setImmediate` delays the exit until a write error of standard output
-      // is reported.
-      setImmediate(() => process.exit());
+    .action(async (url: string, options: TestOptions) => {
+      const { runReceiverTest } = await import('./commands/test-receiver.ts');
+      await runReceiverTest(url, options);
     });
-}
-
-interface TestOptions {
-  readonly secretFile?: string;
-  readonly config?: string;
-  readonly json?: true;
-}
-
-/**
- * Reads or sends one event.
- *
- * @throws a CommandError, also if the queue does not have the event, or if the event has no delivery to the receiver
- */
-async function ofEvent<Result>(id: string, ask: () => Promise<Result>, receiver?: string): Promise<Result> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!(error instanceof CommandError && error.kind === 'not_found')) throw error;
-    const whose = receiver === undefined ? '' : ` with a delivery to the receiver ${receiver}`;
-    const text = `There is no event ${id}${whose}. "tollgate deliveries" lists the events, and a full queue removes its oldest events.`;
-    throw new CommandError(printable(text), 'not_found');
-  }
-}
-
-/**
- * Reads the body that the receivers get. The JSON text is parsed before control characters are escaped, because the escaped text is no JSON.
- */
-function readBody(body: unknown): { readonly text: string | undefined; readonly json: string } {
-  try {
-    const parsed = JSON.parse(String(body));
-    const text = parsed?.data?.text;
-    return {
-      text: typeof text === 'string' ? printableJsonText(text).slice(1, -1) : undefined,
-      json: printableJsonText(parsed),
-    };
-  } catch {
-    return { text: undefined, json: printableJsonText(body) };
-  }
 }

@@ -9,7 +9,7 @@ import { newEventId, type QueueCounts, type SenderState } from './queue/delivery
 import { createMemoryQueue } from './queue/memory-queue.ts';
 import { createRedisQueue } from './queue/redis-queue.ts';
 import { createSender } from './sender/sender.ts';
-import type { Receiver } from './settings/receiver-schema.ts';
+import type { Receiver } from './settings/receivers.ts';
 
 /**
  * - `queued`: the queue has the event, from this report or from an earlier report.

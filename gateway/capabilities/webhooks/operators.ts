@@ -1,11 +1,9 @@
 import type { Callers } from '../../admin/wires/operations.ts';
-import { listCallersWire } from '../../admin/wires/operations.ts';
 import type { OperationCallers } from '../../fleet/kinds/operations.ts';
 import type { PartState } from '../../fleet/process-state.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperatorsPart, OperatorsSources } from '../interfaces/operators.ts';
-import type { LentByWebhooks } from './api/deliveries-route.ts';
-import { createDeliveryRoutes } from './api/delivery-routes.ts';
+import { createThresholdEvents } from './events/threshold-events.ts';
 import { createNotify, type NotifyState } from './notify.ts';
 import { notifyFamilies } from './notify-families.ts';
 import { expiringKeys } from './schedule/expiring-keys.ts';
@@ -14,11 +12,6 @@ import { changedPlans } from './schedule/plan-dates.ts';
 import { createScanState } from './schedule/scan-state.ts';
 import { createScans } from './schedule/scans.ts';
 import { sunsetOperations } from './schedule/sunset-operations.ts';
-import { createThresholdEvents } from './events/threshold-events.ts';
-
-declare module '../interfaces/operators.ts' {
-  interface LentMembers extends LentByWebhooks {}
-}
 
 /** Sends the events of notices to the receivers of the configuration, also events that become due with the time. */
 export function webhooksOperators({
@@ -83,6 +76,7 @@ export function webhooksOperators({
   async function readCallers(operationId: string): Promise<OperationCallers | undefined> {
     if (usage === undefined) return undefined;
     const days = Math.min(usage.state().keptDays, callersDaysMax);
+    const { listCallersWire } = await import('../../admin/wires/operations.ts');
     const response = await askThread({
       route: `GET ${listCallersWire.path}`,
       isFixed: undefined,
@@ -97,10 +91,11 @@ export function webhooksOperators({
   }
 
   return {
-    routes: createDeliveryRoutes(
-      { queue, logResend: (resend) => log.info(resend, 'a webhook event is sent again') },
-      settings,
-    ),
+    async routes() {
+      const { createDeliveryRoutes } = await import('./api/delivery-routes.ts');
+      const logResend = (resend: object) => log.info(resend, 'a webhook event is sent again');
+      return createDeliveryRoutes({ queue, logResend }, settings);
+    },
     families: notifyFamilies(notify.state),
     lent: { countDeliveries: () => queue.counts(), listDeliveries: (query) => queue.list(query) },
     state: () => stateOf(notify.state()),

@@ -1,29 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { formatProblems } from '../../config/problems/format-problems.ts';
-import { readAdminAddress } from '../../config/read-admin-address.ts';
 import type { Settings } from '../../shared/model.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import type { GatewayOptions } from '../command.ts';
 import { CommandError, unreadable } from '../output/command-error.ts';
+import { configOr } from '../start/named-config.ts';
+import { type AdminClient, createAdminClient, type GatewayToAsk } from './admin-client.ts';
 
-/** The options and variables that select a gateway. */
-export interface GatewayOptions {
-  /** The URL of an admin listener. */
-  readonly admin?: string | undefined;
-  /** A PEM file with the trusted certificate authorities for the admin listener. */
-  readonly ca?: string | undefined;
-  /** The configuration file of the gateway. The command reads this file if `admin` is absent. */
-  readonly config?: string | undefined;
-}
-
-/** The gateway that a command sends its requests to, with a token. */
-export interface GatewayToAsk {
-  readonly url: URL;
-  readonly token: string;
-  /**
-   * The trusted certificates, which replace the certificate authorities of Node.js. If `isOwn` is true, `pem` is the certificate of the
-   * admin listener itself. Only the gateway has the private key of this certificate, so the host name is not checked.
-   */
-  readonly trusted?: { readonly pem: string; readonly isOwn: boolean } | undefined;
+/** @throws a CommandError that says what to set, where no gateway or no token is named */
+export async function clientOf(options: GatewayOptions): Promise<AdminClient> {
+  return createAdminClient(
+    await findGateway({ ...options, config: configOr(options.config) }, process.env),
+    defaultBounds,
+  );
 }
 
 /**
@@ -32,7 +21,7 @@ export interface GatewayToAsk {
  *
  * @throws a CommandError that names the option or variable to set
  */
-export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): GatewayToAsk {
+async function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Promise<GatewayToAsk> {
   const { admin, ca, config } = options;
   const token = readToken(env);
   const authorities = ca === undefined ? undefined : readAuthorities(ca);
@@ -42,8 +31,10 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
       'Which gateway? Give --admin URL, the address of its admin listener such as http://127.0.0.1:9090, or set TOLLGATE_ADMIN; or name its configuration with --config FILE or TOLLGATE_CONFIG.',
     );
   }
+  const { readAdminAddress } = await import('../../config/read-admin-address.ts');
   const address = readAdminAddress({ file: config, env });
   if (address.kind === 'unreadable') {
+    const { formatProblems } = await import('../../config/problems/format-problems.ts');
     throw new CommandError(
       `${formatProblems(address.problems)}\nSo this file does not give the address of the gateway: set --admin URL or TOLLGATE_ADMIN.`,
     );

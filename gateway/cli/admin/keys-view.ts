@@ -4,8 +4,9 @@ import { stateText, stateTone } from '../../admin/words/keys.js';
 import { refusedInWords } from '../../admin/words/usage.js';
 import type { KeyFacts } from '../../capabilities/interfaces/commands.ts';
 import { keySchema } from '../../keys/key-schema.ts';
-import { toLimits } from '../../keys/limit-fields.ts';
+import { toLimits } from '../../keys/limits/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
+import { exemptionWords } from '../../shared/words/exemptions.js';
 import { counted, figure } from '../../shared/words/figures.js';
 import { policyName, windowText } from '../../shared/words/limit-names.js';
 import { ago, beginning, clock, ending, instant, span } from '../output/figures.ts';
@@ -27,14 +28,12 @@ export function placeText({ source, file, line }: Pick<KeyItem, 'source' | 'file
  * Describes a grant, such as `day 5,000 until 2026-11-25 24:00 UTC, in 1 day 13 hours`. The text of a grant that begins later
  * also contains its beginning and its length.
  */
-export function grantText(
-  { limits = {}, noBrownouts, fromMs, untilMs }: NonNullable<KeyItem['grant']>,
-  nowMs: number,
-): string {
+export function grantText(grant: NonNullable<KeyItem['grant']>, nowMs: number): string {
+  const { limits = {}, fromMs, untilMs } = grant;
   const parts = toLimits(limits).map(
     ({ window, group, max }) => `${policyName(window, group)} ${figure(max)}`,
   );
-  const what = [...parts, ...(noBrownouts ? ['no brownouts'] : [])].join(', ');
+  const what = [...parts, ...exemptionWords(grant)].join(', ');
   if (fromMs === undefined) return `${what} until ${ending(untilMs)}, in ${span(untilMs - nowMs)}`;
   return `${what} from ${beginning(fromMs)}, in ${span(fromMs - nowMs)}, until ${ending(untilMs)}, for ${span(untilMs - fromMs)}`;
 }

@@ -1,14 +1,9 @@
 import { parseDate } from '../../shared/schema/dates-and-durations.ts';
+import type { PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 
 const dayMs = 86_400_000;
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs };
-
-/** The options `--from` and `--to`. Without these options, the period is the last 24 hours. */
-export interface PeriodOptions {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-}
 
 /**
  * Returns the timestamps of a period in the form of the admin API. `today` and `yesterday` mean the start of these days in UTC.

@@ -7,7 +7,7 @@ import {
 } from '../../admin/wires/keys/definitions.ts';
 import { issueSecretWire } from '../../admin/wires/keys/secrets.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
-import { changeKey } from '../admin/read-api.ts';
+import { changeKey } from '../admin/read/read-key.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { ChangedKey, IssuedKey, KeyDefinition, WritableKeys } from './file/writable-keys.ts';
 import { requireFutureDate } from './file-keys.ts';

@@ -1,15 +1,15 @@
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
 import { keySchema } from '../../keys/key-schema.ts';
-import { limitFieldNames, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
+import { limitFieldNames, limitFieldOf, toLimits } from '../../keys/limits/limit-fields.ts';
 import { planFault } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 import { listNames } from '../../shared/schema/closest-name.ts';
 import { isoOf, isoSecondOf, parseDate, parseDuration } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../../shared/secrets.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
-import { idsInDirectory } from '../admin/ids-in-directory.ts';
-import { requireName } from '../admin/read-api.ts';
+import { idsInDirectory } from '../admin/read/ids-in-directory.ts';
+import { requireName } from '../admin/read/read-plan.ts';
 import { CommandError } from '../output/command-error.ts';
 import {
   type Configuration,
@@ -29,7 +29,7 @@ import { limitOption } from './limit-options.ts';
  */
 export function createFileKeys(
   configuration: Configuration,
-  client: () => Pick<AdminClient, 'ask'>,
+  client: () => Promise<Pick<AdminClient, 'ask'>>,
 ): WritableKeys {
   const edit = (choose: (before: KeysInFile) => YamlEdit[]) =>
     editKeys(configuration, choose, { onlyKeys: true });

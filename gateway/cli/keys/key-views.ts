@@ -1,43 +1,7 @@
-import type { WrittenKey } from '../../config/load-settings.ts';
-import { compileKey } from '../../keys/compile-key.ts';
-import { plansInForce } from '../../keys/key-table.ts';
-import { printable } from '../../shared/terminal/printable.ts';
 import { counted, figure } from '../../shared/words/figures.js';
-import { policyName, windowText } from '../../shared/words/limit-names.js';
+import { windowText } from '../../shared/words/limit-names.js';
 import { clock, instant } from '../output/figures.ts';
-import type { Screen } from '../output/screen.ts';
-import { type Column, table } from '../output/table.ts';
-import type { LoadedKeys } from './file/edit-keys.ts';
 import type { ChangedKey, IssuedKey } from './file/writable-keys.ts';
-
-/** Makes a table of the keys of a configuration. The table shows the number of valid secrets, and no digests. */
-export function configuredTable(
-  { settings, written }: Pick<LoadedKeys, 'settings' | 'written'>,
-  screen: Screen,
-  nowMs: number,
-): string[] {
-  const plans = plansInForce(settings);
-  const limitsOf = (key: WrittenKey['key']) => compileKey(key, plans)?.limits ?? [];
-  const isValid = ({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs;
-  const columns: readonly Column<WrittenKey>[] = [
-    { title: 'ID', cell: ({ key }) => key.id, cutsTo: 12 },
-    { title: 'PLAN', cell: ({ key }) => key.plan, cutsTo: 6 },
-    {
-      title: 'LIMITS',
-      cell: ({ key }) =>
-        limitsOf(key)
-          .map(({ window, group, max }) => `${max}/${policyName(window, group)}`)
-          .join(' '),
-      cutsTo: 12,
-    },
-    {
-      title: 'VALID SECRETS',
-      cell: ({ key }) => (key.disabled ? 'disabled' : String(key.secrets.filter(isValid).length)),
-    },
-    { title: 'NAME', cell: ({ key }) => printable(key.name ?? ''), cutsTo: 4 },
-  ];
-  return table(columns, written, screen);
-}
 
 /** The text above a new secret. The text states where the key is stored, and when the key's older secrets expire. */
 export function issuedText(

@@ -1,16 +1,17 @@
 import { createInterface } from 'node:readline';
-import type { Command } from 'commander';
 import { type JudgedSecrets, reportLeaksWire } from '../../admin/wires/keys/leaks.ts';
 import { digestSecret, digestStart } from '../../shared/secrets.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
-import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
+import { clientOf } from '../admin/find-gateway.ts';
+import type { Asking } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { Screen } from '../output/screen.ts';
+import { show } from '../output/show.ts';
 import { type Cell, type Column, table } from '../output/table.ts';
 import { refuseArguments } from './whoami.ts';
 
-interface LeakedOptions extends Asking {
+export interface LeakedOptions extends Asking {
   readonly url?: string;
   readonly source?: string;
 }
@@ -24,30 +25,12 @@ interface Line {
   readonly secret: string;
 }
 
-/** Adds the command that reports leaked secrets to a gateway. @param keys its parent */
-export function addLeakedCommand(keys: Command): void {
-  withGateway(keys.command('leaked').helpGroup('Issue and change:'))
-    .description(
-      'report secrets that were found where others can read them; each secret ends at once, unless `leaks.onLeak` is `report`',
-    )
-    .option('--url <url>', 'the address at which the secrets were found')
-    .option('--source <text>', 'the kind of place at which the secrets were found')
-    .option('--json', 'print the response of the admin API as one JSON document')
-    .addHelpText(
-      'after',
-      '\nThe secrets are read from standard input, one a line. A gateway receives only their SHA-256 digests.',
-    )
-    .addHelpText(
-      'after',
-      examples('keys leaked < found.txt', 'keys leaked --url https://example.com/paste/1 < found.txt'),
-    )
-    .allowExcessArguments()
-    .action(async (options: LeakedOptions, { args }: Command) => {
-      refuseArguments(args, howToGiveThem);
-      const lines = await readLines(process.stdin);
-      const judged = await report(clientOf(options), lines, options);
-      show(options, { json: judged, body: judged }, judgedLines);
-    });
+/** Reports leaked secrets to a gateway. */
+export async function reportLeaked(args: readonly string[], options: LeakedOptions): Promise<void> {
+  refuseArguments(args, howToGiveThem);
+  const lines = await readLines(process.stdin);
+  const judged = await report(await clientOf(options), lines, options);
+  show(options, { json: judged, body: judged }, judgedLines);
 }
 
 /** @throws a CommandError if there is no secret */

@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
-import { type LimitField, limitFieldNames, limitFieldOf } from '../../keys/limit-fields.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import { type LimitField, limitFieldNames, limitFieldOf } from '../../keys/limits/limit-fields.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 import { wholeNumber } from '../command.ts';
 
@@ -19,6 +19,19 @@ export function addLimitOptions(
   for (const window of planWindows) {
     command.option(`${limitOption(limitFieldOf[window])} <count>`, describe(window), parse);
   }
+}
+
+/**
+ * An option with this value removes a limit. The type `LimitEdits` uses null for this purpose, but commander treats null from an option's parser
+ * as a missing value.
+ */
+export const noLimit = 'none';
+
+/** Parses the value of an option that is a limit, or removes one. */
+export function limitOrNone(text: string): number | typeof noLimit {
+  if (text === noLimit) return noLimit;
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, or none.');
+  return Number(text);
 }
 
 /** Returns the limits of the command line, or undefined if the command line states no limits. */

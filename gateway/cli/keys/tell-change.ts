@@ -1,6 +1,6 @@
 import { reportChangeWire } from '../../admin/wires/changes.ts';
-import type { GatewayOptions } from '../admin/find-gateway.ts';
-import { clientOf } from '../command.ts';
+import { clientOf } from '../admin/find-gateway.ts';
+import type { GatewayOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { ChangedKey, KeyDefinition } from './file/writable-keys.ts';
 
@@ -27,7 +27,7 @@ export async function tellChange(
   if (!TOLLGATE_ADMIN_TOKEN && !TOLLGATE_ADMIN_TOKEN_FILE) return;
   if (changed !== undefined && changed.key.source !== 'file') return;
   try {
-    const client = clientOf(options);
+    const client = await clientOf(options);
     await client.ask(reportChangeWire(client.bounds), { body: change });
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;

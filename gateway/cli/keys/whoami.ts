@@ -4,16 +4,48 @@ import { findSecretWire, type KnownOwner, type Owner } from '../../admin/wires/k
 import { isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, hasRightChecksum } from '../../shared/secrets.ts';
 import { printable } from '../../shared/terminal/printable.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
+import { clientOf } from '../admin/find-gateway.ts';
 import { placeText } from '../admin/keys-view.ts';
+import type { Asking } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
+import { show } from '../output/show.ts';
 import { type Cell, factTable } from '../output/table.ts';
-import type { LoadedKeys } from './file/edit-keys.ts';
+import { type LoadedKeys, loadKeys } from './file/edit-keys.ts';
+
+/** Prints the key of a secret. The exit code is 2 if no key has the secret. */
+export async function whoami(args: readonly string[], options: Asking): Promise<void> {
+  refuseArguments(args);
+  const secret = await readSecret(process.stdin, defaultBounds.secretInputCharsMax);
+  const owner = await findOwner(secret, options);
+  show(options, { json: owner, body: owner }, (body, screen) => ownerLines(body, secret, screen));
+  if (!owner.known) process.exitCode = 2;
+}
+
+/**
+ * Finds the owner of a secret in the configuration. If no configuration is named, a gateway finds the owner. If the configuration has a key
+ * directory and the keys file does not contain the secret, a gateway also searches the key directory.
+ */
+async function findOwner(secret: string, options: Asking): Promise<Owner> {
+  const { config } = options;
+  if (config === undefined || config === '') return ownerBy(await clientOf(options), secret);
+  const loaded = loadKeys({ file: config, env: process.env, makesKeysFile: true });
+  const owner = ownerIn(loaded, secret, Date.now());
+  if (owner.known || !loaded.settings.directory) return owner;
+  try {
+    return await ownerBy(await clientOf(options), secret);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    const where = loaded.file === undefined ? '' : `No key in ${loaded.file} has this secret. `;
+    throw new CommandError(`${where}The key directory could not be searched: ${error.message}`);
+  }
+}
 
 /** Finds the owner of a secret in a configuration. */
-export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs: number): Owner {
+function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs: number): Owner {
   const found = settings.keys.find(digestSecret(secret));
   const of = found && written.find(({ key }) => key.id === found.key.id);
   if (found === undefined || of === undefined) return { known: false };
@@ -37,12 +69,12 @@ export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs
  *
  * @throws a CommandError
  */
-export async function ownerBy(client: Pick<AdminClient, 'ask'>, secret: string): Promise<Owner> {
+async function ownerBy(client: Pick<AdminClient, 'ask'>, secret: string): Promise<Owner> {
   const sha256 = digestSecret(secret);
   return (await client.ask(findSecretWire, { body: { sha256 } })).body;
 }
 
-export function ownerLines(found: Owner, secret: string, screen: Screen): string[] {
+function ownerLines(found: Owner, secret: string, screen: Screen): string[] {
   if (!found.known) return [unknownText(secret)];
   const { id, plan } = found;
   const facts: readonly (readonly [string, string | Cell])[] = [
@@ -95,7 +127,7 @@ function unknownText(secret: string): string {
  *
  * @throws a CommandError if the input is not one line
  */
-export async function readSecret(input: NodeJS.ReadStream, bytesMax: number): Promise<string> {
+async function readSecret(input: NodeJS.ReadStream, bytesMax: number): Promise<string> {
   const text = input.isTTY ? await readHidden(input) : await readAll(input, bytesMax);
   const secret = text.trim();
   if (/^[\x21-\x7e]+$/.test(secret)) return secret;

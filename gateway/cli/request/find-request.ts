@@ -7,24 +7,8 @@ import { instant } from '../output/figures.ts';
 import { type LogEntry, linesOf, parseEntry } from './log-lines.ts';
 import { requestStory } from './request-story.ts';
 
-/** A whole `X-Request-Id`. */
-const whole = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** Matches the first eight or more characters of a request id, because the log at a terminal prints only eight. */
 const beginning = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i;
-
-export function isRequestId(text: string): boolean {
-  return whole.test(text);
-}
-
-/** @param error the reason why the key could not be read */
-export function needsLog(id: string, error: unknown): unknown {
-  if (!(error instanceof CommandError)) return error;
-  const asKey =
-    error.kind === 'not_found' ? '' : ` It could not be looked up as the id of a key: ${error.message}`;
-  return new CommandError(
-    `${id} looks like the id of a request: set --log FILE to the log of the gateway, or --log - for standard input.${asKey}`,
-  );
-}
 
 /**
  * Finds a request in the gateway's log, and describes it in sentences.

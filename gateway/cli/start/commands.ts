@@ -1,11 +1,15 @@
-import { existsSync } from 'node:fs';
-import type { Command } from 'commander';
-import { printable } from '../../shared/terminal/printable.ts';
-import { configName, configOption, examples, fromHere } from '../command.ts';
-import { CommandError } from '../output/command-error.ts';
-import { initConfig } from './init.ts';
+import { Argument, type Command } from 'commander';
+import {
+  configName,
+  configOption,
+  examples,
+  fromHere,
+  type GatewayOptions,
+  withGateway,
+} from '../command.ts';
+import type { InitOptions } from './init.ts';
 
-/** Adds the commands `init` and `start`, which put a gateway in front of a service. */
+/** Declares the commands that need no running gateway: they put a gateway in front of a service, run it, and check its configuration. */
 export function addStartCommands(program: Command): void {
   program
     .command('init')
@@ -24,8 +28,9 @@ export function addStartCommands(program: Command): void {
         'init --upstream http://localhost:3000 --api openapi.yaml',
       ),
     )
-    .action(async (options: { upstream: string; api?: string; dir: string }) => {
-      for (const line of await initConfig(options)) console.log(printable(line));
+    .action(async (options: InitOptions) => {
+      const { init } = await import('./init.ts');
+      await init(options);
     });
 
   program
@@ -34,13 +39,41 @@ export function addStartCommands(program: Command): void {
     .addHelpText('after', examples('start', 'start --config gateway/tollgate.yaml'))
     .addOption(configOption())
     .action(async ({ config }: { config?: string }) => {
-      const configFile = config || configName;
-      if (!existsSync(configFile)) {
-        throw new CommandError(
-          `There is no ${configFile} here. \`tollgate init --upstream URL\` writes one; --config names another file.`,
-        );
-      }
-      const { runGateway } = await import('../../main.ts');
-      await runGateway({ configFile });
+      const { runHere } = await import('./run.ts');
+      await runHere(config);
+    });
+
+  program
+    .command('run')
+    .description('run the gateway')
+    .addHelpText('after', examples('run --config config/production.yaml'))
+    .addOption(configOption())
+    .action(async ({ config }: { config?: string }) => {
+      const { run } = await import('./run.ts');
+      await run(config);
+    });
+
+  withGateway(program.command('check'))
+    .description(
+      'check a configuration and print every problem; also ask a running gateway which secrets of the configuration have leaked, and which plans become smaller without a guard',
+    )
+    .addHelpText('after', examples('check', 'check config/draft.yaml'))
+    .addArgument(
+      new Argument('[file]', 'a draft, in place of --config; its paths are relative to this file').argParser(
+        fromHere,
+      ),
+    )
+    .action(async (draft: string | undefined, options: GatewayOptions, command: Command) => {
+      const { check } = await import('./check.ts');
+      await check(draft, options, command);
+    });
+
+  program
+    .command('schema')
+    .description('print the JSON Schema of the configuration, for editors')
+    .addHelpText('after', examples('schema > tollgate.schema.json'))
+    .action(async () => {
+      const { settingsJsonSchema } = await import('../../config/schema/settings-json-schema.ts');
+      process.stdout.write(settingsJsonSchema());
     });
 }

@@ -9,6 +9,7 @@ import { isGone } from '../../request/route/operation-table.ts';
 import { anyMethod, type Operation } from '../../shared/model.ts';
 import { digestSecret, issueAdminToken, issueSecret } from '../../shared/secrets.ts';
 import { isMapping } from '../../shared/structures/plain-data.ts';
+import { printable } from '../../shared/terminal/printable.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { configName, fromHere } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -23,11 +24,16 @@ export interface InitOptions {
   readonly dir: string;
 }
 
+/** Writes a configuration, and prints the lines that tell the operator what to do next. */
+export async function init(options: InitOptions): Promise<void> {
+  for (const line of await initConfig(options)) console.log(printable(line));
+}
+
 /**
  * Writes a configuration for a service, with a first key. Returns the lines that tell the operator what to do next. An existing file is not
  * overwritten.
  */
-export async function initConfig({ upstream, api, dir }: InitOptions): Promise<readonly string[]> {
+async function initConfig({ upstream, api, dir }: InitOptions): Promise<readonly string[]> {
   if (!isOrigin(upstream)) {
     const origin = originIn(upstream);
     throw new CommandError(

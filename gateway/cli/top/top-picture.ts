@@ -2,7 +2,7 @@ import type { FleetState } from '../../admin/wires/fleet/fleet.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, duration, figure, milliseconds, rate } from '../../shared/words/figures.js';
-import { incompleteText, processColumns, usualVersion } from '../admin/fleet-view.ts';
+import { incompleteText, processColumns, usualVersion } from '../admin/fleet.ts';
 import { stateCell } from '../admin/keys-view.ts';
 import { clock, instant } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';

@@ -5,12 +5,9 @@ import {
   settingLists,
 } from '../../admin/settings/diff-settings.ts';
 import type { EditNote } from '../../capabilities/interfaces/commands.ts';
-import { dateText } from '../../shared/schema/dates-and-durations.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { figure } from '../../shared/words/figures.js';
 import type { Screen, Tone } from '../output/screen.ts';
-import { type LimitVerdict, verdictText } from './diff-verdicts.ts';
-import { notReplayedText } from './simulation-view.ts';
 
 /** The difference between two configurations, with their versions. */
 export interface ConfigurationDiff extends SettingsDiff {
@@ -18,7 +15,6 @@ export interface ConfigurationDiff extends SettingsDiff {
   readonly after: string;
   /** Changed settings that need a restart. */
   readonly needsRestart: readonly string[];
-  readonly verdicts: readonly LimitVerdict[];
 }
 
 /** The maximum number of names in a list. Further names are only counted. */
@@ -29,10 +25,7 @@ const { plans: ofPlans, ...otherLists } = settingLists;
 const none: ListDiff = { added: [], removed: [], changed: [] };
 const listsShown = Object.entries({ plans: ofPlans, ...otherLists });
 
-/**
- * Makes the lines about the additions, removals and changes of an edit. The simulated effect of a changed limit is below the line with the
- * limit.
- */
+/** Makes the lines about the additions, removals and changes of an edit. A note about a change is below its line. */
 export function diffLines(
   diff: ConfigurationDiff,
   notes: readonly EditNote[],
@@ -46,60 +39,39 @@ export function diffLines(
     ...short(removed).map((id) => line('bad', `- ${noun} ${id}`)),
     ...short(changed).flatMap((one) => {
       if (typeof one === 'string') return [line('warning', `~ ${noun} ${one}`)];
-      const isAbout = (verdict: LimitVerdict) =>
-        (noun === 'plan' || noun === 'key') && verdict[noun] === one.id;
-      const verdicts = diff.verdicts.filter(isAbout);
-      const ofLimit = (member: string) => verdicts.filter(({ window }) => member === `limits.${window}`);
-      const ofLimits = one.changes.flatMap(({ member }) => ofLimit(member));
+      const ofItem = notes.filter((note) => note.noun === noun && note.id === one.id);
+      const of = (member: string) => ofItem.filter((note) => note.member === member);
+      const ofMembers = one.changes.flatMap(({ member }) => of(member));
       return [
         line('warning', `~ ${noun} ${one.id}`),
         ...one.changes.flatMap((change) => [
           cutText(`    ${changeText(change)}`, columns),
-          ...verdictLines(ofLimit(change.member), columns),
+          ...noteLines(of(change.member), screen),
         ]),
-        ...verdictLines(
-          verdicts.filter((verdict) => !ofLimits.includes(verdict)),
-          columns,
+        ...noteLines(
+          ofItem.filter((note) => !ofMembers.includes(note)),
+          screen,
         ),
-        ...notes
-          .filter(({ plan }) => noun === 'plan' && plan === one.id)
-          .flatMap((note) => noteLines(note, screen)),
       ];
     }),
   ];
+  const isListed = (plan: string) =>
+    diff.lists.plans.changed.slice(0, namesShown).some(({ id }) => id === plan);
   const restart = `These changes need a restart of the gateway: ${diff.needsRestart.join(', ')}.`;
   return [
     cutText(`${before} (${diff.before}) → ${after} (${diff.after})`, columns),
     ...listsShown.flatMap(([list, { noun }]) => listLines(diff.lists[list] ?? none, noun)),
-    ...notes
-      .filter(({ plan }) => !diff.lists.plans.changed.slice(0, namesShown).some(({ id }) => id === plan))
-      .flatMap((note) => noteLines(note, screen)),
+    ...noteLines(
+      notes.filter(({ warning, id }) => warning && !isListed(id)),
+      screen,
+    ),
     ...diff.settings.map((change) => line('warning', `~ ${changeText(change)}`)),
     ...(diff.needsRestart.length === 0 ? [] : wrapText(restart, columns).map((text) => paint('bad', text))),
   ];
 }
 
-function verdictLines(verdicts: readonly LimitVerdict[], columns: number): string[] {
-  return verdicts.flatMap((verdict) => {
-    const { window, plan, from } = verdict;
-    const together = window === undefined && plan !== undefined ? 'together: ' : '';
-    const which = from === undefined ? together : `from ${dateText(from)}: `;
-    const { notReplayed = [], isLeftOut } = verdict;
-    const texts = isLeftOut ? [] : [`→ ${which}${verdictText(verdict)}`];
-    return [
-      ...texts.flatMap((text) => wrapText(text, columns - 6)),
-      ...notReplayed.flatMap((group) => [
-        ...wrapText(`→ ${notReplayedText(group)}`, columns - 6),
-        ...(group.trial === undefined ? [] : [`  ${group.trial}`]),
-      ]),
-    ].map((text) => `      ${text}`);
-  });
-}
-
-/** Makes the lines of a note. A proposal is one line, which the operator can copy. */
-function noteLines({ warning, advice, proposal }: EditNote, { columns, paint }: Screen): string[] {
-  const lines = wrapText(`! ${warning}. ${advice}`, columns - 6).map((text) => paint('bad', `      ${text}`));
-  return proposal === undefined ? lines : [...lines, `        ${proposal}`];
+function noteLines(notes: readonly EditNote[], screen: Screen): readonly string[] {
+  return notes.flatMap((note) => note.lines(screen).map((text) => `      ${text}`));
 }
 
 function short<Item>(items: readonly Item[]): readonly (Item | string)[] {

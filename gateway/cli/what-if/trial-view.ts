@@ -1,7 +1,7 @@
 import type { PlanTrial } from '../../admin/wires/plans/figures.ts';
 import { trialKeys } from '../../admin/words/trial-keys.js';
-import { toLimits } from '../../keys/limit-fields.ts';
-import { limitsText } from '../../keys/limit-texts.ts';
+import { toLimits } from '../../keys/limits/limit-fields.ts';
+import { limitsText } from '../../keys/limits/limit-texts.ts';
 import { oneLine, wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, figure } from '../../shared/words/figures.js';
 import { instant } from '../output/figures.ts';

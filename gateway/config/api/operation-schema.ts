@@ -1,25 +1,8 @@
 import * as z from 'zod';
-import { date } from '../../keys/key-schema.ts';
+import { deprecationMembers } from '../../capabilities/lists/configuration.ts';
+import { deprecationShapes } from '../../capabilities/lists/schemas.ts';
 import { anyMethod, type Deprecation, type Method, type Operation } from '../../shared/model.ts';
-import { intervalPattern, parseDuration } from '../../shared/schema/dates-and-durations.ts';
-import { expects, fields, givenName, list, wholeNumber, word } from '../../shared/schema/schema-parts.ts';
-
-const brownoutsMax = 20;
-
-function interval(what: string) {
-  return z.string(expects(what)).regex(intervalPattern, expects(what)).transform(parseDuration);
-}
-
-const brownouts = list(
-  fields('a mapping with from, for and perhaps every', {
-    from: date,
-    every: interval('a duration such as 1h or 7d').optional(),
-    for: interval('a duration such as 5m'),
-  }),
-  'a list of mappings, each with from, for and perhaps every',
-)
-  .min(1, expects('a list of at least one mapping with from and for'))
-  .max(brownoutsMax, expects(`a list of at most ${brownoutsMax} mappings`));
+import { date, expects, givenName, wholeNumber, word } from '../../shared/schema/schema-parts.ts';
 
 /** The fields of an operation in the API document that the gateway reads. Other fields are for clients and other tools. */
 export const operationSchema = z.object({
@@ -29,7 +12,7 @@ export const operationSchema = z.object({
   'x-deprecated-sunset': date.optional(),
   'x-deprecated-successor': z.string(expects('the operationId of another operation')).optional(),
   'x-after-sunset': word('gone', 'serve').optional(),
-  'x-brownouts': brownouts.optional(),
+  ...deprecationShapes,
   'x-stability': word('experimental', 'beta').optional(),
   'x-upgrade': word('websocket').optional(),
   'x-cost': wholeNumber(0, 10_000).optional(),
@@ -40,8 +23,8 @@ export type StatedOperation = z.output<typeof operationSchema>;
 
 /** The names of the `x-` fields that the gateway defines. */
 export const extensionNames = Object.keys(operationSchema.shape).filter((name) => name.startsWith('x-'));
-export const deprecationNames = extensionNames.filter((name) =>
-  /^x-(deprecated|after-sunset|brownouts)/.test(name),
+export const deprecationNames = extensionNames.filter(
+  (name) => /^x-(deprecated|after-sunset)/.test(name) || Object.hasOwn(deprecationShapes, name),
 );
 
 /** Compiles an operation for the request path. The operation's successor is looked up later, after all operations are read. */
@@ -66,14 +49,11 @@ export function compileOperation(
 function compileDeprecation(stated: StatedOperation): Deprecation | undefined {
   const { 'x-deprecated-since': sinceMs, 'x-deprecated-sunset': sunsetMs } = stated;
   if (stated.deprecated !== true) return undefined;
-  const brownouts = stated['x-brownouts']?.map((series) => {
-    return { fromMs: series.from, everyMs: series.every, forMs: series.for };
-  });
   return {
     sinceMs,
     sunsetMs,
     afterSunset: stated['x-after-sunset'] ?? 'gone',
-    ...(brownouts && { brownouts }),
+    ...Object.assign({}, ...deprecationMembers.map((member) => member.compile(stated))),
   };
 }
 

@@ -1,4 +1,4 @@
-import { limitsText } from '../../keys/limit-texts.ts';
+import { limitsText } from '../../keys/limits/limit-texts.ts';
 import { changesAfter, limitsAt } from '../../keys/plans.ts';
 import { rest } from '../../shared/http/path-template.ts';
 import { groupNames, limitsOfGroup, maxOf, operationsOf } from '../../shared/limits.ts';

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { basename } from 'node:path';
+import { deprecationMembers } from '../../capabilities/lists/configuration.ts';
 import type { Method, Operation } from '../../shared/model.ts';
 import { adviceOnName, closestName, didYouMean } from '../../shared/schema/closest-name.ts';
 import { shapeFaults } from '../../shared/schema/schema-faults.ts';
@@ -314,36 +315,9 @@ function checkDeprecation(at: OperationPart, stated: StatedOperation): void {
   if (stated['x-after-sunset'] !== undefined && value['x-deprecated-sunset'] === undefined) {
     reportMember(at, 'x-after-sunset', '`x-after-sunset` needs `x-deprecated-sunset` beside it', 'name');
   }
-  checkBrownouts(at, stated);
-}
-
-function checkBrownouts(at: OperationPart, stated: StatedOperation): void {
-  const {
-    'x-brownouts': all = [],
-    'x-deprecated-since': sinceMs,
-    'x-deprecated-sunset': sunsetMs,
-    'x-after-sunset': afterSunset,
-  } = stated;
-  if (all.length === 0) return;
-  const faultOf = (index: number, what: string) =>
-    reportMember(at, 'x-brownouts', `\`x-brownouts[${index}]\` ${what}`);
-  if (at.value['x-deprecated-since'] === undefined || at.value['x-deprecated-sunset'] === undefined) {
-    const message = '`x-brownouts` needs `x-deprecated-since` and `x-deprecated-sunset` beside it';
-    reportMember(at, 'x-brownouts', message, 'name');
-  }
-  if (afterSunset === 'serve') {
-    const message = '`x-brownouts` rehearses a removal; remove it, or `x-after-sunset: serve`';
-    reportMember(at, 'x-brownouts', message, 'name');
-  }
-  for (const [index, { from, every, for: length }] of all.entries()) {
-    const before = all[index - 1]?.from;
-    if (sinceMs !== undefined && from < sinceMs)
-      faultOf(index, 'begins before `x-deprecated-since`; announce the deprecation first');
-    if (sunsetMs !== undefined && from >= sunsetMs)
-      faultOf(index, 'begins after `x-deprecated-sunset`, when the operation is removed');
-    if (before !== undefined && from <= before)
-      faultOf(index, 'must begin later than the entry before; sort the entries by `from`');
-    if (every !== undefined && length > every) faultOf(index, 'has a `for` that is longer than its `every`');
+  const isStated = (name: string) => value[name] !== undefined;
+  for (const { name, faults } of deprecationMembers) {
+    for (const fault of faults({ stated, isStated })) reportMember(at, name, fault.message, fault.at);
   }
 }
 

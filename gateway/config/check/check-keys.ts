@@ -1,4 +1,4 @@
-import { anyLimitField } from '../../keys/limit-fields.ts';
+import { anyLimitField } from '../../keys/limits/limit-fields.ts';
 import { isStatedCustom, planFault } from '../../keys/plans.ts';
 import { adviceOnName } from '../../shared/schema/closest-name.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';

@@ -1,5 +1,5 @@
 import { planMembers } from '../../capabilities/lists/configuration.ts';
-import { limitFieldOf, limitPath } from '../../keys/limit-fields.ts';
+import { limitFieldOf, limitPath } from '../../keys/limits/limit-fields.ts';
 import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.ts';
 import { groupNames, isSameLimit, limitsOn, ofAllOperations, operationsOf } from '../../shared/limits.ts';
 import type { Limit, Limits, Operation, Plan, PlanWindow } from '../../shared/model.ts';

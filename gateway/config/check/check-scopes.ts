@@ -1,6 +1,6 @@
 import { planMembers, settingsParts } from '../../capabilities/lists/configuration.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
-import type { GroupsByName } from '../../keys/limit-fields.ts';
+import type { GroupsByName } from '../../keys/limits/limit-fields.ts';
 import type { Operation } from '../../shared/model.ts';
 import { adviceOnName } from '../../shared/schema/closest-name.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';

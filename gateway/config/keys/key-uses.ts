@@ -1,5 +1,5 @@
 import type { RawKey } from '../../keys/key-schema.ts';
-import { ownLimits } from '../../keys/limit-fields.ts';
+import { ownLimits } from '../../keys/limits/limit-fields.ts';
 import { isStatedCustom } from '../../keys/plans.ts';
 import { checkLimits } from '../check/check-limits.ts';
 

@@ -2,8 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import { type KeepingSettings, type LastValid, loadKeepingValid } from '../last-valid/keep-valid-files.ts';
 import type { InvalidSettings, LoadOptions } from '../load-settings.ts';
-import type { Contents } from '../source/read-config-file.ts';
-import { UnsettledContent } from '../source/source-reader.ts';
+import { type Contents, UnsettledContent } from '../source/read-config-file.ts';
 import { messageBetween, type SettingsMessage } from './settings-message.ts';
 
 /** The message that makes the thread load the settings. */

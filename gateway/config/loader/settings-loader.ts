@@ -6,8 +6,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { LastValid } from '../last-valid/keep-valid-files.ts';
 import type { InvalidSettings, LoadOptions } from '../load-settings.ts';
 import { wholeFile } from '../problems/problem.ts';
-import type { Digests } from '../source/read-config-file.ts';
-import { UnsettledContent } from '../source/source-reader.ts';
+import { type Digests, UnsettledContent } from '../source/read-config-file.ts';
 import type { FileRead, HandedSettings, LoadReply, LoadRequest } from './settings-loader-worker.ts';
 import { applyMessage } from './settings-message.ts';
 

@@ -1,6 +1,3 @@
-import { configSizes } from '../config-sizes.ts';
-import { createShowLine, type FileKind } from './show-line.ts';
-
 /** A position in a configuration file, with the text of the line. */
 export interface Place {
   readonly file: string;
@@ -29,59 +26,6 @@ export interface Problem extends Place {
    * This field is removed before the problem is returned, because an operator may have written a secret in place of a path.
    */
   readonly files?: readonly string[];
-}
-
-/** Converts offsets in a text to lines and columns. */
-export interface TextPlaces {
-  placeAt(offset: number): Place;
-  /** Returns only the line number, counted from 1. This method is fast enough to be called for every key. */
-  lineAt(offset: number): number;
-}
-
-/** Makes a converter that counts the lines of the text at its first call. */
-export function createTextPlaces(options: {
-  readonly file: string;
-  readonly kind: FileKind;
-  readonly text: string;
-}): TextPlaces {
-  const { file, kind, text } = options;
-  const showLine = createShowLine({ kind, text });
-  let counted: readonly number[] | undefined;
-  const lineStarts = () => {
-    counted ??= lineStartsOf(text);
-    return counted;
-  };
-  const lineAt = (offset: number) => countUpTo(lineStarts(), offset);
-
-  return {
-    lineAt,
-    placeAt(offset) {
-      const line = lineAt(offset);
-      const lineStart = lineStarts()[line - 1] ?? 0;
-      const lineEnd = (lineStarts()[line] ?? text.length + 1) - 1;
-      const end = Math.min(lineEnd, lineStart + configSizes.maskedCharsMax);
-      const excerpt = showLine(lineStart, end).slice(0, configSizes.excerptCharsMax);
-      return { file, line, column: offset - lineStart + 1, excerpt };
-    },
-  };
-}
-
-function lineStartsOf(text: string): readonly number[] {
-  const starts = [0];
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
-  return starts;
-}
-
-/** Returns how many values of an ascending list are at most `limit`. */
-export function countUpTo(numbers: readonly number[], limit: number): number {
-  let low = 0;
-  let high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((numbers[middle] ?? limit) <= limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** The position of a problem that concerns a whole file. */

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import { settingsShapes } from '../../capabilities/lists/configuration.ts';
-import { keyListSchema, limit } from '../../keys/key-schema.ts';
+import { settingsShapes } from '../../capabilities/lists/schemas.ts';
+import { keyListSchema } from '../../keys/key-schema.ts';
+import { limit } from '../../keys/limits/limits-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';
 import { parseRedisUrl } from '../../shared/addresses/redis-url.ts';

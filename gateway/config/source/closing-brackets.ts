@@ -1,6 +1,6 @@
 import { EVENT_ID, type Event, SCALAR_STYLE } from 'js-yaml';
 import { configSizes } from '../config-sizes.ts';
-import { countUpTo } from '../problems/problem.ts';
+import { countUpTo } from '../problems/text-places.ts';
 
 /** A text in which lines with a closing bracket have one more space, so that `js-yaml` accepts them. */
 export interface IndentedText {

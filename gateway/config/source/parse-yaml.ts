@@ -1,8 +1,9 @@
 import { parseEvents, YAMLException } from 'js-yaml';
 import { configSizes } from '../config-sizes.ts';
-import { createTextPlaces, type Place, type Problem } from '../problems/problem.ts';
+import type { Place, Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
 import type { FileKind } from '../problems/show-line.ts';
+import { createTextPlaces } from '../problems/text-places.ts';
 import { type IndentedText, parseIndented } from './closing-brackets.ts';
 import { parseJson } from './parse-json.ts';
 import { type AliasTargets, readEvents, type Substitute } from './read-events.ts';

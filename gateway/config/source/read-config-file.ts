@@ -4,6 +4,9 @@ import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync, st
 import { dirname } from 'node:path';
 import { configSizes } from '../config-sizes.ts';
 
+/** The error that is thrown because a long text may be half written. */
+export class UnsettledContent extends Error {}
+
 /**
  * The UTF-8 content of a file, or the reason why it could not be read. The reason completes a sentence that begins with "the
  * file". If the bytes could not be read, the reason also serves as the digest.

@@ -14,6 +14,7 @@ import {
   type ReadFile,
   readConfigFile,
   textOf,
+  UnsettledContent,
 } from './read-config-file.ts';
 import { substituteVariables, type Variable } from './substitute-variables.ts';
 
@@ -36,9 +37,6 @@ interface TextToParse {
   readonly kind: FileKind;
   readonly text: string;
 }
-
-/** The error that is thrown because a long text may be half written. */
-export class UnsettledContent extends Error {}
 
 export type SourceReader = ReturnType<typeof createSourceReader>;
 

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import type { BanPolicy } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { figure } from '../../shared/words/figures.js';
@@ -52,7 +51,12 @@ export const banKinds: ListedKinds<BanNotice> = {
     list: { group: 'ban', many: 'keys were banned', entry },
     webhook: webhook({
       typeOf: () => 'key.banned',
-      data: { key: z.string(), plan: z.string().optional(), level: z.int(), untilAt: z.iso.datetime() },
+      data: (z) => ({
+        key: z.string(),
+        plan: z.string().optional(),
+        level: z.int(),
+        untilAt: z.iso.datetime(),
+      }),
       members: ({ keyId: key, plan, level, untilMs }) => ({ key, plan, level, untilAt: isoOf(untilMs) }),
       examples: (nowMs) => [
         {
@@ -72,12 +76,12 @@ export const banKinds: ListedKinds<BanNotice> = {
     list: { group: 'ban', many: 'bans ended', entry },
     webhook: webhook({
       typeOf: () => 'key.unbanned',
-      data: {
+      data: (z) => ({
         key: z.string(),
         plan: z.string().optional(),
         ended: z.enum(['expired', 'lifted']),
         untilAt: z.iso.datetime(),
-      },
+      }),
       members: ({ keyId: key, plan, ended, untilMs }) => ({ key, plan, ended, untilAt: isoOf(untilMs) }),
       examples: (nowMs) => [{ kind: 'ban_ended', ...exampleKey, untilMs: nowMs, ended: 'expired' }],
     }),

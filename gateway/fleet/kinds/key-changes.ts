@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { WebhookEventType } from '../../shared/words/event-names.js';
 import { type KeyChange, keyActions, leakIdentity } from '../changes.ts';
@@ -23,7 +22,7 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
     list: { group: 'change', many: 'changes of keys', entry: ({ key }) => ({ key }) },
     webhook: webhook({
       typeOf: typeOfChange,
-      data: {
+      data: (z) => ({
         key: z.string().optional().describe('Absent for an import.'),
         change: z.enum([...keyActions, 'secret_issued', 'secret_removed']),
         by: z.string(),
@@ -33,7 +32,7 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
         expiresAt: z.string().optional(),
         oldEndsAt: z.string().optional(),
         unconfirmed: z.literal(true).optional(),
-      },
+      }),
       members({ action, by, key, after, before, error }) {
         const { plan, secret, oldEndsAt, othersEndAt, expiresAt, created } = after ?? {};
         return {

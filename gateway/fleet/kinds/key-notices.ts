@@ -1,11 +1,10 @@
-import * as z from 'zod';
 import type { DecisionSource, PlanWindow } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { figure } from '../../shared/words/figures.js';
 import { policyName } from '../../shared/words/limit-names.js';
 import type { KeyChange } from '../changes.ts';
 import { timeText, whoOf } from '../wording.ts';
-import { aboutKey, exampleDigestStart, exampleKey, type Kinds, webhook } from './kind.ts';
+import { aboutKey, exampleDigestStart, exampleKey, type Kinds, webhook, type Zod } from './kind.ts';
 
 /** The use of a key has reached a percentage of its limit. */
 export interface QuotaThreshold {
@@ -65,7 +64,7 @@ export interface KeyExpiring {
 
 export type KeyNotice = QuotaThreshold | SecretLeaked | KeyExpiring;
 
-const ofKey = { key: z.string(), plan: z.string().optional() };
+const ofKey = (z: Zod) => ({ key: z.string(), plan: z.string().optional() });
 
 export const keyNoticeKinds: Kinds<KeyNotice> = {
   quota_threshold: {
@@ -81,8 +80,8 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
     },
     webhook: webhook({
       typeOf: () => 'quota.threshold',
-      data: {
-        ...ofKey,
+      data: (z) => ({
+        ...ofKey(z),
         window: z.enum(['hour', 'day', 'month']),
         group: z.string().optional(),
         percent: z.int(),
@@ -90,7 +89,7 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
         limit: z.int(),
         windowEndsAt: z.iso.datetime(),
         source: z.enum(['shared', 'local', 'memory']),
-      },
+      }),
       members({ keyId: key, plan, window, group, percent, used, limit, endsAtMs, source }) {
         return { key, plan, window, group, percent, used, limit, windowEndsAt: isoOf(endsAtMs), source };
       },
@@ -130,15 +129,15 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
     }),
     webhook: webhook({
       typeOf: () => 'secret.leaked',
-      data: {
-        ...ofKey,
+      data: (z) => ({
+        ...ofKey(z),
         digestStart: z.string(),
         source: z.string(),
         url: z.string().optional(),
         secretType: z.string().optional(),
         ended: z.boolean(),
         descendants: z.array(z.string()),
-      },
+      }),
       list: 'descendants',
       members({ keyId: key, plan, digestStart, source, url, type, ended, descendants }) {
         return {
@@ -181,13 +180,13 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
     }),
     webhook: webhook({
       typeOf: () => 'key.expiring',
-      data: {
-        ...ofKey,
+      data: (z) => ({
+        ...ofKey(z),
         digestStart: z.string(),
         hasOther: z.boolean(),
         expiresAt: z.iso.datetime(),
         days: z.int(),
-      },
+      }),
       members({ keyId: key, plan, digestStart, hasOther, expiresMs, days }) {
         return { key, plan, digestStart, hasOther, expiresAt: isoOf(expiresMs), days };
       },

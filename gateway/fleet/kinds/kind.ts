@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import type { WebhookEventType } from '../../shared/words/event-names.js';
 
 /**
@@ -108,11 +108,14 @@ export interface Entry {
   readonly untilAt?: string;
 }
 
+/** The library of the schemas. */
+export type Zod = typeof z;
+
 export interface Webhook<Notice> {
   /** The type of the event; undefined if receivers get no event. One kind may have several types. */
   typeOf(notice: Notice): WebhookEventType | undefined;
-  /** The schema of `data`. */
-  readonly data: z.ZodObject;
+  /** Makes the schema of `data`. A running gateway needs no schema of its events, so it does not load Zod for them. */
+  data(zod: Zod): z.ZodObject;
   /** The member of `data` that is a list and the last member. The list is shortened if the body is too large. */
   readonly list?: string;
   /** The members of `data`, except for `text`. `notListed` is the number of entries that the notice does not have. */
@@ -132,21 +135,21 @@ export function webhook<Notice, Shape extends z.ZodRawShape>({
   data,
   ...definition
 }: Omit<Webhook<NoInfer<Notice>>, 'data' | 'list' | 'members'> & {
-  readonly data: Shape;
+  data(zod: Zod): Shape;
   readonly list?: keyof Shape & string;
   members(notice: NoInfer<Notice>): NoInfer<z.input<z.ZodObject<Shape>>> & Pick<WebhookMembers, 'notListed'>;
 }): Webhook<Notice> {
-  return { ...definition, data: z.strictObject({ ...data, ...commonMembers }) };
+  return { ...definition, data: (z) => z.strictObject({ ...data(z), ...commonMembers(z) }) };
 }
 
-const commonMembers = {
+const commonMembers = (z: Zod) => ({
   notListed: z
     .int()
     .positive()
     .optional()
     .describe('The number of list entries that were omitted, because the body has a maximum size.'),
   text: z.string().describe('The event in one sentence.'),
-};
+});
 
 /** Values of the examples. */
 export const exampleKey = { keyId: 'example', plan: 'free' } as const;

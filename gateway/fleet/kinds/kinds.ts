@@ -1,4 +1,4 @@
-import { capabilityKinds } from '../../capabilities/lists/shown.ts';
+import { capabilityKinds } from '../../capabilities/lists/events.ts';
 import { type WebhookEventType, webhookEventTypes } from '../../shared/words/event-names.js';
 import { type BanNotice, banKinds } from './bans.ts';
 import { type KeyChanged, keyChangeKinds } from './key-changes.ts';

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { counted } from '../../shared/words/figures.js';
 import { timeText } from '../wording.ts';
@@ -46,7 +45,7 @@ export const operationKinds: Kinds<OperationSunset> = {
     identity: ({ operation, sunsetMs, days }) => ({ kind: 'once', what: [operation, sunsetMs, days] }),
     webhook: webhook({
       typeOf: () => 'operation.sunset',
-      data: {
+      data: (z) => ({
         operation: z.string(),
         method: z.string(),
         path: z.string(),
@@ -56,7 +55,7 @@ export const operationKinds: Kinds<OperationSunset> = {
         successor: z.string().optional(),
         callersDays: z.int().optional(),
         callers: z.array(z.strictObject({ key: z.string(), requests: z.int() })).optional(),
-      },
+      }),
       list: 'callers',
       members({ operation, method, path, sunsetMs, afterSunset, days, successor, called }) {
         return {

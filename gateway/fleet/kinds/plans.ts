@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { aboutPlan, exampleKey, exampleVersions, type Kinds, webhook } from './kind.ts';
 
 /** A plan has other members than before: by a reload, or by a scheduled change. */
@@ -27,7 +26,7 @@ export const planKinds: Kinds<PlanChanged> = {
     },
     webhook: webhook({
       typeOf: () => 'plan.changed',
-      data: { plan: z.string(), cause: z.enum(['reload', 'schedule']), edits: z.array(z.string()) },
+      data: (z) => ({ plan: z.string(), cause: z.enum(['reload', 'schedule']), edits: z.array(z.string()) }),
       list: 'edits',
       members: ({ plan, cause, edits }) => ({ plan, cause, edits: [...edits] }),
       examples: () => [

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { figure } from '../../shared/words/figures.js';
 import { durationText } from '../wording.ts';
@@ -57,7 +56,7 @@ export const processKinds: ListedKinds<ProcessEvent> = {
     list: { group: 'incident', many: 'times the recording of usage paused', entry: () => ({}) },
     webhook: webhook({
       typeOf: () => 'usage.paused',
-      data: { reason: z.string() },
+      data: (z) => ({ reason: z.string() }),
       members: ({ reason }) => ({ reason }),
       examples: () => [{ kind: 'recording_paused', reason: 'Redis is full' }],
     }),

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { aboutNoKey, exampleVersions, type ListedKinds, webhook } from './kind.ts';
 
 /** The gateway has loaded the configuration, or has rejected an edit. */
@@ -37,7 +36,7 @@ export const reloadKinds: ListedKinds<ReloadEvent> = {
     list: { group: 'change', many: 'reloads', entry },
     webhook: webhook({
       typeOf: () => 'config.reloaded',
-      data: { before: z.string(), after: z.string(), edits: z.array(z.string()) },
+      data: (z) => ({ before: z.string(), after: z.string(), edits: z.array(z.string()) }),
       list: 'edits',
       members: ({ before, after, edits }) => ({ before, after, edits: [...edits] }),
       examples: () => [{ kind: 'reload', ...exampleVersions, edits: ['free 60 → 50 a minute'] }],
@@ -53,7 +52,7 @@ export const reloadKinds: ListedKinds<ReloadEvent> = {
     list: { group: 'change', many: 'failed reloads', entry },
     webhook: webhook({
       typeOf: () => 'config.rejected',
-      data: { before: z.string(), after: z.string().optional(), problems: z.array(z.string()) },
+      data: (z) => ({ before: z.string(), after: z.string().optional(), problems: z.array(z.string()) }),
       list: 'problems',
       members({ before, after, error }) {
         // Lines that begin with a blank quote the file.

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { durationText } from '../wording.ts';
 import { aboutNoKey, type ListedKinds, webhook } from './kind.ts';
 
@@ -40,11 +39,11 @@ export const storeKinds: ListedKinds<StoreEvent> = {
     list: { group: 'incident', many: 'times Redis went away', entry },
     webhook: webhook({
       typeOf: () => 'store.away',
-      data: {
+      data: (z) => ({
         server: z.string().optional(),
         reason: z.string(),
         onFailure: z.enum(['local', 'refuse']),
-      },
+      }),
       members: ({ server, reason, onFailure }) => ({ server, reason, onFailure }),
       examples: () => [
         { kind: 'store_away', reason: 'connect ECONNREFUSED 127.0.0.1:6379', onFailure: 'local' },
@@ -61,7 +60,7 @@ export const storeKinds: ListedKinds<StoreEvent> = {
     list: { group: 'incident', many: 'times Redis came back', entry },
     webhook: webhook({
       typeOf: () => 'store.back',
-      data: { server: z.string().optional(), awaySeconds: z.int() },
+      data: (z) => ({ server: z.string().optional(), awaySeconds: z.int() }),
       members: ({ server, awayMs }) => ({ server, awaySeconds: Math.round(awayMs / 1_000) }),
       examples: () => [{ kind: 'store_back', awayMs: 42_000 }],
     }),

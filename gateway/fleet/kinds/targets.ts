@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { durationText } from '../wording.ts';
 import { aboutNoKey, type ListedKinds, webhook } from './kind.ts';
 
@@ -43,12 +42,12 @@ export const targetKinds: ListedKinds<TargetEvent> = {
     list: { group: 'incident', many: 'targets became unhealthy', entry },
     webhook: webhook({
       typeOf: () => 'target.down',
-      data: {
+      data: (z) => ({
         upstream: z.string(),
         target: z.string(),
         health: z.enum(['silent', 'down']),
         reason: z.string().optional(),
-      },
+      }),
       members: ({ upstream, target, health, reason }) => ({ upstream, target, health, reason }),
       examples: () => [
         { kind: 'target_unhealthy', ...exampleTarget, health: 'down', reason: 'connection refused' },
@@ -65,7 +64,7 @@ export const targetKinds: ListedKinds<TargetEvent> = {
     list: { group: 'incident', many: 'targets became healthy again', entry },
     webhook: webhook({
       typeOf: () => 'target.up',
-      data: { upstream: z.string(), target: z.string(), unhealthySeconds: z.int() },
+      data: (z) => ({ upstream: z.string(), target: z.string(), unhealthySeconds: z.int() }),
       members: ({ upstream, target, unhealthyMs }) => ({
         upstream,
         target,

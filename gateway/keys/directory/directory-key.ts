@@ -1,6 +1,6 @@
 import type { Leak } from '../../shared/model.ts';
 import type { StatedKey } from '../key-schema.ts';
-import { toLimitFields } from '../limit-fields.ts';
+import { toLimitFields } from '../limits/limit-fields.ts';
 
 /** The record of a key in the directory. */
 export interface DirectoryKey extends StatedKey {

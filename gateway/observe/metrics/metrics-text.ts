@@ -1,10 +1,11 @@
-import { type Metric, Registry } from '@prometheus-io/client';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type Family, type ObservedState, families as ownFamilies } from './metric-families.ts';
-import { createProcessRegistry, type ProcessMetrics } from './process-metrics.ts';
+import type { Family, ObservedState } from './metric-families.ts';
+import type { WriteMetrics } from './metric-registries.ts';
+import type { ProcessMetrics } from './process-metrics.ts';
 
 /**
- * Makes the text of the metrics for Prometheus. The library formats the text and adds the metrics of the process.
+ * Makes the text of the metrics for Prometheus. The library formats the text and adds the metrics of the process. The
+ * library is loaded at the first scrape.
  * Requests are counted in plain numbers, because the library's counters build a text from the labels for each counted
  * request. Making the text takes at least a millisecond and sends a message to every worker. The text is therefore
  * cached, and only one text is made at a time.
@@ -23,11 +24,7 @@ export function createMetricsText({
   readonly families: readonly Family[];
   readonly bounds: Pick<Bounds, 'metricsKeptMs'>;
 }) {
-  /** All metrics of one scrape come from the same state. */
-  let state: ObservedState;
-  const registry = new Registry();
-  for (const family of [...ownFamilies, ...families]) registry.registerMetric(metricOf(family, () => state));
-  let ofProcess: Registry | undefined;
+  let write: Promise<WriteMetrics> | undefined;
   let last: Promise<Buffer> = Promise.resolve(Buffer.alloc(0));
   /**
    * The time at which the cached text expires, on the clock of `performance.now()`; Infinity while a text is being
@@ -36,14 +33,12 @@ export function createMetricsText({
   let dueMs = 0;
 
   async function make(): Promise<Buffer> {
-    ofProcess ??= createProcessRegistry();
-    const processes = others === undefined ? ofProcess : await joined(ofProcess, await others());
-    state = observe();
-    return Buffer.from(`${await registry.metrics()}${await processes.metrics()}`);
+    write ??= import('./metric-registries.ts').then(({ createRegistries }) => createRegistries(families));
+    return Buffer.from(await (await write)(observe, await others?.()));
   }
 
   return {
-    contentType: Registry.PROMETHEUS_CONTENT_TYPE,
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
     /** Returns the text in Prometheus's exposition format, version 0.0.4. */
     read(): Promise<Buffer> {
       if (performance.now() >= dueMs) {
@@ -55,28 +50,4 @@ export function createMetricsText({
       return last;
     },
   };
-}
-
-/**
- * Joins the metrics of all processes. A metric that cannot be joined, such as the start time, has the value of this
- * process.
- */
-async function joined(ofProcess: Registry, others: readonly ProcessMetrics[]): Promise<Registry> {
-  const all = [await ofProcess.getMetricsAsJSON(), ...others].map((metrics) => [...metrics]);
-  const registry = Registry.aggregate(all);
-  for (const metric of ofProcess.getMetricsAsArray()) {
-    if (registry.getSingleMetric(metric.name) === undefined)
-      registry.registerMetric(metric as unknown as Metric<string>);
-  }
-  return registry;
-}
-
-/**
- * Makes a metric that reads its values when the library calls `get`. The library's own classes would keep a second
- * count of each request.
- */
-function metricOf({ suffix, type, help, valuesOf }: Family, observe: () => ObservedState): Metric<string> {
-  const name = `tollgate_${suffix}`;
-  const get = () => Promise.resolve({ name, help, type, aggregator: 'sum', values: valuesOf(observe()) });
-  return { name, get } as unknown as Metric<string>;
 }

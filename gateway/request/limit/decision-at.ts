@@ -36,8 +36,8 @@ function decisionOfPlan(
     const later = plusLater(usedLater, limits, (admitted - 1 - index) * units);
     const rateLimit = rateLimitState(state, { limits, windowsMs, nowMs, usedLater: later });
     const decision = { kind: 'admitted', units, rateLimit, source } as const;
-    const { grant } = state;
-    return isRunning(grant, nowMs) && grant.noBrownouts ? { ...decision, noBrownouts: true } : decision;
+    const exemptions = isRunning(state.grant, nowMs) ? state.grant.exemptions : undefined;
+    return exemptions === undefined ? decision : { ...decision, exemptions };
   }
   const after = rateLimitState(state, { limits, windowsMs, nowMs, usedLater });
   // Later requests of the call may have filled a window or led to a ban, so the time to retry follows from the final counts.

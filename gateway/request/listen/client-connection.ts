@@ -1,7 +1,8 @@
-import { IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Rejection } from '../../shared/errors.ts';
+import { http } from '../../shared/http/node-http.ts';
 import { startDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { bytesTaken } from '../../shared/tls/bytes-taken.ts';
@@ -303,7 +304,7 @@ export class ClientConnection {
 
 /** Makes the response to input that the parser has refused. */
 function responseTo(socket: Socket, rejection: Rejection, isHead: boolean): ClientResponse {
-  const req = new IncomingMessage(socket);
+  const req = new http.IncomingMessage(socket);
   req.complete = true;
   if (isHead) req.method = 'HEAD';
   const res = new ClientResponse(req);

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,6 +6,7 @@ import { TLSSocket } from 'node:tls';
 import { addressGroup, plainAddress } from '../../shared/addresses/address-group.ts';
 import type { Rejection } from '../../shared/errors.ts';
 import { errors } from '../../shared/errors.ts';
+import { http } from '../../shared/http/node-http.ts';
 import type { Certificate } from '../../shared/model.ts';
 import { Shares } from '../../shared/structures/shares.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -72,7 +73,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   const shares = new Shares(bounds.connectionsMax);
   let draining = false;
 
-  const server = createServer<typeof IncomingMessage, typeof ClientResponse>({
+  const server = http.createServer<typeof IncomingMessage, typeof ClientResponse>({
     ServerResponse: ClientResponse,
     insecureHTTPParser: false,
     // `screen-fields.ts` checks Host, because Node would write its own error response.

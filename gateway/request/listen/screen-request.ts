@@ -1,4 +1,5 @@
-import { type IncomingMessage, METHODS } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { http } from '../../shared/http/node-http.ts';
 import { offeredProtocols, secretsOffered } from '../../shared/http/web-socket-protocols.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { screenFields, token } from './screen-fields.ts';
@@ -53,7 +54,7 @@ export function screenRequest(
  * gateway adds to a request.
  */
 const knownMethods: ReadonlySet<string> = new Set(
-  METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE'),
+  http.METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE'),
 );
 
 const secretsTwice = refuseAsInvalid(

@@ -22,6 +22,7 @@ export function compileHooks(
       ...(recordDecision === undefined ? [] : [recordDecision]),
       ...all.flatMap(({ observeDecision }) => observeDecision ?? []),
     ],
+    refuse: all.flatMap(({ refuse }) => refuse ?? []),
   };
 }
 

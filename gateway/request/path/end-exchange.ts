@@ -37,6 +37,7 @@ export async function end(ending: Ending, stations: Stations): Promise<void> {
     case 'refused': {
       const { exchange, refusal } = ending;
       markFailed(exchange, refusal.code);
+      asMutable(exchange).countedAs = refusal.countedAs;
       return write(exchange, stations, () => refusalResponse(refusal, gatewayFields(exchange)));
     }
     case 'client_gone':
@@ -80,5 +81,5 @@ export function markFailed(exchange: Exchange, errorCode: ErrorCode): void {
 function markClientGone(exchange: Exchange): void {
   const errorCode = exchange.res.rejection?.code;
   const status = errorCode === undefined ? 499 : errors[errorCode].status;
-  withResults(exchange, { status, errorCode, fault: 'client' });
+  withResults(exchange, { status, errorCode, fault: 'client', countedAs: undefined });
 }

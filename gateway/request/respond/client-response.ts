@@ -1,5 +1,5 @@
-import { ServerResponse } from 'node:http';
 import type { Rejection, WholeResponse } from '../../shared/errors.ts';
+import { http } from '../../shared/http/node-http.ts';
 import { interimMessage, keepAliveValue, reasonPhrase, responseMessage } from './response-message.ts';
 
 /**
@@ -7,7 +7,7 @@ import { interimMessage, keepAliveValue, reasonPhrase, responseMessage } from '.
  * `sendInterim` for interim responses, and `switchProtocols` for a 101. `Date`, `Connection` and `Keep-Alive` are set when the head is
  * written, because a graceful stop may begin while the request is served.
  */
-export class ClientResponse extends ServerResponse {
+export class ClientResponse extends http.ServerResponse {
   /** The error when Node's parser has refused the request or its body. */
   rejection: Rejection | undefined;
   /** Called when the parser finds a fault in the body before a response has begun. */

@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http';
 import type { WholeResponse } from '../../shared/errors.ts';
+import { http } from '../../shared/http/node-http.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 
 /** Matches a field value (RFC 9110 §5.5): visible characters, spaces, tabs and obs-text. */
@@ -42,7 +42,7 @@ export function keepAliveValue(seconds: number): string {
 }
 
 export function reasonPhrase(status: number): string {
-  return STATUS_CODES[status] ?? 'Unknown';
+  return http.STATUS_CODES[status] ?? 'Unknown';
 }
 
 function headBeginning(status: number, fields: readonly string[]): string {

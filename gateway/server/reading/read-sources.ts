@@ -1,4 +1,4 @@
-import type { ReadSources } from '../../admin/api/read-routes.ts';
+import type { ReadSources } from '../../admin/api/read-sources.ts';
 import type { KeySources } from '../../admin/keys/key-sources.ts';
 import type { RedisSettings, Settings } from '../../shared/model.ts';
 import { readTotals } from '../../usage/read/daily-totals.ts';
@@ -66,7 +66,8 @@ export async function openReadSources({
     events: { read: (page) => lent.readEvents(page) },
     changes: { read: (page) => lent.readChanges(page) },
     presence: { read: () => lent.readProcesses() },
-    ofReadingParts: { redis: inRedis?.connection, lent },
+    redis: inRedis?.connection,
+    lent,
   };
 
   /** Loads the Redis library only when Redis is configured. */

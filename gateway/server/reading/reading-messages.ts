@@ -1,7 +1,7 @@
 import type { AdminResponse } from '../../admin/admin-response.ts';
+import type { LentMembers } from '../../admin/api/read-sources.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
 import type { KeyDetailSources } from '../../admin/keys/key-sources.ts';
-import type { LentMembers } from '../../capabilities/interfaces/operators.ts';
 import type { SettingsMessage } from '../../config/loader/settings-message.ts';
 import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';

@@ -96,6 +96,9 @@ export const eventIdParameter = z
   .string()
   .describe('The id of a webhook event, which its receivers get as `webhook-id`.');
 
+/** The largest number of keys on a page of a list. */
+export const keysPerPageMax = 500;
+
 /** The query parameter `after` of a list with pages. */
 export function afterPage<Schema extends z.ZodType>(schema: Schema) {
   return schema.optional().describe('The `next` of the previous page.');

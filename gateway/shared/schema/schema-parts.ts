@@ -83,6 +83,9 @@ export function dateAsMs(error: z.core.$ZodErrorMap | string) {
     .transform((written) => parseDate(written) ?? Number.NaN);
 }
 
+/** A date of a key, a plan or an operation, converted to epoch ms. */
+export const date = dateAsMs(expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z').error);
+
 /** A duration, converted to milliseconds. @param format converts milliseconds back to a text that `written` accepts */
 export function durationAsMs(written: z.ZodString, format = formatDuration) {
   return z.codec(written, z.number(), { decode: parseDuration, encode: format });

@@ -1,4 +1,4 @@
-import { capabilityChartMarks, capabilityWebhookTypes } from '../../capabilities/lists/names.js';
+import { capabilityChartMarks, capabilityWebhookTypes } from '../../capabilities/lists/words.js';
 
 // Names of events, for the configuration, sentences and pages. `fleet/kinds/` defines the events. A browser imports this
 // file, too.

@@ -1,8 +1,5 @@
 // Formats of numbers and durations, for sentences, terminals and pages. A browser imports this file, too.
 
-const wholeNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
-const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
@@ -13,7 +10,7 @@ export const noFigure = '–';
 
 /** Formats a whole number with thousands separators, for example 1,204. @param {number | undefined} number */
 export function figure(number) {
-  return number === undefined ? noFigure : wholeNumber.format(number);
+  return number === undefined ? noFigure : wholeNumber(number);
 }
 
 /**
@@ -31,7 +28,7 @@ export function counted(number, one, many = `${one}s`) {
 export function rate(number) {
   if (number === undefined) return noFigure;
   if (number === 0) return '0';
-  return number < 10 ? oneDecimal.format(number) : wholeNumber.format(number);
+  return number < 10 ? oneDecimal(number) : wholeNumber(number);
 }
 
 /**
@@ -44,7 +41,7 @@ export function percent(part) {
   const hundredths = part * 100;
   if (hundredths === 0) return '0 %';
   if (hundredths < 0.1) return '< 0.1 %';
-  return `${hundredths < 10 ? oneDecimal.format(hundredths) : wholeNumber.format(Math.floor(hundredths))} %`;
+  return `${hundredths < 10 ? oneDecimal(hundredths) : wholeNumber(Math.floor(hundredths))} %`;
 }
 
 /**
@@ -56,7 +53,7 @@ export function milliseconds(ms) {
   if (ms === undefined) return noFigure;
   if (ms < 1) return ms.toFixed(2);
   if (ms < 10) return ms.toFixed(1);
-  return wholeNumber.format(ms);
+  return wholeNumber(ms);
 }
 
 /** Formats a duration in words, for example 24 s, 13 h 28 min, 12 days. @param {number} ms */
@@ -70,7 +67,7 @@ export function duration(ms) {
     const hours = `${Math.floor(length / hourMs)} h`;
     return minutes === 0 || length >= dayMs ? hours : `${hours} ${minutes} min`;
   }
-  return `${wholeNumber.format(Math.floor(length / dayMs))} days`;
+  return `${wholeNumber(Math.floor(length / dayMs))} days`;
 }
 
 /**
@@ -87,4 +84,24 @@ export function relative(atMs, nowMs) {
 /** Shortens a version of the configuration to its first digits. @param {string | undefined} version */
 export function shortVersion(version) {
   return version === undefined ? noFigure : version.slice(0, 6);
+}
+
+/** @param {number} number */
+function wholeNumber(number) {
+  return withSeparators(number.toFixed(0));
+}
+
+/** `toFixed` alone would round 0.15 down, because the nearest binary number is a little below 0.15. @param {number} number */
+function oneDecimal(number) {
+  return (Math.round(number * 10) / 10).toFixed(1);
+}
+
+/**
+ * Writes a comma before each group of three digits. `Intl.NumberFormat` does the same, but it takes 14 ms of CPU time to load, which is half
+ * of the time of an empty Node process.
+ *
+ * @param {string} decimal
+ */
+function withSeparators(decimal) {
+  return decimal.replace(/\B(?=(?:\d{3})+(?!\d))/g, ',');
 }

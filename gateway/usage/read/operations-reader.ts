@@ -1,13 +1,13 @@
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { bucketsSeconds, quantileMs } from '../../shared/structures/histogram.ts';
 import {
-  brownoutField,
   clientErrorsNumber,
   durationNumber,
   isOperationField,
   nameIn,
   operationField,
   operationInHour,
+  refusalField,
   refusedNumber,
   requestsNumber,
   serverErrorsNumber,
@@ -25,8 +25,16 @@ export interface OperationsReader {
     period: Period,
     operationIds?: readonly string[],
   ): Promise<readonly OperationHour[] | undefined>;
-  /** Returns the active keys that called an operation, with the number of their calls. */
-  callers(operationId: string, period: Period): Promise<readonly Caller[] | undefined>;
+  /**
+   * Returns the active keys that called an operation, with the number of their calls.
+   *
+   * @param refusals the names of the counted refusals to read
+   */
+  callers(
+    operationId: string,
+    period: Period,
+    refusals: readonly string[],
+  ): Promise<readonly Caller[] | undefined>;
   /** Returns the requests of all clients by minute, without empty minutes. */
   traffic(period: Period): Promise<readonly TrafficMinute[] | undefined>;
   /** Returns all recorded operations, each with its hours in the period. */
@@ -47,8 +55,14 @@ export interface Calls {
 export interface Caller extends Calls {
   readonly keyId: string;
   readonly lastMs: number;
-  /** The number of requests that brownouts refused, and the time of the last refusal; absent without refusals. */
-  readonly brownouts?: { readonly requests: number; readonly lastMs: number } | undefined;
+  /** The counted refusals, by their name. A name without refusals is absent. */
+  readonly refusals: ReadonlyMap<string, CountedRefusals>;
+}
+
+/** The number of requests that were refused, and the time of the last refusal. */
+interface CountedRefusals {
+  readonly requests: number;
+  readonly lastMs: number;
 }
 
 export interface OperationUsage {
@@ -108,18 +122,17 @@ export function createOperationsReader({
       );
     },
 
-    async callers(operationId, period) {
+    async callers(operationId, period, refusals) {
       const keys = await active();
       if (keys === undefined) return undefined;
       const callers: Caller[] = [];
       const field = operationField(operationId);
-      const ofBrownouts = brownoutField(operationId);
       for (const day of daysOf(period, calendar)) {
         const possible = keys.filter(({ lastSeenMs }) => lastSeenMs >= day * dayMs);
         const records = await read(
           possible.map(({ keyId }) => ({
             record: { kind: 'day', keyId, day },
-            fields: [field, ofBrownouts],
+            fields: [field, ...refusals.map((name) => refusalField(name, operationId))],
           })),
         );
         if (records === undefined) return undefined;
@@ -128,30 +141,23 @@ export function createOperationsReader({
           if (counts === undefined) continue;
           const hours = callsByHour(counts, day * dayMs).filter(({ atMs }) => isWithin(atMs, hourMs, period));
           const lastMs = day * dayMs + (counts.get(latest) ?? 0);
-          const refused = records[index]?.get(ofBrownouts);
-          const brownouts = refused && {
-            requests: refusedIn(refused, day * dayMs, period),
-            lastMs: day * dayMs + (refused.get(latest) ?? 0),
-          };
-          if (hours.length > 0) callers.push({ keyId, ...sumOfCalls(hours), lastMs, brownouts });
+          const ofDay = new Map<string, CountedRefusals>();
+          for (const name of refusals) {
+            const refused = records[index]?.get(refusalField(name, operationId));
+            const requests = refused === undefined ? 0 : refusedIn(refused, day * dayMs, period);
+            if (requests > 0)
+              ofDay.set(name, { requests, lastMs: day * dayMs + (refused?.get(latest) ?? 0) });
+          }
+          if (hours.length > 0) callers.push({ keyId, ...sumOfCalls(hours), lastMs, refusals: ofDay });
         }
       }
       return [...Map.groupBy(callers, ({ keyId }) => keyId)]
-        .map(([keyId, days]) => {
-          const met = days.flatMap(({ brownouts }) =>
-            brownouts && brownouts.requests > 0 ? [brownouts] : [],
-          );
-          const brownouts = {
-            requests: met.reduce((sum, { requests }) => sum + requests, 0),
-            lastMs: Math.max(...met.map(({ lastMs }) => lastMs)),
-          };
-          return {
-            keyId,
-            ...sumOfCalls(days),
-            lastMs: Math.max(...days.map(({ lastMs }) => lastMs)),
-            ...(met.length > 0 && { brownouts }),
-          };
-        })
+        .map(([keyId, days]) => ({
+          keyId,
+          ...sumOfCalls(days),
+          lastMs: Math.max(...days.map(({ lastMs }) => lastMs)),
+          refusals: sumOfRefusals(days),
+        }))
         .sort((a, b) => b.requests - a.requests);
     },
 
@@ -191,7 +197,7 @@ export function createOperationsReader({
     },
   };
 
-  /** The requests that brownouts refused in the hours of a period. */
+  /** The number of refused requests in the hours of a period. */
   function refusedIn(counts: Counts, dayStartMs: number, period: Period): number {
     let requests = 0;
     for (let hour = 0; hour < dayMs / hourMs; hour++) {
@@ -232,6 +238,15 @@ function sumOfCalls(all: readonly Calls[]): Calls {
     sum.requests += requests;
     sum.clientErrors += clientErrors;
     sum.serverErrors += serverErrors;
+  }
+  return sum;
+}
+
+function sumOfRefusals(days: readonly Pick<Caller, 'refusals'>[]): Map<string, CountedRefusals> {
+  const sum = new Map<string, CountedRefusals>();
+  for (const [name, { requests, lastMs }] of days.flatMap(({ refusals }) => [...refusals])) {
+    const { requests: earlier = 0, lastMs: earlierMs = 0 } = sum.get(name) ?? {};
+    sum.set(name, { requests: earlier + requests, lastMs: Math.max(earlierMs, lastMs) });
   }
   return sum;
 }

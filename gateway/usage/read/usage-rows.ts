@@ -1,12 +1,9 @@
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
+import type { UsageStep } from '../../shared/schema/query-words.ts';
 import type { GroupTally } from '../groups.ts';
 import { differingUnits, offeredOf, refusedByLimit, type Tally, unitsOf } from '../tally.ts';
 import type { Usage, UsageState } from '../usage.ts';
 import { byPeriod, type UsageMinute, type UsageReader } from './usage-reader.ts';
-
-export const usageSteps = ['minute', 'hour', 'day'] as const;
-
-export type UsageStep = (typeof usageSteps)[number];
 
 const stepMs: Readonly<Record<UsageStep, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 

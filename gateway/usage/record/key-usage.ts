@@ -7,7 +7,6 @@ import {
   addressesField,
   admittedNumber,
   type Bucket,
-  brownoutField,
   clientErrorsNumber,
   extraUnitsNumber,
   failedField,
@@ -23,6 +22,7 @@ import {
   offeredNumber,
   operationField,
   outcomesField,
+  refusalField,
   refusedNumber,
   requestsNumber,
   secretField,
@@ -245,7 +245,7 @@ export class KeyUsage {
     }
   }
 
-  ended(operationId: string, atMs: number, status: number, isBrownout = false): void {
+  ended(operationId: string, atMs: number, status: number, countedAs?: string): void {
     const hour = Math.floor(atMs / this.calendar.hourMs);
     if (hour !== this.hour) {
       this.closeOperations();
@@ -265,15 +265,16 @@ export class KeyUsage {
     if (status >= 500) counts.serverErrors += 1;
     else if (status >= 400) counts.clientErrors += 1;
     if (atMs > counts.lastMs) counts.lastMs = atMs;
-    if (isBrownout) this.brownout(counts.id, atMs);
+    if (countedAs !== undefined) this.refusal(countedAs, counts.id, atMs);
   }
 
-  private brownout(operationId: string, atMs: number): void {
+  private refusal(name: string, operationId: string, atMs: number): void {
     const { hourMs, dayMs } = this.calendar;
     const day = Math.floor(atMs / dayMs);
     const number = refusedNumber(hourOfDay(Math.floor(atMs / hourMs)));
-    if (!this.unsent.add(day, brownoutField(operationId), number, 1)) return;
-    this.unsent.add(day, brownoutField(operationId), latest, atMs - day * dayMs);
+    const field = refusalField(name, operationId);
+    if (!this.unsent.add(day, field, number, 1)) return;
+    this.unsent.add(day, field, latest, atMs - day * dayMs);
   }
 
   /** Moves the counts of the current minute and hour into `unsent`. */

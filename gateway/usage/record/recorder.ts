@@ -57,8 +57,8 @@ export interface EndedExchange extends EndedRequest {
   readonly keyId: string | undefined;
   /** Present if the request failed because of the gateway or the upstream, and was charged. */
   readonly failed?: FailedCharge | undefined;
-  /** Whether a brownout of the operation refused the request. */
-  readonly isBrownout?: boolean | undefined;
+  /** The name under which the refusal of the request is counted for its key and operation. */
+  readonly countedAs?: string | undefined;
   /** The key and the digest of a presented secret that belongs to a key but is not valid. */
   readonly unauthorized?: { readonly keyId: string; readonly digestStart: string } | undefined;
   /** The key and the client address, if the key does not allow this address. */
@@ -200,7 +200,7 @@ export function createUsageRecorder({
     },
     ended(exchange) {
       counted.ended(exchange);
-      const { keyId, unauthorized, refusedAddress, operationId, atMs, status, failed, isBrownout } = exchange;
+      const { keyId, unauthorized, refusedAddress, operationId, atMs, status, failed, countedAs } = exchange;
       if (unauthorized !== undefined) {
         const source = sourceOf(unauthorized.keyId);
         source.decided += 1;
@@ -214,7 +214,7 @@ export function createUsageRecorder({
       if (keyId === undefined) return;
       const source = sourceOf(keyId);
       source.ended += 1;
-      source.counted.ended(operationId, atMs, status, isBrownout);
+      source.counted.ended(operationId, atMs, status, countedAs);
       if (failed !== undefined) source.counted.failed(atMs, failed);
     },
     unsent: (records) => records.map(unsentOf),

@@ -32,7 +32,7 @@ const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]
     operation,
   })),
 );
-const routes = allRoutes(bounds);
+const routes = await allRoutes(bounds);
 
 /** The API document in strict form: every member of an object must have a description. */
 const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>

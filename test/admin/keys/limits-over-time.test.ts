@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { limitsOverTime } from '../../../gateway/admin/keys/limits-over-time.ts';
 import type { RecordedChange } from '../../../gateway/fleet/changes.ts';
-import { toLimits } from '../../../gateway/keys/limit-fields.ts';
+import { toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
 import { compilePlans } from '../../../gateway/keys/plans.ts';
 import { startGateways } from './change/change-fixture.ts';
 

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { firstState } from '../../../gateway/capabilities/guard/process/decide-guard.ts';
 import { createRedisGuardStore } from '../../../gateway/capabilities/guard/process/redis-guard-store.ts';
 import { guardKeys } from '../../../gateway/capabilities/guard/process/redis-keys.ts';
-import { limitFieldNames } from '../../../gateway/keys/limit-fields.ts';
+import { limitFieldNames } from '../../../gateway/keys/limits/limit-fields.ts';
 import type { CapabilityCases } from '../../support/capability-cases.ts';
 import { countsOf, guardedEdit } from './process/guard-fixture.ts';
 

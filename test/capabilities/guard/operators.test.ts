@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { stateOf } from '../../../gateway/capabilities/guard/operators.ts';
+import { stateOf } from '../../../gateway/capabilities/guard/operators/operators.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 
 it('a reverted plan is a reason and a fault, and a member of /readyz', () => {

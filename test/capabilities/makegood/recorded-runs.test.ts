@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { noFigures } from '../../../gateway/capabilities/makegood/run/figures.ts';
+import { noFigures } from '../../../gateway/capabilities/makegood/run/add-parts.ts';
 import { createRecordedRuns } from '../../../gateway/capabilities/makegood/run/recorded-runs.ts';
 import type { KeyChange } from '../../../gateway/fleet/changes.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { capabilityKinds } from '../../../gateway/capabilities/lists/shown.ts';
+import * as z from 'zod';
+import type { capabilityKinds } from '../../../gateway/capabilities/lists/events.ts';
 import { makeEventBody } from '../../../gateway/capabilities/webhooks/events/event-body.ts';
 import { eventIdentity } from '../../../gateway/capabilities/webhooks/events/event-identity.ts';
 import { isWantedBy } from '../../../gateway/capabilities/webhooks/events/is-wanted-by.ts';
@@ -167,7 +168,7 @@ it('each body matches the schema of its type', () => {
   for (const notice of all) {
     const body = bodyOf(notice);
     if (body === undefined) continue;
-    const schema = kindsByType.get(body.type)?.webhook?.data;
+    const schema = kindsByType.get(body.type)?.webhook?.data(z);
     const parsed = schema?.safeParse(JSON.parse(JSON.stringify(body.data)));
     expect([body.type, parsed?.error?.issues]).toEqual([body.type, undefined]);
   }

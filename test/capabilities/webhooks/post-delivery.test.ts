@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { newEventId } from '../../../gateway/capabilities/webhooks/queue/delivery-queue.ts';
 import { postDelivery } from '../../../gateway/capabilities/webhooks/sender/post-delivery.ts';
 import { signDelivery } from '../../../gateway/capabilities/webhooks/sender/sign-delivery.ts';
-import type { Receiver } from '../../../gateway/capabilities/webhooks/settings/receiver-schema.ts';
+import type { Receiver } from '../../../gateway/capabilities/webhooks/settings/receivers.ts';
 import { createSharedLookup } from '../../../gateway/shared/addresses/shared-lookup.ts';
 import { freePort } from '../../support/free-port.ts';
 import { makeCertificate } from '../../support/make-certificate.ts';

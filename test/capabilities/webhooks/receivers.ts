@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import type { Receiver } from '../../../gateway/capabilities/webhooks/settings/receiver-schema.ts';
+import type { Receiver } from '../../../gateway/capabilities/webhooks/settings/receivers.ts';
 
 /** A request that a receiver got. */
 export interface Received {

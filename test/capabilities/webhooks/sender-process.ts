@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { createRedisQueue } from '../../../gateway/capabilities/webhooks/queue/redis-queue.ts';
 import { createSender } from '../../../gateway/capabilities/webhooks/sender/sender.ts';
-import type { Receiver } from '../../../gateway/capabilities/webhooks/settings/receiver-schema.ts';
+import type { Receiver } from '../../../gateway/capabilities/webhooks/settings/receivers.ts';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { connectRedis, type RedisPlace } from '../../support/connect-redis.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';

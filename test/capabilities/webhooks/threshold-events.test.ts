@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { createNotify } from '../../../gateway/capabilities/webhooks/notify.ts';
 import { createThresholdEvents } from '../../../gateway/capabilities/webhooks/events/threshold-events.ts';
+import { createNotify } from '../../../gateway/capabilities/webhooks/notify.ts';
 import type { QuotaThreshold } from '../../../gateway/fleet/kinds/key-notices.ts';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import {

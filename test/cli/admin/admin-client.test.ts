@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { listChangesWire } from '../../../gateway/admin/wires/changes.ts';
 import { createAdminClient } from '../../../gateway/cli/admin/admin-client.ts';
-import { lists, readList } from '../../../gateway/cli/admin/read-api.ts';
+import { readList } from '../../../gateway/cli/admin/read/read-list.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
@@ -22,6 +22,7 @@ function clientOf(url: string, own: Partial<typeof bounds> = {}) {
 }
 
 const changesWire = listChangesWire(defaultBounds);
+const changesPage = { wire: changesWire, member: 'changes', perPage: 200 };
 
 describe('the client of the admin API', () => {
   it('gives up on a gateway that never responds, and states how long it waited', async () => {
@@ -58,7 +59,7 @@ describe('the client of the admin API', () => {
     const stub = await startStubAdmin((path) => ({
       body: { isComplete: true, ...pages[path.slice('/api/v1'.length)] },
     }));
-    const { body, json } = await readList(clientOf(stub.url), lists.changes, {}, 3);
+    const { body, json } = await readList(clientOf(stub.url), changesPage, {}, 3);
     expect(body.changes.map(({ id }) => id)).toEqual(['5-1', '4-1', '3-1']);
     expect(json).toMatchObject({
       isComplete: true,
@@ -70,7 +71,7 @@ describe('the client of the admin API', () => {
 
   it('ends when a page is its own next page', async () => {
     const stub = await startStubAdmin(() => ({ body: { isComplete: true, changes: [], next: '1-1' } }));
-    expect((await readList(clientOf(stub.url), lists.changes, {}, 50)).body.changes).toEqual([]);
+    expect((await readList(clientOf(stub.url), changesPage, {}, 50)).body.changes).toEqual([]);
     expect(stub.asked).toHaveLength(2);
   });
 

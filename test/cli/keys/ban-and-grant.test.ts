@@ -84,8 +84,6 @@ test('grant raises a key’s limits for a while on every process, ungrant ends i
     id,
     grant: { limits: { perMinute: 9, perDay: 7 }, untilMs: Date.parse(until) },
   });
-  const exempt = await run(`grant ${id} --no-brownouts --until +6h`);
-  expect(exempt.stdout).toMatch(new RegExp(`^${id} has a grant: no brownouts until .* UTC, in 6 hours\\.`));
   const ended = await run(`ungrant ${id}`);
   expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(`^${id} has no grant\\.\n`) });
   await expect.poll(async () => (await call(spent.secret)).status).toBe(429);
@@ -162,7 +160,6 @@ test.each([
     'grant reporter --group reports --until +1h',
     'Which limits of the group reports? Give at least one of --per-second, --per-minute, ',
   ],
-  ['grant reporter --group reports --no-brownouts --until +1h', 'Which limits of the group reports?'],
   ['grant customer-7 --per-day 0 --until +1h', '`limits.perDay` must be a whole number from 1'],
   ['grant customer-7 --per-day 5', "required option '--until <when>' not specified"],
 ])('%s prints the problem', async (command, message) => {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseExport } from '../../../gateway/cli/keys/transfer.ts';
-import { importToDirectory } from '../../../gateway/cli/keys/transfer-directory.ts';
+import { parseExport } from '../../../gateway/cli/keys/transfer/transfer.ts';
+import { importToDirectory } from '../../../gateway/cli/keys/transfer/transfer-directory.ts';
 import { CommandError } from '../../../gateway/cli/output/command-error.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { makeToken } from '../../support/admin-client.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createProgress } from '../../../gateway/cli/what-if/progress.ts';
+import { createProgress } from '../../../gateway/cli/output/progress.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
 
 /** A stream that stores all text that is written to it. */

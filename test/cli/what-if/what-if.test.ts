@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { changesOf, verdictText } from '../../../gateway/cli/what-if/diff-verdicts.ts';
-import { sentence, simulationLines } from '../../../gateway/cli/what-if/simulation-view.ts';
+import {
+  sentence,
+  simulationLines,
+} from '../../../gateway/capabilities/simulate/commands/simulation-view.ts';
+import { changesOf, verdictText } from '../../../gateway/capabilities/simulate/commands/verdicts.ts';
 import { makeToken } from '../../support/admin-client.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';

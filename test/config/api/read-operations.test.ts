@@ -99,54 +99,6 @@ test.each<[rule: string, text: string, messages: string[]]>([
     ['1:110: the sunset must not be earlier than the deprecation (RFC 9745 §4)'],
   ],
   [
-    'brownouts before the deprecation, after the sunset, out of order, and longer than their interval',
-    deprecated(
-      'x-deprecated-since: 2026-11-20, x-deprecated-sunset: 2030-12-05, x-brownouts: [{ from: 2026-11-20, for: 1h }, { from: 2026-11-19, every: 1m, for: 61s }, { from: 2030-12-05, for: 1s }]',
-    ),
-    [
-      '1:135: `x-brownouts[1]` begins before `x-deprecated-since`; announce the deprecation first',
-      '1:135: `x-brownouts[1]` must begin later than the entry before; sort the entries by `from`',
-      '1:135: `x-brownouts[1]` has a `for` that is longer than its `every`',
-      '1:135: `x-brownouts[2]` begins after `x-deprecated-sunset`, when the operation is removed',
-    ],
-  ],
-  [
-    'brownouts without the dates of the deprecation, of an operation that stays',
-    deprecated(
-      'x-deprecated-since: 2026-11-20, x-after-sunset: gone, x-brownouts: [{ from: 2026-11-20, for: 1h }]',
-    ),
-    [
-      '1:89: `x-after-sunset` needs `x-deprecated-sunset` beside it',
-      '1:111: `x-brownouts` needs `x-deprecated-since` and `x-deprecated-sunset` beside it',
-    ],
-  ],
-  [
-    'brownouts of an operation that is not removed',
-    deprecated(
-      'x-deprecated-since: 2026-11-20, x-deprecated-sunset: 2030-12-05, x-after-sunset: serve, x-brownouts: [{ from: 2026-11-20, for: 1h }]',
-    ),
-    ['1:145: `x-brownouts` rehearses a removal; remove it, or `x-after-sunset: serve`'],
-  ],
-  [
-    'a brownout without its length',
-    deprecated(
-      'x-deprecated-since: 2026-11-20, x-deprecated-sunset: 2030-12-05, x-brownouts: [{ from: 2026-11-20 }]',
-    ),
-    ['1:135: `x-brownouts[0].for` is missing; write a duration such as 5m'],
-  ],
-  [
-    'a field of a brownout that is unknown',
-    deprecated(
-      'x-deprecated-since: 2026-11-20, x-deprecated-sunset: 2030-12-05, x-brownouts: [{ from: 2026-11-20, four: 1h }]',
-    ),
-    ['1:135: the field `four` is unknown; did you mean `for`?'],
-  ],
-  [
-    'brownouts of an operation that is not deprecated',
-    'paths: { /a: { get: { operationId: a, x-brownouts: [{ from: 2026-11-20, for: 1h }] } } }',
-    ['1:39: `x-brownouts` needs `deprecated: true` beside it'],
-  ],
-  [
     'an unknown successor',
     deprecated('x-deprecated-since: 2026-11-20, x-deprecated-successor: nex'),
     ['1:113: `x-deprecated-successor` names no other operation; did you mean `next`?'],

@@ -2,11 +2,12 @@ import type * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { compileKey } from '../../../keys/compile-key.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
-import { limitPath, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
+import { limitPath, toLimitFields, toLimits } from '../../../keys/limits/limit-fields.ts';
 import { shownGrant } from '../../../quota/grants.ts';
 import { groupNames, maxOf } from '../../../shared/limits.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { exemptionMembers, statedExemptions } from '../../../shared/schema/exemptions.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import {
@@ -69,12 +70,11 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           if (fault !== undefined) return refused('invalid_request', fault);
           const { fromAt = 0, untilAt: untilMs } = body;
           const fromMs = fromAt > sources.nowMs() ? fromAt : undefined;
-          const { noBrownouts } = body;
           const grant: Grant = {
             limits: toLimits(body.limits ?? {}),
             fromMs,
             untilMs,
-            ...(noBrownouts && { noBrownouts }),
+            ...statedExemptions(body),
           };
           return {
             kind: 'verb',
@@ -153,10 +153,10 @@ async function change(
 
 function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
   if (grant === undefined) return {};
-  const { limits, fromMs, untilMs, noBrownouts } = grant;
+  const { limits, fromMs, untilMs } = grant;
   return {
     limits: limits.length > 0 ? toLimitFields(limits) : undefined,
-    noBrownouts,
+    ...exemptionMembers(grant),
     fromAt: isoOf(fromMs),
     untilAt: isoOf(untilMs),
   };

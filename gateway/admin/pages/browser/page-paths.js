@@ -1,4 +1,4 @@
-import { capabilityPagePaths } from '../../../capabilities/lists/names.js';
+import { capabilityPagePaths } from '../../../capabilities/lists/words.js';
 
 /**
  * The path of each page; `{…}` stands for one segment. The listener serves the same HTML document at each path, and

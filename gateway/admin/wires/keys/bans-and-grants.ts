@@ -1,23 +1,29 @@
 import * as z from 'zod';
-import { date, grantedLimits } from '../../../keys/key-schema.ts';
+import { grantedLimits } from '../../../keys/limits/limits-schema.ts';
 import { components, count } from '../../../keys/response-parts.ts';
 import { type Answer, defineWire, keyIdParameter } from '../../../shared/http/wire.ts';
-import { expects, fields } from '../../../shared/schema/schema-parts.ts';
+import { exemptionShape } from '../../../shared/schema/exemption-shape.ts';
+import { exemptions, statedExemptions } from '../../../shared/schema/exemptions.ts';
+import { date, fields } from '../../../shared/schema/schema-parts.ts';
 import { banAndGrantShape } from './keys.ts';
+
+/** The members that state exemptions, as a text. */
+const exempting = exemptions.map(({ member }) => `\`${member}\``).join(' or ');
 
 export const grantBody = fields('an object with limits and untilAt', {
   limits: grantedLimits
     .optional()
-    .describe('The limits of the grant. They may be absent only with `noBrownouts`.'),
-  noBrownouts: z
-    .literal(true, expects('true, or absent'))
-    .optional()
-    .describe('The key may call operations during their brownouts.'),
+    .describe(
+      exempting === ''
+        ? 'The limits of the grant.'
+        : `The limits of the grant. They may be absent only with ${exempting}.`,
+    ),
+  ...exemptionShape(({ allows }) => `The key may ${allows}.`),
   fromAt: date.optional().describe('The beginning of the grant. By default, the grant begins at once.'),
   untilAt: date.describe('The end of the grant.'),
 }).refine(
-  ({ limits, noBrownouts }) => limits !== undefined || noBrownouts,
-  'must have `limits`, `noBrownouts` or both',
+  (grant) => grant.limits !== undefined || statedExemptions(grant).exemptions !== undefined,
+  exempting === '' ? 'must have `limits`' : `must have \`limits\`, ${exempting} or both`,
 );
 
 /** The response to a change of a ban or grant: the key's ban, grant and strikes after the change. */

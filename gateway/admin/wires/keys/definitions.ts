@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { date, keyId, keySchema, type StatedKey } from '../../../keys/key-schema.ts';
+import { keyId, keySchema, type StatedKey } from '../../../keys/key-schema.ts';
 import {
   components,
   digestStart as digestStartShown,
@@ -12,7 +12,7 @@ import {
   words,
 } from '../../../keys/response-parts.ts';
 import { type Answer, defineWire, ifMatchHeader, keyIdParameter } from '../../../shared/http/wire.ts';
-import { fields } from '../../../shared/schema/schema-parts.ts';
+import { date, fields } from '../../../shared/schema/schema-parts.ts';
 import { banAndGrantShape } from './keys.ts';
 
 export const definedSecret = z.object({

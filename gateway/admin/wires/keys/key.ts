@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { keyShownShapes } from '../../../capabilities/lists/shown.ts';
+import { keyShownShapes } from '../../../capabilities/lists/schemas.ts';
 import { keySchema } from '../../../keys/key-schema.ts';
 import {
   byName,

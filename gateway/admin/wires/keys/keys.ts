@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { limits } from '../../../keys/key-schema.ts';
+import { limits } from '../../../keys/limits/limits-schema.ts';
 import {
   chargedUnits,
   components,
@@ -11,23 +11,10 @@ import {
   positive,
   words,
 } from '../../../keys/response-parts.ts';
-import { afterPage, defineWire } from '../../../shared/http/wire.ts';
+import { afterPage, defineWire, keysPerPageMax } from '../../../shared/http/wire.ts';
+import { exemptionShape } from '../../../shared/schema/exemption-shape.ts';
 import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
-import { pageMax } from './usage.ts';
-
-export const keyStates = [
-  'ok',
-  'near',
-  'limited',
-  'banned',
-  'disabled',
-  'expired',
-  'no_secret',
-  'unused',
-  'unknown',
-] as const;
-
-export type KeyState = (typeof keyStates)[number];
+import { keySorts, keyStates } from '../../../shared/schema/query-words.ts';
 
 export const keyState = words(...keyStates)
   .describe(
@@ -45,10 +32,7 @@ export const ban = z
 export const grantShown = z
   .object({
     limits: limitsByField.meta({ of: limits }).optional().describe('Absent if the grant changes no limit.'),
-    noBrownouts: z
-      .literal(true)
-      .optional()
-      .describe('Present if the key may call operations during their brownouts.'),
+    ...exemptionShape(({ allows }) => `Present if the key may ${allows}.`),
     fromMs: epochMs
       .optional()
       .describe('The beginning of the grant, in epoch milliseconds; absent after this time.'),
@@ -98,9 +82,6 @@ export const keyItem = z
 
 export type KeyItem = z.output<typeof keyItem>;
 
-/** The sort orders of a list of keys: refused or offered requests of the last 24 hours, last request, or id. */
-export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
-
 export const keyPage = z
   .object({
     keys: list(keyItem),
@@ -135,11 +116,9 @@ export const listKeysWire = defineWire({
         'Sorts by the refused or offered requests of the last 24 hours, by the last request, or by id.',
       ),
     after: afterPage(text(128)),
-    limit: wholeNumber(1, pageMax).default(50).describe('The largest number of entries.'),
+    limit: wholeNumber(1, keysPerPageMax).default(50).describe('The largest number of entries.'),
   }),
   answers: { 200: { description: 'The keys.', schema: keyPage } },
 });
-
-export type KeySort = (typeof keySorts)[number];
 
 export type KeyPage = z.output<typeof keyPage>;

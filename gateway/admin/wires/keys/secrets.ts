@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import { date } from '../../../keys/key-schema.ts';
 import { defineWire, ifMatchHeader, keyIdParameter } from '../../../shared/http/wire.ts';
 import { agePattern, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
-import { fields, text } from '../../../shared/schema/schema-parts.ts';
+import { date, fields, text } from '../../../shared/schema/schema-parts.ts';
 import { definitionAnswer, issuedAnswer } from './definitions.ts';
 
 export const issueSecretBody = fields('an object with overlap and expiresAt', {

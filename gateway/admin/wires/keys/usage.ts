@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import {
-  byName,
   chargedUnits,
   components,
   count,
@@ -9,9 +8,10 @@ import {
   list,
   nextPage,
   positive,
+  refusedShown,
   words,
 } from '../../../keys/response-parts.ts';
-import { afterPage, defineWire, keyIdParameter } from '../../../shared/http/wire.ts';
+import { afterPage, defineWire, keyIdParameter, keysPerPageMax } from '../../../shared/http/wire.ts';
 import {
   month,
   oneOf,
@@ -20,13 +20,7 @@ import {
   text,
   wholeNumber,
 } from '../../../shared/schema/query-parameters.ts';
-import { usageSteps } from '../../../usage/read/usage-rows.ts';
-
-export const pageMax = 500;
-
-export const refusedShown = byName(positive).describe(
-  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, or `concurrent` for the limit of requests in progress.',
-);
+import { usageSteps } from '../../../shared/schema/query-words.ts';
 
 /** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
 export const usageRow = z
@@ -108,7 +102,9 @@ export const getMonthUsageWire = defineWire({
       .optional()
       .describe('A UTC month; by default the present month. The record goes back 400 days.'),
     after: afterPage(text(128)),
-    limit: wholeNumber(1, pageMax).default(pageMax).describe('The largest number of keys on a page.'),
+    limit: wholeNumber(1, keysPerPageMax)
+      .default(keysPerPageMax)
+      .describe('The largest number of keys on a page.'),
   }),
   answers: { 200: { description: 'The page.', schema: monthPage } },
 });

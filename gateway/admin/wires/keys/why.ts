@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { chargedUnits, count, instant, list, positive } from '../../../keys/response-parts.ts';
-import { refusedShown } from './usage.ts';
+import { chargedUnits, count, instant, list, positive, refusedShown } from '../../../keys/response-parts.ts';
+import type { AskedWire } from '../../../shared/http/wire.ts';
+import { noQuery } from '../../../shared/schema/query-parameters.ts';
 
 export const whyShown = z.object({
   sentence: z
@@ -46,3 +47,11 @@ export const whyShown = z.object({
 });
 
 export type Why = z.output<typeof whyShown>;
+
+/** The wire of `getKey` for a client that reads only the explanation, and needs no schema of keys. */
+export const getWhyWire = {
+  method: 'GET',
+  path: '/keys/{id}',
+  query: noQuery,
+  answers: { 200: { description: 'The key.', schema: z.object({ why: whyShown }) } },
+} as const satisfies AskedWire;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { planFiguresShapes, planShownShapes } from '../../../capabilities/lists/shown.ts';
-import { limitFieldNames } from '../../../keys/limit-fields.ts';
+import { planFiguresShapes, planShownShapes } from '../../../capabilities/lists/schemas.ts';
+import { limitFieldNames } from '../../../keys/limits/limit-fields.ts';
 import { memberNames, planShape } from '../../../keys/plan-schema.ts';
 import {
   components,

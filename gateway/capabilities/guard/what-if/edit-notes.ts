@@ -1,11 +1,15 @@
-import { hasUnrecordedGroup } from '../../../cli/what-if/diff-verdicts.ts';
+import { wrapText } from '../../../shared/terminal/text-width.ts';
 import type { EditNotes } from '../../interfaces/commands.ts';
+import { verdictsOn } from '../../simulate/commands/edit-notes.ts';
+import { hasUnrecordedGroup } from '../../simulate/commands/verdicts.ts';
 import { unguardedPlans } from './unguarded-plans.ts';
 
-/** Warns of plans that an edit makes smaller without a suitable guard, and proposes a guard from the simulated edit. */
-export const guardNotes: EditNotes = ({ before, after, nowMs, verdicts }) => {
+/** Warns of plans that an edit makes smaller without a suitable guard, and proposes a guard from the replayed edit. */
+export const guardNotes: EditNotes = async (edit) => {
+  const { plans, nowMs } = edit;
+  const verdicts = await verdictsOn(edit);
   const isUnknown = (plan: string) => hasUnrecordedGroup(verdicts ?? [], plan);
-  const unguarded = unguardedPlans(before, after, nowMs, (plan, from) => {
+  const unguarded = unguardedPlans(plans.before, plans.after, nowMs, (plan, from) => {
     if (verdicts === undefined || isUnknown(plan)) return undefined;
     const ofEdit = verdicts.filter((verdict) => verdict.plan === plan && verdict.from === from);
     // The share is 0 if no key of the plan sent requests.
@@ -18,7 +22,16 @@ export const guardNotes: EditNotes = ({ before, after, nowMs, verdicts }) => {
         ? 'The share for a guard of the group is not on record: try it first.'
         : 'A comparison with a running gateway proposes a guard.';
       const advice = guard === undefined ? without : 'Proposed, from the recorded requests:';
-      return { plan, warning, advice, proposal: guard, diffProposes: 'a guard' };
+      return {
+        noun: 'plan',
+        id: plan,
+        lines: ({ columns, paint }) => [
+          ...wrapText(`! ${warning}. ${advice}`, columns - 6).map((text) => paint('bad', text)),
+          // The proposal is one line, which the operator can copy.
+          ...(guard === undefined ? [] : [`  ${guard}`]),
+        ],
+        warning: (file) => `${warning}; "tollgate diff ${file}" proposes a guard`,
+      };
     }),
   };
 };

@@ -1,4 +1,4 @@
-import { limitsAsYaml } from '../../../keys/limit-fields.ts';
+import { limitsAsYaml } from '../../../keys/limits/limit-fields.ts';
 import type { Limits } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 

@@ -1,25 +1,18 @@
 import { groupNames, ofAllOperations, smallerLimits } from '../../../shared/limits.ts';
 import type { Key, Limits } from '../../../shared/model.ts';
 import { type KeyMinutes, offeredAt, withRefused } from '../../../usage/read/key-minutes.ts';
-import { type Edits, edited, type Present } from '../../../usage/simulate/edits.ts';
+import type { Advisor, KeyWatcher } from '../../simulate/advisor.ts';
+import { type Edits, edited, type Present } from '../../simulate/replay/edits.ts';
 import {
   offeredInGroups,
   type ReplayedGroups,
   refusedByAnyGroup,
   unreplayableGroups,
-} from '../../../usage/simulate/replay-groups.ts';
-import type { Calendar } from '../../../usage/simulate/window-rooms.ts';
-import type { Advisor, KeyWatcher } from '../../interfaces/advisor.ts';
+} from '../../simulate/replay/replay-groups.ts';
+import type { Calendar } from '../../simulate/replay/window-rooms.ts';
 import { activeMax } from '../process/guard-counts.ts';
 import { BusiestRefusals, stepsPerPeriod } from './busiest-refusals.ts';
 import { proposeGuard } from './propose-guard.ts';
-
-declare module '../../../usage/simulate/verdict.ts' {
-  interface PlanAdvice {
-    /** The share of refused requests that a guard must at least allow (`BusiestRefusals`); undefined if the plan is not edited. */
-    readonly guardShare?: number | undefined;
-  }
-}
 
 /** Finds the share of refused requests that a guard of each edited plan must allow, and proposes guards. */
 export const adviseGuard: Advisor = {

@@ -1,25 +1,5 @@
 import * as z from 'zod';
-import { addFigures } from '../../../shared/structures/add-figures.ts';
-import { type MakegoodFigures, makegoodFigures } from '../wires.ts';
-
-export const noFigures: MakegoodFigures = {
-  examinedKeys: 0,
-  keys: 0,
-  failedUnits: 0,
-  creditedKeys: 0,
-  givenBack: { day: 0, month: 0 },
-  unreadKeys: 0,
-  unread: [],
-};
-
-/** Adds the figures of two parts of a run. @param namedMax the maximum number of ids in `unread` */
-export function addParts(
-  { unread, ...one }: MakegoodFigures,
-  { unread: more, ...other }: MakegoodFigures,
-  namedMax: number,
-): MakegoodFigures {
-  return { ...addFigures(one, other), unread: [...unread, ...more].slice(0, namedMax) };
-}
+import { makegoodFigures } from '../wires.ts';
 
 const cursor = z.object({ run: z.string().regex(/^[\w-]{8}$/), after: z.string(), figures: makegoodFigures });
 

@@ -1,7 +1,7 @@
 import type { ChangedMembers, KeyChange } from '../../../fleet/changes.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { MakegoodFigures } from '../wires.ts';
-import { addParts } from './figures.ts';
+import { addParts } from './add-parts.ts';
 
 export type RecordedRuns = ReturnType<typeof createRecordedRuns>;
 

@@ -7,7 +7,7 @@ import type { UsageReader } from '../../../usage/read/usage-reader.ts';
 import type { Credits } from '../credits/credits.ts';
 import type { CreditRun } from '../credits/give-back.ts';
 import type { MakegoodFigures } from '../wires.ts';
-import { addParts, noFigures } from './figures.ts';
+import { addParts, noFigures } from './add-parts.ts';
 
 export interface PartSources {
   readonly keys: Pick<KeySources, 'settings' | 'directory' | 'bounds'>;

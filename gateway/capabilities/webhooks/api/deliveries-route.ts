@@ -1,30 +1,22 @@
 import { jsonResponse, storeUnavailable } from '../../../admin/admin-response.ts';
+import type { ReadSources } from '../../../admin/api/read-sources.ts';
 import { defineRoute, type Route } from '../../../admin/api/route.ts';
-import type { Settings } from '../../../shared/model.ts';
-import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { OpenReadRoutes } from '../../interfaces/operators.ts';
 import type { DeliveryQueue, QueuedEvent } from '../queue/delivery-queue.ts';
 import { createQueueReader } from '../queue/redis-queue.ts';
 import { deliveriesView } from './deliveries-view.ts';
 import { listDeliveriesWire } from './wires.ts';
 
-/** The functions of the main thread that the routes in the reading thread call. Only without Redis, the main thread lists the deliveries. */
-export interface LentByWebhooks {
-  readonly countDeliveries: DeliveryQueue['counts'];
-  readonly listDeliveries: DeliveryQueue['list'];
+declare module '../../../admin/api/read-sources.ts' {
+  interface LentMembers {
+    readonly countDeliveries: DeliveryQueue['counts'];
+    /** Called only without Redis, because then the main thread has the queue. */
+    readonly listDeliveries: DeliveryQueue['list'];
+  }
 }
 
-/** Opens the routes in the reading thread. */
-export const openDeliveryRoutes: OpenReadRoutes = ({ settings, redis, lent, bounds }) => {
-  const list = redis === undefined ? lent.listDeliveries : createQueueReader(redis, bounds).list;
-  return [deliveriesRoute({ list, counts: lent.countDeliveries }, { settings, bounds })];
-};
-
 /** `GET /deliveries` lists the webhook events with their deliveries. A filter may read all events of the queue. */
-function deliveriesRoute(
-  queue: Pick<DeliveryQueue, 'list' | 'counts'>,
-  { settings, bounds }: { readonly settings: () => Settings; readonly bounds: Bounds },
-): Route {
+export function deliveriesRoute({ keys: { settings, bounds }, redis, lent }: ReadSources): Route {
+  const list = redis === undefined ? lent.listDeliveries : createQueueReader(redis, bounds).list;
   let lastTroubled: { readonly events: readonly QueuedEvent[]; readonly untilMs: number } | undefined;
 
   return defineRoute({
@@ -32,7 +24,7 @@ function deliveriesRoute(
     needs: 'read',
     async respond({ query: { state, type, subject, receiver, from, to, limit, after } }) {
       const [page, counts] = await Promise.all([
-        queue.list({
+        list({
           limit,
           after,
           states: state,
@@ -42,7 +34,7 @@ function deliveriesRoute(
           fromMs: from,
           toMs: to,
         }),
-        queue.counts(),
+        lent.countDeliveries(),
       ]);
       if (page === undefined || counts === undefined) return storeUnavailable();
       const troubled = counts.waiting + counts.failed === 0 ? [] : await readTroubled();
@@ -56,7 +48,7 @@ function deliveriesRoute(
     const startMs = performance.now();
     if (lastTroubled !== undefined && startMs < lastTroubled.untilMs) return lastTroubled.events;
     const states = new Set(['waiting', 'failed'] as const);
-    const page = await queue.list({ limit: bounds.webhooksPerPageMax, states });
+    const page = await list({ limit: bounds.webhooksPerPageMax, states });
     if (page === undefined) return undefined;
     const endMs = performance.now();
     const untilMs = endMs + (endMs - startMs) * bounds.webhookProblemsRestFactor;

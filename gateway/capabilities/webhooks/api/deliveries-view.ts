@@ -1,8 +1,8 @@
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
-import { statedForm } from '../../../shared/schema/marks.ts';
+import { statedForm } from '../../../shared/schema/stated-form.ts';
 import type { DeliveriesPage, Delivery, QueueCounts, QueuedEvent } from '../queue/delivery-queue.ts';
-import type { Receiver } from '../settings/receiver-schema.ts';
-import { receiverUrl } from '../settings/receiver-schema.ts';
+import type { Receiver } from '../settings/receivers.ts';
+import { receiverUrl } from '../settings/schema.ts';
 import type { DeliveriesShown, DeliveryEvent, DeliveryShown, ReceiverProblem } from './wires.ts';
 
 /**

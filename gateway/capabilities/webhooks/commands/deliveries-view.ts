@@ -1,12 +1,9 @@
 import { instant } from '../../../cli/output/figures.ts';
 import { listTable } from '../../../cli/output/list.ts';
 import type { Screen } from '../../../cli/output/screen.ts';
-import { oneLine, wrapText } from '../../../shared/terminal/text-width.ts';
-import { webhookEventTypes } from '../../../shared/words/event-names.js';
-import { figure } from '../../../shared/words/figures.js';
+import { wrapText } from '../../../shared/terminal/text-width.ts';
 import type { DeliveredEvent } from '../api/wires.ts';
-import { deliveriesOfEvent, noReceiver } from '../words/deliveries.js';
-import type { Tested } from './test-receiver.ts';
+import { deliveriesOfEvent, noReceiver } from '../page/words/deliveries.js';
 
 /** Makes the lines for a gateway without a receiver. */
 export function noReceiverLines(): readonly string[] {
@@ -32,12 +29,3 @@ export function eventLines(
     json,
   ];
 }
-
-/** Makes the line about one example event: its type, the answer of the receiver, and the duration. */
-export function testedLine({ type, status, error, ms }: Tested, { paint }: Screen): string {
-  const tone = error === undefined ? 'good' : 'bad';
-  const answer = error ?? `status ${status}`;
-  return `${type.padEnd(typeColumns)}  ${`${figure(ms)} ms`.padStart(9)}  ${paint(tone, oneLine(answer))}`;
-}
-
-const typeColumns = Math.max(...webhookEventTypes.map((type) => type.length));

@@ -1,11 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { CommandError, unreadable } from '../../../cli/output/command-error.ts';
+import type { Screen } from '../../../cli/output/screen.ts';
+import { print, printJson } from '../../../cli/output/screen.ts';
+import { screenNow } from '../../../cli/output/show.ts';
+import { requireConfig } from '../../../cli/start/named-config.ts';
 import { loadSettings } from '../../../config/load-settings.ts';
 import { formatProblems } from '../../../config/problems/format-problems.ts';
 import { exampleNotices, type Notice } from '../../../fleet/kinds/kinds.ts';
 import { createSharedLookup } from '../../../shared/addresses/shared-lookup.ts';
-import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { WebhookEventType } from '../../../shared/words/event-names.js';
+import { oneLine } from '../../../shared/terminal/text-width.ts';
+import { type Bounds, defaultBounds } from '../../../shared/timeouts-and-sizes.ts';
+import { type WebhookEventType, webhookEventTypes } from '../../../shared/words/event-names.js';
+import { counted, figure } from '../../../shared/words/figures.js';
 import { makeEventBody } from '../events/event-body.ts';
 import { newEventId } from '../queue/delivery-queue.ts';
 import { postDelivery } from '../sender/post-delivery.ts';
@@ -15,7 +21,7 @@ import { readSecrets } from '../settings/receiver-secrets.ts';
 import { urlFault } from '../settings/settings.ts';
 
 /** The result of one example event. */
-export interface Tested {
+interface Tested {
   readonly type: WebhookEventType;
   /** The `webhook-id`. */
   readonly id: string;
@@ -25,11 +31,45 @@ export interface Tested {
   readonly ms: number;
 }
 
+export interface TestOptions {
+  readonly secretFile?: string;
+  readonly config?: string;
+  readonly json?: true;
+}
+
+/** Sends an example of each event to a receiver, and prints the results. The exit code is 1 if the receiver did not accept an event. */
+export async function runReceiverTest(
+  given: string,
+  { secretFile, config, json }: TestOptions,
+): Promise<void> {
+  const url = checkUrl(given);
+  const secrets = findSecrets(url, { secretFile, configFile: () => requireConfig(config) });
+  const tested: Tested[] = [];
+  await testReceiver({
+    url,
+    secrets,
+    bounds: defaultBounds,
+    onTested(result) {
+      tested.push(result);
+      if (!json) print([testedLine(result, screenNow())]);
+    },
+  });
+  if (json) printJson(tested);
+  const failed = tested.filter(({ error }) => error !== undefined).length;
+  if (failed > 0) {
+    process.exitCode = 1;
+    console.error(`The receiver did not accept ${counted(failed, 'event')}.`);
+  }
+  // Open connections to the receiver would keep the process alive. `setImmediate` delays the exit until a write error of standard output
+  // is reported.
+  setImmediate(() => process.exit());
+}
+
 /**
  * Sends an example of each event to a receiver, as many at the same time as a gateway. Calls `onTested` with each result, in the order of the
  * types.
  */
-export async function testReceiver({
+async function testReceiver({
   url,
   secrets,
   bounds,
@@ -66,8 +106,17 @@ export async function testReceiver({
   }
 }
 
+/** Makes the line about one example event: its type, the answer of the receiver, and the duration. */
+function testedLine({ type, status, error, ms }: Tested, { paint }: Screen): string {
+  const tone = error === undefined ? 'good' : 'bad';
+  const answer = error ?? `status ${status}`;
+  return `${type.padEnd(typeColumns)}  ${`${figure(ms)} ms`.padStart(9)}  ${paint(tone, oneLine(answer))}`;
+}
+
+const typeColumns = Math.max(...webhookEventTypes.map((type) => type.length));
+
 /** @throws a CommandError if a gateway would not accept the URL. The message does not repeat the URL, because a URL may contain a token */
-export function checkUrl(text: string): string {
+function checkUrl(text: string): string {
   const url = URL.parse(text);
   const fault =
     url === null ? 'must be an https URL such as https://hooks.example.com/tollgate' : urlFault(text);
@@ -81,7 +130,7 @@ export function checkUrl(text: string): string {
  *
  * @throws a CommandError
  */
-export function findSecrets(
+function findSecrets(
   url: string,
   { secretFile, configFile }: { readonly secretFile: string | undefined; readonly configFile: () => string },
 ): readonly string[] {

@@ -1,5 +1,5 @@
 import { kindOf, type Notice, webhookTypeOf } from '../../../fleet/kinds/kinds.ts';
-import type { Receiver } from '../settings/receiver-schema.ts';
+import type { Receiver } from '../settings/receivers.ts';
 
 /**
  * Whether a receiver gets the event of a notice. An event matches each filter of the receiver, and an event without a key, plan or operation

@@ -1,8 +1,8 @@
 import type { QuotaThreshold } from '../../../fleet/kinds/key-notices.ts';
 import type { Limiter } from '../../../request/limit/limiter.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { eventIdentity } from './event-identity.ts';
 import type { createNotify } from '../notify.ts';
+import { eventIdentity } from './event-identity.ts';
 
 /**
  * Puts the events of thresholds into the queue of webhooks, and then marks each threshold as reported in the counts of its key. Until then,

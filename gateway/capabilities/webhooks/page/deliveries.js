@@ -9,7 +9,7 @@ import {
   useNow,
 } from '../../../admin/pages/browser/parts.js';
 import { webhookEventTypes } from '../../../shared/words/event-names.js';
-import { deliveryList, deliveryStates, noReceiver } from '../words/deliveries.js';
+import { deliveryList, deliveryStates, noReceiver } from './words/deliveries.js';
 
 /** @import { BodyOf } from '../../../admin/wires/api-types.ts' */
 /** @import { PageProps } from '../../../admin/pages/browser/live.js' */

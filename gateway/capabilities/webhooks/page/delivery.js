@@ -21,7 +21,7 @@ import {
   useNow,
 } from '../../../admin/pages/browser/parts.js';
 import { counted } from '../../../shared/words/figures.js';
-import { deliveriesOfEvent } from '../words/deliveries.js';
+import { deliveriesOfEvent } from './words/deliveries.js';
 
 /** @import { BodyOf } from '../../../admin/wires/api-types.ts' */
 /** @import { PageProps } from '../../../admin/pages/browser/live.js' */

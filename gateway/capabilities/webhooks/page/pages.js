@@ -3,7 +3,7 @@ import { DeliveryPage } from './delivery.js';
 
 /** @import { Page } from '../../interfaces/pages.ts' */
 
-/** @satisfies {Record<keyof typeof import('../words/page-paths.js').webhooksPaths, Page>} */
+/** @satisfies {Record<keyof typeof import('../words.js').webhooksPaths, Page>} */
 export const webhooksPages = {
   deliveries: {
     component: Deliveries,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { deliveryStates } from '../api/wires.ts';
 import type { EventIdentity } from '../events/event-identity.ts';
-import type { Receiver } from '../settings/receiver-schema.ts';
+import type { Receiver } from '../settings/receivers.ts';
 
 /** An event, as receivers get it. */
 export interface WebhookEvent {

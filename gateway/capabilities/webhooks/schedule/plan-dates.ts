@@ -1,5 +1,5 @@
 import type { PlanChanged } from '../../../fleet/kinds/plans.ts';
-import { limitChangeTexts } from '../../../keys/limit-texts.ts';
+import { limitChangeTexts } from '../../../keys/limits/limit-texts.ts';
 import { limitsAt } from '../../../keys/plans.ts';
 import type { Plan, Settings } from '../../../shared/model.ts';
 import type { ScanPeriod } from './marks.ts';

@@ -1,11 +1,7 @@
-import {
-  type ClientRequest,
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-} from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { http } from '../../../shared/http/node-http.ts';
 import { startDeadline } from '../../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
@@ -17,7 +13,7 @@ export type Attempt =
 
 /** Each attempt has a connection of its own, so that no octet of a response reaches a later attempt. TLS sessions are resumed. */
 const agents = {
-  http: new HttpAgent({ keepAlive: false }),
+  http: new http.Agent({ keepAlive: false }),
   https: new HttpsAgent({ keepAlive: false }),
 };
 
@@ -57,7 +53,7 @@ export function postDelivery({
       maxHeaderSize: webhookResponseHeadBytesMax,
       signal,
     };
-    const request = isSecure ? httpsRequest(url, options) : httpRequest(url, options);
+    const request = isSecure ? httpsRequest(url, options) : http.request(url, options);
     let interim = 0;
     const stopTimer = startDeadline(webhookTimeoutMs, () =>
       fail(`no response within ${webhookTimeoutMs / 1_000} s`),

@@ -11,7 +11,7 @@ import type {
   SenderState,
   Settlement,
 } from '../queue/delivery-queue.ts';
-import type { Receiver } from '../settings/receiver-schema.ts';
+import type { Receiver } from '../settings/receivers.ts';
 import { postDelivery } from './post-delivery.ts';
 import { settlementOf } from './retry-schedule.ts';
 import { signDelivery } from './sign-delivery.ts';

@@ -1,5 +1,6 @@
 import type { SettingsFiles } from '../../interfaces/configuration.ts';
-import { compileReceiver, type Receiver, type StatedReceiver } from './receiver-schema.ts';
+import { compileReceiver, type Receiver } from './receivers.ts';
+import type { StatedReceiver } from './schema.ts';
 
 /** The current secret, and during a rotation the other secret. */
 const secretsMax = 2;

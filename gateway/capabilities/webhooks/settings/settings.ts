@@ -1,16 +1,12 @@
-import * as z from 'zod';
-import { list, digestStart as shownDigest } from '../../../keys/response-parts.ts';
 import { isSecureUrl } from '../../../shared/addresses/secure-url.ts';
 import { adviceOnName } from '../../../shared/schema/closest-name.ts';
 import { nameOf } from '../../../shared/schema/schema-faults.ts';
 import { digestSecret, digestStart } from '../../../shared/secrets.ts';
 import type { SettingPath, SettingsPart } from '../../interfaces/configuration.ts';
-import type { Receiver, StatedReceiver, webhooksShape } from './receiver-schema.ts';
 import { readReceivers } from './receiver-secrets.ts';
+import type { Receiver } from './receivers.ts';
+import type { StatedReceiver } from './schema.ts';
 
-declare module '../../interfaces/configuration.ts' {
-  interface StatedSettingsMembers extends z.output<z.ZodObject<typeof webhooksShape>> {}
-}
 declare module '../../../shared/model.ts' {
   interface SettingsMembers {
     /** The receivers of webhooks. */
@@ -77,22 +73,9 @@ export const webhooksSettings: SettingsPart = {
 
   thresholds: ({ notify }) => notify.flatMap(({ at }) => at),
 
-  shown: {
-    notify: {
-      schema: (entry) =>
-        list(
-          z.object({
-            id: z
-              .string()
-              .describe('The id of the receiver: the first 12 hex digits of the SHA-256 digest of its URL.'),
-            ...entry,
-            secretDigestStarts: list(shownDigest),
-          }),
-        ).describe('The receivers of webhooks.'),
-      value: ({ notify }, stated) =>
-        notify.map((receiver, index) => receiverView(Object(stated)[index], receiver)),
-    },
-  },
+  shown: ({ notify }, stated) => ({
+    notify: notify.map((receiver, index) => receiverView(Object(stated.notify)[index], receiver)),
+  }),
 
   lists: { notify: { by: 'id', noun: 'receiver' } },
 };

@@ -11,11 +11,17 @@ import { formatProblems } from '../../../config/problems/format-problems.ts';
 import { digestOfContent } from '../../../config/source/read-config-file.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { CommandError } from '../../output/command-error.ts';
+import { requireConfig } from '../../start/named-config.ts';
 import { type EditedYaml, editYaml, type YamlEdit } from './edit-yaml.ts';
 import { fileBehind, replaceFile } from './replace-file.ts';
 import { withLock } from './with-lock.ts';
 
 export type Configuration = Pick<LoadOptions, 'file' | 'env'>;
+
+/** @throws a CommandError if no configuration was named and this folder has none */
+export function configurationOf(named: string | undefined): Configuration {
+  return { file: requireConfig(named), env: process.env };
+}
 
 /** The keys of a valid configuration. */
 export interface LoadedKeys {

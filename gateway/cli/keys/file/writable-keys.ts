@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { definedSecret, type issuedKey, keyDefinition } from '../../../admin/wires/keys/definitions.ts';
-import type { LimitsByField } from '../../../keys/limit-fields.ts';
+import type { LimitsByField } from '../../../keys/limits/limit-fields.ts';
 import { list, words } from '../../../keys/response-parts.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
 import { CommandError } from '../../output/command-error.ts';
@@ -61,9 +61,9 @@ export interface WritableKeys {
  * Changes keys for commands without the option `--directory`. If the keys file does not contain a key, the key is changed in the key
  * directory.
  *
- * @param directory throws a CommandError where no gateway is known
+ * @param directory rejects with a CommandError where no gateway is known
  */
-export function createKeysOfBoth(file: WritableKeys, directory: () => WritableKeys): WritableKeys {
+export function createKeysOfBoth(file: WritableKeys, directory: () => Promise<WritableKeys>): WritableKeys {
   return {
     create: (key) => file.create(key),
     addSecret: (secret) => change(secret.id, (keys) => keys.addSecret(secret)),
@@ -80,7 +80,7 @@ export function createKeysOfBoth(file: WritableKeys, directory: () => WritableKe
     });
     if (!(inFile instanceof NotInFile)) return inFile;
     try {
-      return await run(directory());
+      return await run(await directory());
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
       const message =

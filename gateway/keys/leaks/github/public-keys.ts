@@ -1,6 +1,6 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
 import * as z from 'zod';
 import type { GithubKey } from '../../../shared/model.ts';
+import { publicKeyOf } from './public-key-of.ts';
 
 /** The maximum number of public keys in one list. GitHub publishes two or three. */
 const keysMax = 100;
@@ -38,16 +38,4 @@ export function parsePublicKeys(text: string, others: 'skipped' | 'refused'): re
   if (usable.length === keys.length || (others === 'skipped' && usable.length > 0)) return usable;
   const wrong = keys.findIndex((key) => !usable.includes(key));
   return `has an entry ${wrong + 1} whose \`key\` is not a public key on the curve P-256 in PEM`;
-}
-
-/** @returns undefined if the text is not a public key on the curve P-256 */
-export function publicKeyOf(pem: string): KeyObject | undefined {
-  // `createPublicKey` also accepts a private key, which must not be in such a list.
-  if (!pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----')) return undefined;
-  try {
-    const key = createPublicKey(pem);
-    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -2,8 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { GithubKey, LeakSettings } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { fetchKeys } from './fetch-keys.ts';
-import { publicKeyOf } from './public-keys.ts';
+import { publicKeyOf } from './public-key-of.ts';
 
 /**
  * `unknown`: GitHub has no key with this identifier. `away`: the keys could not be fetched since the identifier arrived, so the reporter must
@@ -89,10 +88,13 @@ export function createSigningKeys({
     fetchedAtMs = nowMs();
     before = since;
     since = new Set();
-    const fetching = fetchKeys(from, bounds).then(
-      (keys) => take(from, keysByIdentifier(keys)),
-      (error: Error) => take(from, undefined, error),
-    );
+    // The code that fetches keys needs Zod, so it is loaded at the first use.
+    const fetching = import('./fetch-keys.ts')
+      .then(({ fetchKeys }) => fetchKeys(from, bounds))
+      .then(
+        (keys) => take(from, keysByIdentifier(keys)),
+        (error: Error) => take(from, undefined, error),
+      );
     underWay = fetching;
     return fetching;
   }

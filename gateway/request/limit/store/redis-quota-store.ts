@@ -1,4 +1,4 @@
-import { ReplyError, type Result } from 'ioredis';
+import type { Result } from 'ioredis';
 import { createDecideCaller } from '../../../quota/calls/call-decide.ts';
 import { scriptWithChapters } from '../../../quota/calls/library.ts';
 import { type KeyRecord, outcomeOf, packAsk, packTerms, unpackReply } from '../../../quota/calls/records.ts';
@@ -8,6 +8,7 @@ import { parseHash, type QuotaState } from '../../../quota/hash.ts';
 import { fieldOf } from '../../../quota/windows.ts';
 import { clockOfNode, type RedisConnection } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
+import { isErrorReply } from '../../../redis/redis-reply.ts';
 import type { WindowsMs } from '../../../shared/calendar-windows.ts';
 import type { BanPolicy, Limits, StaleKey } from '../../../shared/model.ts';
 import { whateverArrives, withinDeadline } from '../../../shared/structures/within-deadline.ts';
@@ -174,7 +175,7 @@ function toHash(flat: readonly (Buffer | number)[]): Record<string, Buffer> {
 }
 
 function toFailure(error: Error): StoreFailure {
-  if (error instanceof ReplyError) return toRefusal(error.message);
+  if (isErrorReply(error)) return toRefusal(error.message);
   return { kind: 'failed', mayHaveRun: true, reason: error.message };
 }
 

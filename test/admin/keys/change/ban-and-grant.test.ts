@@ -201,7 +201,6 @@ it('an invalid grant is refused, and the message names the member', async () => 
   const [one] = gateways;
   const untilAt = at(hourMs);
   const cases: [unknown, string][] = [
-    [{ untilAt }, 'The request body must have `limits`, `noBrownouts` or both.'],
     [
       { limits: {}, untilAt },
       'The member `limits` must be a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth, or groups.',

@@ -1,6 +1,7 @@
 import { h } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { keyNotes } from '../../../../capabilities/lists/pages.js';
+import { exemptionWords } from '../../../../shared/words/exemptions.js';
 import { counted, figure, noFigure, relative } from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
 import { nowMs, usePolled, useRows } from '../api.js';
@@ -120,9 +121,9 @@ function placeOf({ source, file, line }) {
   return file === undefined ? 'in the configuration' : `in ${file}:${line}`;
 }
 
-/** Describes a grant, for example "5,000 a day, no brownouts". @param {NonNullable<KeyDetail['grant']>} grant */
-function grantedText({ limits = {}, noBrownouts }) {
-  return [limitsInWords(limits), noBrownouts && 'no brownouts'].filter(Boolean).join(', ');
+/** Describes the limits and exemptions of a grant. @param {NonNullable<KeyDetail['grant']>} grant */
+function grantedText(grant) {
+  return [limitsInWords(grant.limits ?? {}), ...exemptionWords(grant)].filter(Boolean).join(', ');
 }
 
 /** @param {KeyDetail} key */

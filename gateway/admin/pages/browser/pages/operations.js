@@ -1,7 +1,7 @@
+import { deprecationNotes } from '../../../../capabilities/lists/pages.js';
 import { counted, figure, milliseconds, noFigure, relative } from '../../../../shared/words/figures.js';
 import { callerList } from '../../../words/callers.js';
 import { nowMs, usePolled } from '../api.js';
-import { utcMinute } from '../formats.js';
 import { listTable } from '../list.js';
 import { cards, html, Instant, instead, keyLink, Section, sparkline, useNow } from '../parts.js';
 import { changeQuery } from '../router.js';
@@ -120,19 +120,11 @@ function times({ p50Ms, p99Ms } = {}) {
 function operationState({ stability, deprecation, requests = 0 }) {
   if (deprecation === undefined)
     return stability === undefined ? '' : html`<span class="state">${stability}</span>`;
-  const { daysToSunset = Number.MAX_VALUE, sunsetAt, afterSunset, successor, brownouts = [] } = deprecation;
+  const { daysToSunset = Number.MAX_VALUE, sunsetAt, afterSunset, successor } = deprecation;
   const prefix = afterSunset === 'gone' ? 'removed ' : 'sunset ';
   return html`<span class=${`state ${requests > 0 && daysToSunset < 30 ? 'bad' : 'near'}`}>deprecated</span>${
     sunsetAt !== undefined && html` <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${prefix} />`
-  }${successor !== undefined && html`<span class="muted">, use ${successor}</span>`}${brownouts.map(
-    (one) => html`<span class="muted">, brownout ${brownoutText(one)}</span>`,
-  )}`;
-}
-
-/** @param {NonNullable<NonNullable<Operation['deprecation']>['brownouts']>[number]} series */
-function brownoutText({ from, every, for: length }) {
-  const often = every === undefined ? '' : ` every ${every}`;
-  return `for ${length}${often} from ${utcMinute(from)}`;
+  }${successor !== undefined && html`<span class="muted">, use ${successor}</span>`}${deprecationNotes.map((notesOn) => notesOn(deprecation))}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { h } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { planNotes } from '../../../../capabilities/lists/pages.js';
+import { planNotes, planSections, proposals } from '../../../../capabilities/lists/pages.js';
 import { counted, figure, percent } from '../../../../shared/words/figures.js';
 import { limitsInWords, per } from '../../../../shared/words/limit-names.js';
 import { usePolled } from '../api.js';
@@ -8,13 +8,11 @@ import { utcMinute } from '../formats.js';
 import { cards, html, instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 import { PlanTrial } from './plan-trial.js';
-import { WhatIf } from './plan-what-if.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { PageProps } from '../live.js' */
 
-/** @import { Plan } from '../../../../capabilities/interfaces/pages.ts' */
-/** @import { Limits } from './plan-what-if.js' */
+/** @import { Plan, TriedLimits } from '../../../../capabilities/interfaces/pages.ts' */
 /** @typedef {NonNullable<Plan['changes']>[number]} Change */
 /** @typedef {BodyOf<'/plans/{name}/distribution'>['minute']} Spread */
 
@@ -96,9 +94,9 @@ function onePlan(name, plans, query) {
   const plan = plans.find((plan) => plan.name === name);
   const all = plan === undefined || plan.isCustom ? [] : plan.windows;
   const windows = all.filter(({ group }) => group === undefined);
-  const tried = triedIn(query, windows);
+  const tried = planSections.length === 0 ? {} : triedIn(query, windows);
   return html`<${Distribution} key=${`keys of ${name}`} name=${name} tried=${tried} hasGroups=${windows.length < all.length} />
-    ${plan !== undefined && windows.length > 0 && h(WhatIf, { key: name, present: plan, tried, query })}`;
+    ${plan !== undefined && windows.length > 0 && planSections.map((Part) => h(Part, { key: name, present: plan, tried, query, proposals }))}`;
 }
 
 /**
@@ -108,7 +106,7 @@ function onePlan(name, plans, query) {
  * @param {Plan['windows']} windows
  */
 function triedIn(query, windows) {
-  /** @type {Limits} */
+  /** @type {TriedLimits} */
   const tried = {};
   for (const { name, limit } of windows) {
     const stated = query.get(name) ?? '';
@@ -117,7 +115,7 @@ function triedIn(query, windows) {
   return tried;
 }
 
-/** @param {{ name: string, tried: Limits, hasGroups: boolean }} props */
+/** @param {{ name: string, tried: TriedLimits, hasGroups: boolean }} props */
 function Distribution({ name, tried, hasGroups }) {
   const polled = usePolled('/plans/{name}/distribution', 30_000, { params: { name } });
   const { body } = polled;

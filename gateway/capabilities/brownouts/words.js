@@ -1,0 +1,22 @@
+// The words of brownouts, which schemas, commands and pages share.
+
+/** @import { CountedRefusal, Exemption } from '../interfaces/words.ts' */
+
+/** @satisfies {CountedRefusal} */
+export const brownoutRefusals = /** @type {const} */ ({
+  name: 'brownout',
+  member: 'brownouts',
+  title: 'Brownouts',
+  about: 'The requests of the key that brownouts refused; absent without such requests.',
+  aboutRequests: 'The number of requests that brownouts refused, with the precision of an hour.',
+});
+
+/** @satisfies {Exemption} */
+export const brownoutExemption = /** @type {const} */ ({
+  name: 'brownouts',
+  member: 'noBrownouts',
+  words: 'no brownouts',
+  allows: 'call operations during their brownouts',
+  option: '--no-brownouts',
+  aboutOption: 'let the key call deprecated operations during their brownouts',
+});

@@ -1,0 +1,35 @@
+// biome-ignore-all format: each entry has a line of its own, which goes with its capability
+import { createBrownouts } from '../brownouts/brownouts.ts';
+import { guardOperators } from '../guard/operators/operators.ts';
+import { createGuards } from '../guard/process/guards.ts';
+import { createHolderPages } from '../holder/holder-pages.ts';
+import type { LoadReadRoute, OpenOperatorsPart } from '../interfaces/operators.ts';
+import { createCredits } from '../makegood/credits/credits.ts';
+import { makegoodOperators } from '../makegood/operators.ts';
+import { webhooksOperators } from '../webhooks/operators.ts';
+
+/** Opens the parts of capabilities that run in each process. */
+export const processParts = {
+  brownouts: createBrownouts,
+  guard: createGuards,
+  makegood: createCredits,
+  holder: createHolderPages,
+};
+
+/** Opens the parts of capabilities that serve operators. */
+export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] = [
+  ({ guard }, sources) => guardOperators(guard, sources),
+  ({ makegood }, sources) => makegoodOperators(makegood, sources),
+  (_, sources) => webhooksOperators(sources),
+];
+
+/** What capabilities add to a simulation (`Advisor` of the capability `simulate`). */
+export const advisors = [
+  async () => (await import('../guard/what-if/simulated-guard.ts')).adviseGuard,
+] as const;
+
+/** Makes the routes that read many keys or recorded minutes. They run in the reading thread, too. */
+export const readRoutes: readonly LoadReadRoute[] = [
+  async (sources) => (await import('../simulate/operators/simulate-route.ts')).simulateRoute(sources, advisors),
+  async (sources) => (await import('../webhooks/api/deliveries-route.ts')).deliveriesRoute(sources),
+];

@@ -1,0 +1,52 @@
+import { progressHere } from '../../../cli/output/progress.ts';
+import { dateText, isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { wrapText } from '../../../shared/terminal/text-width.ts';
+import type { ConfigurationEdit, EditNote, EditNotes } from '../../interfaces/commands.ts';
+import { createAskSimulation } from './ask-simulation.ts';
+import { editsBetween, laterEdits } from './edits-between.ts';
+import { notReplayedText } from './simulation-view.ts';
+import { type LimitVerdict, verdictDays, verdictsOf, verdictText } from './verdicts.ts';
+
+const dayMs = 86_400_000;
+const replayed = new WeakMap<ConfigurationEdit, Promise<readonly LimitVerdict[]>>();
+
+/** Replays the recorded requests under the edited limits, once for each edit. Undefined if the edit is not replayed. */
+export function verdictsOn(edit: ConfigurationEdit): Promise<readonly LimitVerdict[]> | undefined {
+  const known = replayed.get(edit);
+  if (known !== undefined || edit.replayed === undefined) return known;
+  const { before, after, client } = edit.replayed;
+  const ask = createAskSimulation(client, progressHere);
+  const from = isoOf(edit.nowMs - verdictDays * dayMs);
+  const verdicts = verdictsOf(
+    editsBetween(before, after),
+    (edits) => ask({ from, ...edits }),
+    (name) => before.settings.keys.filter(({ plan }) => plan === name).length,
+    laterEdits(before, after, edit.nowMs),
+  );
+  replayed.set(edit, verdicts);
+  return verdicts;
+}
+
+/** The effect that the edited limits would have had on the recorded requests. */
+export const simulatedNotes: EditNotes = async (edit) => {
+  const verdicts = (await verdictsOn(edit)) ?? [];
+  return { members: { verdicts }, notes: verdicts.map(noteOf) };
+};
+
+function noteOf(verdict: LimitVerdict): EditNote {
+  const { plan, key = '', window, from, notReplayed = [], isLeftOut } = verdict;
+  const together = window === undefined && plan !== undefined ? 'together: ' : '';
+  const which = from === undefined ? together : `from ${dateText(from)}: `;
+  const texts = isLeftOut ? [] : [`→ ${which}${verdictText(verdict)}`];
+  return {
+    ...(plan === undefined ? { noun: 'key', id: key } : { noun: 'plan', id: plan }),
+    member: window && `limits.${window}`,
+    lines: ({ columns }) => [
+      ...texts.flatMap((text) => wrapText(text, columns - 6)),
+      ...notReplayed.flatMap((group) => [
+        ...wrapText(`→ ${notReplayedText(group)}`, columns - 6),
+        ...(group.trial === undefined ? [] : [`  ${group.trial}`]),
+      ]),
+    ],
+  };
+}

@@ -1,0 +1,310 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { findKeys } from '../../../admin/keys/find-keys.ts';
+import type { KeySources } from '../../../admin/keys/key-sources.ts';
+import { keptPeriod } from '../../../admin/operations/kept-period.ts';
+import { plansInForce } from '../../../keys/key-table.ts';
+import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
+import { groupNames, ofAllOperations } from '../../../shared/limits.ts';
+import type { Key, PlanWindow } from '../../../shared/model.ts';
+import { isoSecondOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { type KeyMinutes, minutesBefore, offeredAt, withRefused } from '../../../usage/read/key-minutes.ts';
+import { unitsOf } from '../../../usage/tally.ts';
+import type { LoadAdvisors } from '../advisor.ts';
+import { type Edits, isEdited, type Present, termsThen } from '../replay/edits.ts';
+import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../replay/limit-periods.ts';
+import { refusedBounds, refusedByAnyGroup, replayGroups, withGroups } from '../replay/replay-groups.ts';
+import { replayKey } from '../replay/replay-key.ts';
+import type { ReplaySinks } from '../replay/replayed-key.ts';
+import { type Verdict, VerdictBuilder } from '../replay/verdict.ts';
+import type { Calendar, UsedEarlier } from '../replay/window-rooms.ts';
+import { createGroupRecords, type LeftOut } from './group-records.ts';
+import type { SimulatedMinute } from './wires.ts';
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
+
+/** The number of keys whose usage records are read at the same time. */
+const keysPerTurn = 10;
+/** The number of recorded minutes that are replayed in one turn of the event loop. A turn takes about 2 ms. */
+const minutesPerTurn = 50_000;
+
+export interface Simulation {
+  readonly period: Period;
+  readonly edits: Edits;
+  /** Only the keys of this plan are simulated. */
+  readonly plan?: string | undefined;
+  /** The last key of the previous part. The simulation continues after this key. */
+  readonly after?: string | undefined;
+  /** The last key to simulate. */
+  readonly until?: string | undefined;
+  readonly keysListed: number;
+  /** The key whose minutes the response lists. */
+  readonly minutesOf?: string | undefined;
+}
+
+export interface Simulated {
+  /** The recorded part of the requested period. */
+  readonly period: Period;
+  readonly verdict: Verdict;
+  /**
+   * The number of active keys with a changed limit, or of all active keys if no limit is changed. `examinedKeys` is
+   * the number of keys in this part.
+   */
+  readonly activeKeys: number;
+  readonly examinedKeys: number;
+  /** The last key of this part, if there are more keys. */
+  readonly next?: string | undefined;
+  readonly minutes?: readonly SimulatedMinute[] | undefined;
+  readonly leftOut: readonly LeftOut[];
+  /** Whether bounds of a key differ because it has groups. */
+  readonly hasGroups?: true;
+}
+
+/**
+ * Replays the usage record under other limits, one part at a time and for a limited time. The replay yields to the
+ * event loop regularly. A limited number of records is cached for a short time, because an operator usually tries
+ * several limits.
+ */
+export function createSimulations(
+  sources: Omit<KeySources, 'readStatus'>,
+  advisors: LoadAdvisors,
+): (simulation: Simulation) => Promise<Simulated | undefined> {
+  const { settings, usage, nowMs, bounds } = sources;
+  const keptPart = (period: Period) => keptPeriod(period, usage?.state() ?? { keptDays: 0 }, nowMs());
+  const groupRecords = createGroupRecords(usage, keptPart);
+  const kept = createKeptMinutes(bounds);
+
+  return simulate;
+
+  /** Simulates one part; the result is undefined when the store does not reply. */
+  async function simulate({
+    period: asked,
+    edits,
+    plan,
+    after,
+    until,
+    keysListed,
+    minutesOf,
+  }: Simulation): Promise<Simulated | undefined> {
+    const { bans } = settings();
+    const present: Present = { plans: plansInForce(settings()), bans };
+    const period = keptPart(asked);
+    const active = usage === undefined ? [] : await usage.reader.active();
+    if (active === undefined) return undefined;
+    const isEdit = edits.plans.size > 0 || edits.keys.size > 0 || edits.bans !== undefined;
+    const lately = active.filter(({ lastSeenMs }) => lastSeenMs >= period.fromMs).map(({ keyId }) => keyId);
+    const found = await findKeys(sources, lately);
+    if (found === undefined) return undefined;
+    const wanted = found
+      .map(({ key }) => key)
+      .filter(({ limits }) => limits.length > 0)
+      .filter((key) => (plan === undefined || key.plan === plan) && (!isEdit || isEdited(edits, key)))
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    const left = wanted.filter(
+      ({ id }) => (after === undefined || id > after) && (until === undefined || id <= until),
+    );
+    const builder = new VerdictBuilder(minuteMs);
+    const advice = await Promise.all(advisors.map((load) => load()));
+    const watchers = advice.map((advisor) => advisor.watch({ edits, present, period, calendar, bounds }));
+    const minutes: SimulatedMinute[] = [];
+    const leftOut: LeftOut[] = [];
+    let hasGroups = false;
+    const deadlineMs = performance.now() + bounds.simulationTimeoutMs;
+    let [examined, minutesExamined] = [0, 0];
+    // The records of a part fit into the cache. A simulation of the same part with other limits therefore needs no
+    // reads.
+    const isOver = () =>
+      performance.now() >= deadlineMs || minutesExamined >= bounds.simulationMinutesKeptMax;
+    while (examined < left.length && (examined === 0 || !isOver())) {
+      const part = left.slice(examined, examined + keysPerTurn);
+      const read = await readMinutes(part, { present, edits, period });
+      if (read === undefined) return undefined;
+      let replayed = 0;
+      for (const [index, key] of part.entries()) {
+        const { minutes: recorded, usedEarlier } = read[index] ?? { minutes: noMinutes };
+        const replay = (recorded: KeyMinutes, sinks: ReplaySinks) =>
+          sumOfVerdicts(
+            periodsOf(key, period).map(({ fromMinute, endMinute, limits }) => {
+              const then = termsThen({ ...key, limits }, edits, present);
+              const edited = { ...then, limits: ofAllOperations(then.limits) };
+              const minutes = minutesBefore(recorded, endMinute);
+              const replayed = { minutes, fromMinute, usedEarlier, present: { limits, bans }, edited };
+              return replayKey(replayed, calendar, sinks);
+            }),
+          );
+        const groups = await groupRecords.read(key, edits, present, period);
+        const left = groups && (await groupRecords.leftOutOf(key, edits, groups, period));
+        if (groups === undefined || left === undefined) return undefined;
+        leftOut.push(...left);
+        const ofKey = watchers.flatMap((watcher) => watcher.ofKey(key, recorded, groups) ?? []);
+        const ofAll = replay(recorded, {
+          onDifference: (...difference) => builder.differs(key.id, ...difference),
+          onMinute:
+            key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
+          onRefused: together(ofKey.flatMap(({ onRefused }) => onRefused ?? [])),
+        });
+        const isOther = edits.bans !== undefined || !isDeepStrictEqual(groups.present, groups.edited);
+        const bounds =
+          isOther && groupNames(groups.present).length > 0
+            ? refusedBounds(
+                replay(withRefused(recorded, refusedByAnyGroup(groups, calendar)), {}),
+                groups,
+                calendar,
+              )
+            : undefined;
+        if (bounds !== undefined && bounds.least < bounds.most) hasGroups = true;
+        const onGroupRefused = together(ofKey.flatMap((one) => one.onGroupRefused ?? []));
+        builder.add(key, withGroups(ofAll, replayGroups(groups, calendar, onGroupRefused), bounds));
+        for (const watcher of ofKey) watcher.end();
+        replayed += recorded.minute.length;
+        minutesExamined += recorded.minute.length;
+        if (replayed < minutesPerTurn) continue;
+        replayed = 0;
+        await nextTurn();
+      }
+      examined += part.length;
+      await nextTurn();
+    }
+    const lastKey = left[examined - 1];
+    return {
+      period,
+      verdict: builder.finish({ keysListed, differencesListed }, (name) =>
+        Object.assign({}, ...watchers.map((watcher) => watcher.ofPlan(name))),
+      ),
+      activeKeys: wanted.length,
+      examinedKeys: examined,
+      next: examined < left.length ? lastKey?.id : undefined,
+      minutes: minutesOf === undefined ? undefined : minutes,
+      leftOut,
+      ...(hasGroups && { hasGroups }),
+    };
+  }
+
+  function periodsOf(key: Key, period: Period): readonly LimitPeriod[] {
+    return limitPeriodsOf(key, settings().plans, period, minuteMs);
+  }
+
+  /**
+   * Reads the recorded minutes of keys. Minutes before the period are included if their requests were charged to a
+   * window that was open at the start of the period.
+   */
+  async function readMinutes(
+    part: readonly Key[],
+    { present, edits, period }: { present: Present; edits: Edits; period: Period },
+  ): Promise<readonly Recorded[] | undefined> {
+    const { fromMs, toMs } = period;
+    const limitsOfPeriods = (key: Key) => periodsOf(key, period).map(({ limits }) => limits);
+    const dayStartMs = Math.floor(fromMs / dayMs) * dayMs;
+    const byStart = Map.groupBy(part, (key) => {
+      const limits = limitsOfPeriods(key).flatMap((then) => [
+        ...then,
+        ...termsThen({ ...key, limits: then }, edits, present).limits,
+      ]);
+      const neededMs = Math.min(dayStartMs, ...limits.map(({ window }) => calendarStartMs(window, fromMs)));
+      return Math.min(dayStartMs, keptPart({ fromMs: neededMs, toMs }).fromMs);
+    });
+    const found = new Map<string, Recorded>();
+    for (const [startMs, group] of byStart) {
+      const name = `${startMs} ${toMs}`;
+      const missing = group.filter(({ id }) => kept.get(name, id) === undefined);
+      const read =
+        missing.length === 0 ? [] : await usage?.reader.minutesOf(idsOf(missing), { fromMs: startMs, toMs });
+      if (read === undefined) return undefined;
+      for (const key of group) {
+        const minutes = read[missing.indexOf(key)] ?? kept.get(name, key.id) ?? noMinutes;
+        // Records of the present minute are not cached, because the figures of this minute still change.
+        if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
+        const usedEarlier = new Map<PlanWindow, { index: number; used: number }>();
+        const windows = new Set(limitsOfPeriods(key).flatMap((limits) => limits.map(({ window }) => window)));
+        for (const window of windows) {
+          if (calendarStartMs(window, fromMs) >= startMs) continue;
+          const used = await usedBefore(key.id, { fromMs: calendarStartMs(window, fromMs), toMs: startMs });
+          if (used === undefined) return undefined;
+          usedEarlier.set(window, { index: windowIndex(calendarWindowsMs[window], fromMs), used });
+        }
+        found.set(key.id, { minutes, usedEarlier });
+      }
+    }
+    return part.map(({ id }) => found.get(id) ?? { minutes: noMinutes });
+  }
+
+  /** Returns the units that were charged on days whose minutes are no longer recorded. */
+  async function usedBefore(keyId: string, { fromMs, toMs }: Period): Promise<number | undefined> {
+    const [totals] = (await usage?.totals([keyId])) ?? [];
+    if (totals === undefined) return undefined;
+    let used = 0;
+    for (const [day, tally] of totals)
+      if (day * dayMs >= fromMs && day * dayMs < toMs) used += unitsOf(tally);
+    return used;
+  }
+}
+
+const differencesListed = 100;
+
+interface Recorded {
+  readonly minutes: KeyMinutes;
+  readonly usedEarlier?: UsedEarlier;
+}
+
+const none = new Uint32Array();
+const noMinutes: KeyMinutes = {
+  minute: new Float64Array(),
+  admitted: none,
+  refused: none,
+  bySecond: none,
+  banned: none,
+  undecided: none,
+};
+
+function idsOf(keys: readonly Key[]): string[] {
+  return keys.map(({ id }) => id);
+}
+
+function minuteOf(recorded: KeyMinutes, minute: number, admittedThen: number): SimulatedMinute {
+  const place = recorded.minute.indexOf(minute);
+  return {
+    at: isoSecondOf(minute * minuteMs),
+    offered: offeredAt(recorded, place),
+    admittedNow: recorded.admitted[place] ?? 0,
+    admittedThen,
+  };
+}
+
+/** Caches the recently read records of one period. Records of another period replace the cached records. */
+function createKeptMinutes({ simulationMinutesKeptMax: minutesMax, simulationKeptMs: keptMs }: Bounds) {
+  let name = '';
+  let byKey = new Map<string, KeyMinutes>();
+  let minutes = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const clear = (nextName: string) => {
+    name = nextName;
+    byKey = new Map();
+    minutes = 0;
+  };
+  return {
+    get: (of: string, keyId: string) => (of === name ? byKey.get(keyId) : undefined),
+    keep(of: string, keyId: string, recorded: KeyMinutes): void {
+      if (of !== name) clear(of);
+      clearTimeout(timer);
+      timer = setTimeout(clear, keptMs, '').unref();
+      // The record of the requests' costs takes three times as much memory as the other figures of a minute.
+      const size = recorded.minute.length * (recorded.costs === undefined ? 1 : 4);
+      if (byKey.has(keyId) || minutes + size > minutesMax) return;
+      byKey.set(keyId, recorded);
+      minutes += size;
+    },
+  };
+}
+
+/** Makes one function of several; undefined without a function. */
+function together<Args extends unknown[]>(
+  all: readonly ((...args: Args) => void)[],
+): ((...args: Args) => void) | undefined {
+  if (all.length < 2) return all[0];
+  return (...args) => {
+    for (const one of all) one(...args);
+  };
+}

@@ -1,0 +1,151 @@
+import * as z from 'zod';
+import { components, count, instant, list, quantity, words } from '../../../keys/response-parts.ts';
+import { defineWire } from '../../../shared/http/wire.ts';
+import type { PlanAdvice, Proposals } from '../../../shared/model.ts';
+import { adviceWords } from '../../lists/configuration.ts';
+import { simulateBody } from './simulation-body.ts';
+
+/** The figures and proposals of other capabilities. */
+const figures = shapeOf(
+  adviceWords.map((words) => words.figures),
+  quantity.optional(),
+) as { [Name in keyof PlanAdvice]-?: z.ZodOptional<z.ZodNumber> };
+const proposals = shapeOf(
+  adviceWords.map((words) => words.proposals),
+  z.record(z.string(), z.string()),
+) as { [Name in keyof Proposals]: z.ZodRecord<z.ZodString, z.ZodString> };
+
+function shapeOf(all: readonly Readonly<Record<string, string>>[], schema: z.ZodType) {
+  const members = all.flatMap((descriptions) => Object.entries(descriptions));
+  return Object.fromEntries(members.map(([name, description]) => [name, schema.describe(description)]));
+}
+
+const simulatedMinute = z.object({
+  at: instant,
+  offered: count,
+  admittedNow: count,
+  admittedThen: count.describe('The mean of the lower and the upper bound.'),
+});
+
+export const totals = z.object({
+  keys: count.describe('Keys with requests.'),
+  offered: count,
+  refusedNow: count,
+  refusedThen: count,
+  refusedThenMin: count,
+  refusedThenMax: count,
+  keysRefusedMore: count.describe(
+    'Keys that the simulated limits refuse more often than the present limits.',
+  ),
+  keysRefusedLess: count,
+  newlyLimitedKeys: count.describe('Keys that the simulated limits refuse, but the present limits do not.'),
+  freedKeys: count.describe('Keys that the present limits refuse, but the simulated limits do not.'),
+});
+
+/** The response of `POST /simulate`. */
+export const simulationShown = z
+  .object({
+    from: instant.describe('The recorded part of the period, in whole minutes.'),
+    to: instant,
+    source: words('record'),
+    reproduced: z.object({
+      recordedRefusals: count.describe('Recorded requests that windows refused.'),
+      replayedRefusals: count.describe('Requests that windows refuse in the replay of the present limits.'),
+      minutesThatDiffer: count.describe('Minutes in which the two numbers differ for some key.'),
+      differences: list(
+        z.object({
+          at: instant,
+          keys: count.describe('The number of keys with a difference.'),
+          of: list(z.string()).describe('The ids of some of these keys.'),
+          recordedRefusals: count.describe('Recorded refusals of these keys in this minute.'),
+          replayedRefusals: count,
+          why: z
+            .string()
+            .describe(
+              'The recorded outage, edit, grant or restart that explains the difference, or a sentence that no cause is on record.',
+            ),
+        }),
+      ).describe('The first minutes with a difference.'),
+    }),
+    totals,
+    plans: list(
+      totals.extend({
+        name: z.string(),
+        ...figures,
+      }),
+    ),
+    ...proposals,
+    keys: list(
+      z.object({
+        id: z.string(),
+        plan: z.string(),
+        offered: count,
+        refusedNow: count,
+        refusedThen: count,
+        refusedThenMin: count
+          .optional()
+          .describe(
+            'The lower bound of `refusedThen`; `refusedThenMax` is the upper bound. Absent if both equal `refusedThen`.',
+          ),
+        refusedThenMax: count.optional(),
+        firstRefusedAt: instant
+          .optional()
+          .describe('The first minute in which the simulated limits refuse a request.'),
+        censoredMinutes: count.describe(
+          'Minutes in which requests were refused or banned. Clients send fewer requests in such minutes, so the record does not show how many requests they would have sent.',
+        ),
+      }),
+    ).describe(
+      'Keys with refusals under the present or the simulated limits, sorted by the change, with the largest change first.',
+    ),
+    moreKeys: count.describe('Keys with refusals that are not listed.'),
+    activeKeys: count.describe('Active keys that the simulation covers.'),
+    examinedKeys: count.describe('Active keys that this part covers.'),
+    notReplayed: list(
+      z.object({
+        plan: z.string().optional(),
+        key: z.string().optional(),
+        group: z.string(),
+        why: z.string(),
+        isPartly: z
+          .literal(true)
+          .optional()
+          .describe(
+            'The simulation covers the requests since the group exists. Absent if the simulation keeps the present refusals of the group.',
+          ),
+        requests: count.describe(
+          'The recorded requests of the operations of the group that the simulation leaves out. The group would have refused at most this number of them. The number covers whole hours.',
+        ),
+        trial: z
+          .string()
+          .optional()
+          .describe('A `trial` of the plan with the edited limits, as a line of the configuration.'),
+      }),
+    )
+      .optional()
+      .describe(
+        'Edited groups with requests that the simulation leaves out, because their operations are recorded only by the hour.',
+      ),
+    hasGroups: z
+      .literal(true)
+      .optional()
+      .describe('Some bounds also cover the order in which requests of groups and other requests arrive.'),
+    next: z.string().optional().describe('The value of `after` for the next part; absent in the last part.'),
+    minutes: list(simulatedMinute)
+      .optional()
+      .describe('The minutes in which the key `minutesOf` sent requests.'),
+  })
+  .register(components, { id: 'Simulation' });
+
+export const simulateWire = defineWire({
+  method: 'POST',
+  path: '/simulate',
+  operationId: 'simulate',
+  tag: 'Keys',
+  summary: 'Simulate other limits',
+  description: `Replays the usage record under other limits, as if they had been effective since \`from\`. Requests before \`from\` stay counted. The simulation changes nothing, and accepts limits instead of a configuration. The simulation first checks itself: under the present limits, the replay must refuse the recorded number of requests (\`reproduced\`). Bans, refusals of limits per second and 503 are taken from the record. \`refusedNow\` and \`refusedThen\` count the offered requests that were not admitted, including bans. Requests that the limit of concurrent requests refused are not offered, because no window was charged. Bans, limits per second, and requests of different costs depend on the order of requests within a minute, which is not recorded. \`refusedThenMin\` and \`refusedThenMax\` are bounds for every order, and \`refusedThen\` is the mean of both for each key. The minutes of a key add up to the key's \`refusedThen\`, without groups of operations. Groups are replayed by the minute, and the bounds also cover a request that several limits could refuse. \`notReplayed\` has the groups with requests that are recorded only by the hour. A simulation of the present limits returns the recorded refusals. The simulation covers the active keys with a changed limit, or all active keys if no limit is changed. The gateway works at most 2 s for a response. The \`next\` of the response continues the simulation. A token that may read is sufficient.`,
+  body: simulateBody,
+  answers: { 200: { description: 'The result of the simulation.', schema: simulationShown } },
+});
+
+export type SimulatedMinute = z.output<typeof simulatedMinute>;

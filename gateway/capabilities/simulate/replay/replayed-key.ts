@@ -1,0 +1,112 @@
+import type { BanPolicy, Limits } from '../../../shared/model.ts';
+import { type KeyMinutes, unitsAt } from '../../../usage/read/key-minutes.ts';
+import { PossibleBans } from './possible-bans.ts';
+import type { Calendar, UsedEarlier } from './window-rooms.ts';
+
+/** The limits and bans of a key. */
+export interface Terms {
+  readonly limits: Limits;
+  readonly bans: BanPolicy;
+}
+
+/** The record of one key, and the limits and bans for the replay. */
+export interface ReplayedKey {
+  /**
+   * The recorded minutes, from the beginning of a day. Minutes before `fromMinute` are not replayed, but their units
+   * count against the windows.
+   */
+  readonly minutes: KeyMinutes;
+  /** The first minute of the replay, in which the edit takes effect. */
+  readonly fromMinute: number;
+  /** The units that were charged to the windows before the first minute in `minutes`. */
+  readonly usedEarlier?: UsedEarlier | undefined;
+  readonly present: Terms;
+  readonly edited: Terms;
+}
+
+/** The functions that receive the minutes of a replay. Each function gets the minutes in ascending order. */
+export interface ReplaySinks {
+  /** Receives each minute in which the replay under the present limits and bans differs from the record. */
+  readonly onDifference?:
+    | ((minute: number, recordedRefusals: number, replayedRefusals: number) => void)
+    | undefined;
+  /** Receives the number of requests that would have been admitted in each minute of the period, for a chart. */
+  readonly onMinute?: ((minute: number, admittedThen: number) => void) | undefined;
+  /** Receives the number of requests that would have been refused. Minutes without refusals are left out, which is faster. */
+  readonly onRefused?: ((minute: number, refusedThen: number) => void) | undefined;
+}
+
+/** The result of one replay. */
+export interface Replayed {
+  readonly offered: number;
+  readonly mostAdmitted: number;
+  readonly leastAdmitted: number;
+  readonly firstRefusedMinute: number;
+}
+
+/** Returns the requests in the minute at a position of the record. */
+export function minuteAt(minutes: KeyMinutes, place: number) {
+  const admitted = minutes.admitted[place] ?? 0;
+  const bySecond = minutes.bySecond[place] ?? 0;
+  const banned = minutes.banned[place] ?? 0;
+  const undecided = minutes.undecided[place] ?? 0;
+  /** The number of requests that a window refused. */
+  const recorded = (minutes.refused[place] ?? 0) + bySecond;
+  const offered = admitted + recorded + banned + undecided;
+  return { minute: minutes.minute[place] ?? 0, offered, admitted, recorded, bySecond, banned, undecided };
+}
+
+/** Returns the costs of the requests in the minute at a position of the record. */
+export function costsAt(minutes: KeyMinutes, place: number) {
+  const { costs } = minutes;
+  const free = (costs?.admitted.free[place] ?? 0) + (costs?.banned.free[place] ?? 0);
+  const units = {
+    admitted: unitsAt(minutes, 'admitted', place),
+    refused: unitsAt(minutes, 'refused', place),
+    bySecond: unitsAt(minutes, 'bySecond', place),
+    banned: unitsAt(minutes, 'banned', place),
+  };
+  return { free, freeAdmitted: costs?.admitted.free[place] ?? 0, units };
+}
+
+/** The limit per second; Infinity without such a limit. */
+export interface Second {
+  readonly max: number;
+  /** The limit per second, multiplied by the number of seconds in a minute. */
+  readonly inMinute: number;
+}
+
+export function secondOf(limits: Limits, { minuteMs, windowsMs }: Calendar): Second {
+  const max = limits.find(({ window }) => window === 'second')?.max ?? Infinity;
+  return { max, inMinute: (max * minuteMs) / windowsMs.second };
+}
+
+/**
+ * Returns the recorded refusals by the limit per second. The result is at most the number of requests that this limit
+ * can have refused in the minute.
+ */
+export function refusedBySecond(decided: number, recorded: number, { max }: Second): number {
+  return Math.min(recorded, Math.max(0, decided - max));
+}
+
+/** Computes the possible bans at the beginning of the period, under the edited limits and bans. */
+export function possibleBans(
+  { minutes, fromMinute, edited }: ReplayedKey,
+  { minuteMs }: Calendar,
+): PossibleBans {
+  const bans = new PossibleBans(edited.bans, minuteMs);
+  for (let place = 0; (minutes.minute[place] ?? Infinity) < fromMinute; place++) {
+    const { minute, recorded, banned } = minuteAt(minutes, place);
+    if (recorded > 0) bans.refuse(minute, recorded);
+    if (banned > 0) bans.recorded(minute);
+  }
+  return bans;
+}
+
+/**
+ * Returns the mean of both bounds, rounded down. The mean equals the number of offered requests only if both bounds
+ * equal the number of offered requests.
+ */
+export function middle(mostAdmitted: number, leastAdmitted: number): number {
+  return Math.floor((mostAdmitted + leastAdmitted) / 2);
+}

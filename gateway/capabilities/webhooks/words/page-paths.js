@@ -1,5 +1,0 @@
-/** The paths of the pages about webhooks. `pages.js` has the component of each page. */
-export const webhooksPaths = {
-  deliveries: '/deliveries',
-  delivery: '/deliveries/{id}',
-};

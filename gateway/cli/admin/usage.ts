@@ -1,0 +1,85 @@
+import { getKeyUsageWire, getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
+import { listCallersWire } from '../../admin/wires/operations.ts';
+import { callerList } from '../../admin/words/callers.js';
+import { keysPerPageMax } from '../../shared/http/wire.ts';
+import { printable } from '../../shared/terminal/printable.ts';
+import { figure } from '../../shared/words/figures.js';
+import type { Asking, PeriodOptions } from '../command.ts';
+import { CommandError } from '../output/command-error.ts';
+import { show } from '../output/show.ts';
+import { showList } from '../output/show-list.ts';
+import { daysOfMonth, periodQuery, stepFor } from './period.ts';
+import { clientAfterFlush } from './read/flush-counts.ts';
+import { ofKey } from './read/read-key.ts';
+import { readList } from './read/read-list.ts';
+import { callersTitle, monthCsv, monthNotice, monthTable, usageCsv, usageTable } from './usage-view.ts';
+
+export interface CallersOptions extends Asking, PeriodOptions {
+  readonly limit: number;
+  readonly csv?: true;
+}
+
+export interface UsageOptions extends Asking, PeriodOptions {
+  readonly step?: string;
+  readonly csv?: true;
+  readonly month?: string;
+  readonly all?: true;
+}
+
+/** The maximum number of callers in one response. */
+const callersMax = 10_000;
+
+/** Prints the keys that called an operation. */
+export async function listCallers(
+  operationId: string,
+  { from, to, limit, csv, ...options }: CallersOptions,
+): Promise<void> {
+  const query = { ...periodQuery({ from, to }, Date.now()), limit: csv ? callersMax : limit };
+  const client = await clientAfterFlush(options);
+  const reply = await client.ask(listCallersWire, { params: { operationId }, query });
+  showList({ ...options, ...(csv && { csv }) }, reply, callerList, {
+    asked: { filter: {} },
+    title: callersTitle,
+    more: ({ more = 0 }) => (more === 0 ? [] : [`and ${figure(more)} more: --limit N shows up to 10,000`]),
+  });
+}
+
+/** Prints the usage of one key, or of all keys in a month. */
+export async function usage(id: string | undefined, { all, ...options }: UsageOptions): Promise<void> {
+  if ((id === undefined) === (all === undefined))
+    throw new CommandError('Whose usage? Give the id of a key, or --all.');
+  await (id === undefined ? showMonth(options) : showUsage(id, options));
+}
+
+/** Prints the usage of all keys in a month. */
+async function showMonth({ month, from, to, step, csv, ...options }: UsageOptions): Promise<void> {
+  if (month === undefined || from !== undefined || to !== undefined || step !== undefined)
+    throw new CommandError(
+      '--all needs a month, such as --month 2026-11, and does not accept --from, --to or --step.',
+    );
+  daysOfMonth(month);
+  const client = await clientAfterFlush(options);
+  const reply = await readList(client, monthPage, { month }, Number.POSITIVE_INFINITY);
+  const notice = monthNotice(reply.body);
+  if (notice !== undefined) process.stderr.write(`${notice}\n`);
+  show(options, reply, csv ? monthCsv : monthTable);
+}
+
+/** Prints the usage of one key. */
+async function showUsage(
+  id: string,
+  { month, from, to, step, csv, ...options }: UsageOptions,
+): Promise<void> {
+  if (month !== undefined && (from !== undefined || to !== undefined))
+    throw new CommandError('Which period? Give --month, or --from and --to, not both.');
+  const nowMs = Date.now();
+  const period = periodQuery(month === undefined ? { from, to } : daysOfMonth(month), nowMs);
+  const query = { ...period, step: step ?? (month === undefined ? stepFor(period, nowMs) : 'day') };
+  const client = await clientAfterFlush(options);
+  const reply = await ofKey(client, id, () => client.ask(getKeyUsageWire, { params: { id }, query }));
+  if (csv) return show(options, reply, usageCsv);
+  const nothing = [`No request of ${printable(id)} is recorded in this period.`];
+  show(options, reply, (body, screen) => (body.rows.length === 0 ? nothing : usageTable(body, screen)));
+}
+
+const monthPage = { wire: getMonthUsageWire, member: 'keys', perPage: keysPerPageMax };

@@ -1,0 +1,272 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { exemptions } from '../../capabilities/lists/words.js';
+import { agePattern } from '../../shared/schema/dates-and-durations.ts';
+import { keySorts, keyStates } from '../../shared/schema/query-words.ts';
+import type { ListKeysOptions } from '../admin/list-keys.ts';
+import {
+  type Asking,
+  type CommandParents,
+  configOption,
+  examples,
+  withCsv,
+  withGateway,
+  withLimit,
+  withReply,
+} from '../command.ts';
+import type { GrantOptions } from './ban-and-grant.ts';
+import type { AddSecretOptions, ChangingOptions, CreateOptions, RotateOptions } from './change-keys.ts';
+import type { LeakedOptions } from './leaked.ts';
+import { addLimitOptions } from './limit-options.ts';
+import type { MovingOptions } from './transfer/move-keys.ts';
+
+/** Declares the commands about keys. */
+export function addKeyCommands({ keys }: CommandParents): void {
+  addReading(keys);
+  addChanging(keys);
+  addBansAndGrants(keys);
+  addLeaked(keys);
+  addMoving(keys);
+}
+
+function addReading(keys: Command): void {
+  withCsv(withLimit(withReply(keys.command('list').helpGroup('Read:'))))
+    .description('list keys with their state; the keys with most refusals in the last 24 hours come first')
+    .addHelpText(
+      'after',
+      examples('keys list --state near', 'keys list --plan free --sort offered --limit 20'),
+    )
+    .addOption(new Option('--state <state>', 'only keys in this state').choices(keyStates))
+    .option('--plan <plan>', 'only keys on this plan')
+    .option('--q <text>', 'only keys with this text in their id or name')
+    .addOption(new Option('--sort <by>', 'the order (default: refused)').choices(keySorts))
+    .option('--all', 'list all keys, like --limit 0')
+    .action(async (options: ListKeysOptions) => {
+      const { listKeys } = await import('../admin/list-keys.ts');
+      await listKeys(options);
+    });
+
+  withReply(keys.command('show').helpGroup('Read:'))
+    .argument('<key>', 'the id of the key')
+    .description('show all data about a key')
+    .addHelpText('after', examples('keys show acme'))
+    .action(async (id: string, options: Asking) => {
+      const { showKey } = await import('../admin/show-key.ts');
+      await showKey(id, options);
+    });
+
+  withGateway(keys.command('whoami').helpGroup('Read:'))
+    .description(
+      'find the key of a secret, its place, and whether the secret is valid; exit code 2 if no key has the secret',
+    )
+    .option('--json', 'print one JSON object in the form of the admin API')
+    .addHelpText(
+      'after',
+      '\nThe secret is read from standard input. A gateway receives only its SHA-256 digest.',
+    )
+    .addHelpText('after', examples('keys whoami', 'keys whoami --json < secret.txt'))
+    .allowExcessArguments()
+    .action(async (options: Asking, { args }: Command) => {
+      const { whoami } = await import('./whoami.ts');
+      await whoami(args, options);
+    });
+
+  keys
+    .command('configured')
+    .helpGroup('Read:')
+    .description('list the keys of a configuration with their limits, without a request to the gateway')
+    .addHelpText('after', examples('keys configured --config config/production.yaml'))
+    .addOption(configOption())
+    .option('--json', 'print one JSON document with each key in the form of the admin API')
+    .action(async (options: Asking) => {
+      const { listConfigured } = await import('./configured.ts');
+      await listConfigured(options);
+    });
+}
+
+function addChanging(keys: Command): void {
+  const changing = (name: string) =>
+    withGateway(keys.command(name))
+      .helpGroup('Issue and change:')
+      .option('--directory', 'change the key directory through the admin API, and not the keys file')
+      .option('--json', 'print the key in the form of the admin API');
+  const expires = [
+    '--expires <date>',
+    'when the secret expires: 2027-01-31 or 2027-01-31T12:00:00Z',
+  ] as const;
+
+  const create = changing('create')
+    .argument('[key]', 'the id of the key; quota and ban belong to this id')
+    .description('issue a key and print its secret, which is shown only once')
+    .addHelpText(
+      'after',
+      examples(
+        'keys create acme --plan free --name "Acme Ltd" --expires 2027-01-31',
+        'keys create big --plan enterprise --per-minute 5000 --directory',
+        'keys create office --plan pro --address 203.0.113.0/24 2001:db8::/32',
+      ),
+    )
+    .option('--id <id>', 'the id of the key, in place of the argument')
+    .requiredOption('--plan <plan>', 'the name of a plan')
+    .option('--name <name>', 'the owner of the key')
+    .option('--address <range...>', 'the client addresses that may use the key, such as 203.0.113.0/24')
+    .option(...expires)
+    .action(async (argument: string | undefined, options: CreateOptions) => {
+      const { createKey } = await import('./change-keys.ts');
+      await createKey(argument, options);
+    });
+  addLimitOptions(create, (window) => `requests per ${window}, for a key on a custom plan`);
+
+  changing('rotate')
+    .argument('<key>', 'the id of the key')
+    .description('issue a new secret for a key; its older secrets expire after the overlap')
+    .addHelpText('after', examples('keys rotate acme', 'keys rotate acme --overlap 0s'))
+    .option(
+      '--overlap <time>',
+      'how long the older secrets stay valid: 24h, 30m, 7d, or 0s for an immediate end',
+      age,
+      '24h',
+    )
+    .option(...expires)
+    .action(async (id: string, options: RotateOptions) => {
+      const { rotateKey } = await import('./change-keys.ts');
+      await rotateKey(id, options);
+    });
+
+  changing('add-secret')
+    .argument('[key]', 'the id of the key')
+    .description('issue one more secret for a key; its older secrets stay valid')
+    .addHelpText('after', examples('keys add-secret acme --expires 2027-01-31'))
+    .option('--id <id>', 'the id of the key, in place of the argument')
+    .option(...expires)
+    .action(async (argument: string | undefined, options: AddSecretOptions) => {
+      const { addSecret } = await import('./change-keys.ts');
+      await addSecret(argument, options);
+    });
+
+  changing('revoke')
+    .argument('<key>', 'the id of the key')
+    .description('refuse a key, with all its secrets, until it is restored')
+    .addHelpText('after', examples('keys revoke acme'))
+    .action(async (id: string, options: ChangingOptions) => {
+      const { setDisabled } = await import('./change-keys.ts');
+      await setDisabled(id, true, options);
+    });
+
+  changing('restore')
+    .argument('<key>', 'the id of the key')
+    .description('admit a revoked key again')
+    .addHelpText('after', examples('keys restore acme'))
+    .action(async (id: string, options: ChangingOptions) => {
+      const { setDisabled } = await import('./change-keys.ts');
+      await setDisabled(id, false, options);
+    });
+}
+
+function age(text: string): string {
+  if (!agePattern.test(text))
+    throw new InvalidArgumentError('It must be a duration such as 24h, 30m, 7d or 0s.');
+  return text;
+}
+
+/** Bans and grants are not part of the configuration, so these commands send requests to a gateway even for keys of the keys file. */
+function addBansAndGrants(keys: Command): void {
+  const onKey = (name: string) =>
+    withGateway(keys.command(name))
+      .helpGroup('Bans and grants:')
+      .argument('<key>', 'the id of the key')
+      .option('--json', 'print the ban and grant of the key after the change, in the form of the admin API');
+
+  onKey('unban')
+    .description('end the ban of a key on every process, within a second')
+    .addHelpText('after', examples('keys unban acme'))
+    .action(async (id: string, options: Asking) => {
+      const { unbanKey } = await import('./ban-and-grant.ts');
+      await unbanKey(id, options);
+    });
+
+  const grant = onKey('grant')
+    .description('give a key other limits for a while, in place of the limits of its plan')
+    .addHelpText(
+      'after',
+      examples(
+        'keys grant acme --per-day 5000 --until tomorrow',
+        'keys grant acme --group reports --per-day 50 --from 2026-11-27 --until 2026-11-29',
+        ...exemptions.slice(0, 1).map(({ option }) => `keys grant acme ${option} --until 2026-11-29`),
+      ),
+    )
+    .requiredOption(
+      '--until <when>',
+      'when the grant ends, in UTC: tomorrow or 2026-12-01 (the end of that day), 18:00, +6h, 2026-12-01T18:00Z',
+    )
+    .option('--from <when>', 'when the grant begins, in the same form; a day means 00:00 UTC (default: now)')
+    .option('--group <name>', 'the group of operations whose limits the grant changes')
+    .action(async (id: string, options: Omit<GrantOptions, 'exempt'>) => {
+      const { grantKey } = await import('./ban-and-grant.ts');
+      await grantKey(id, { ...options, exempt: given.filter(isGiven).map(({ name }) => name) });
+    });
+  const given = exemptions.map(({ name, option, aboutOption }) => ({
+    name,
+    option: new Option(option, aboutOption),
+  }));
+  for (const { option } of given) grant.addOption(option);
+  const isGiven = ({ option }: { readonly option: Option }) =>
+    grant.getOptionValueSource(option.attributeName()) === 'cli';
+  addLimitOptions(grant, (window) => `requests per ${window}; the plan must limit this window`);
+
+  onKey('ungrant')
+    .description('end the grant of a key, so that the limits of its plan apply again')
+    .addHelpText('after', examples('keys ungrant acme'))
+    .action(async (id: string, options: Asking) => {
+      const { ungrantKey } = await import('./ban-and-grant.ts');
+      await ungrantKey(id, options);
+    });
+}
+
+function addLeaked(keys: Command): void {
+  withGateway(keys.command('leaked').helpGroup('Issue and change:'))
+    .description(
+      'report secrets that were found where others can read them; each secret ends at once, unless `leaks.onLeak` is `report`',
+    )
+    .option('--url <url>', 'the address at which the secrets were found')
+    .option('--source <text>', 'the kind of place at which the secrets were found')
+    .option('--json', 'print the response of the admin API as one JSON document')
+    .addHelpText(
+      'after',
+      '\nThe secrets are read from standard input, one a line. A gateway receives only their SHA-256 digests.',
+    )
+    .addHelpText(
+      'after',
+      examples('keys leaked < found.txt', 'keys leaked --url https://example.com/paste/1 < found.txt'),
+    )
+    .allowExcessArguments()
+    .action(async (options: LeakedOptions, { args }: Command) => {
+      const { reportLeaked } = await import('./leaked.ts');
+      await reportLeaked(args, options);
+    });
+}
+
+function addMoving(keys: Command): void {
+  withGateway(keys.command('export').helpGroup('Export and import:'))
+    .description('print all keys as JSON, with the digests of their secrets, for "keys import"')
+    .addHelpText('after', examples('keys export > keys.json', 'keys export --directory > directory.json'))
+    .option(
+      '--directory',
+      'export the keys of the key directory through the admin API, and not the keys of the keys file',
+    )
+    .option('--json', 'accepted but without effect, because the output is always JSON')
+    .action(async (options: MovingOptions) => {
+      const { exportKeys } = await import('./transfer/move-keys.ts');
+      await exportKeys(options);
+    });
+
+  withGateway(keys.command('import').helpGroup('Export and import:'))
+    .argument('<file>', 'the output of "keys export"; - means standard input')
+    .description('add keys to the keys file; existing keys stay as they are')
+    .addHelpText('after', examples('keys import keys.json', 'keys import --directory directory.json'))
+    .option('--directory', 'import into the key directory through the admin API, and not into the keys file')
+    .option('--json', 'print the outcome as JSON: created, unchanged, refused')
+    .action(async (file: string, options: MovingOptions) => {
+      const { importKeys } = await import('./transfer/move-keys.ts');
+      await importKeys(file, options);
+    });
+}

@@ -1,0 +1,48 @@
+import type { WrittenKey } from '../../config/load-settings.ts';
+import { compileKey } from '../../keys/compile-key.ts';
+import { plansInForce } from '../../keys/key-table.ts';
+import { printable } from '../../shared/terminal/printable.ts';
+import { policyName } from '../../shared/words/limit-names.js';
+import type { Asking } from '../command.ts';
+import type { Screen } from '../output/screen.ts';
+import { show } from '../output/show.ts';
+import { type Column, table } from '../output/table.ts';
+import { configurationOf, type LoadedKeys, loadKeys } from './file/edit-keys.ts';
+import { definitionOf } from './file-keys.ts';
+
+/** Prints the keys of a configuration with their limits. */
+export function listConfigured(options: Asking): void {
+  const loaded = loadKeys(configurationOf(options.config));
+  const file = loaded.settings.keysFile?.path;
+  const keys = loaded.written.map(({ key, line }) => ({ ...definitionOf(key), file, line }));
+  show(options, { json: { keys }, body: loaded }, configuredTable);
+}
+
+/** Makes a table of the keys of a configuration. The table shows the number of valid secrets, and no digests. */
+function configuredTable(
+  { settings, written }: Pick<LoadedKeys, 'settings' | 'written'>,
+  screen: Screen,
+  nowMs: number,
+): string[] {
+  const plans = plansInForce(settings);
+  const limitsOf = (key: WrittenKey['key']) => compileKey(key, plans)?.limits ?? [];
+  const isValid = ({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs;
+  const columns: readonly Column<WrittenKey>[] = [
+    { title: 'ID', cell: ({ key }) => key.id, cutsTo: 12 },
+    { title: 'PLAN', cell: ({ key }) => key.plan, cutsTo: 6 },
+    {
+      title: 'LIMITS',
+      cell: ({ key }) =>
+        limitsOf(key)
+          .map(({ window, group, max }) => `${max}/${policyName(window, group)}`)
+          .join(' '),
+      cutsTo: 12,
+    },
+    {
+      title: 'VALID SECRETS',
+      cell: ({ key }) => (key.disabled ? 'disabled' : String(key.secrets.filter(isValid).length)),
+    },
+    { title: 'NAME', cell: ({ key }) => printable(key.name ?? ''), cutsTo: 4 },
+  ];
+  return table(columns, written, screen);
+}

@@ -1,0 +1,51 @@
+import { oneLine } from '../../shared/terminal/text-width.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import { clientAfterFlush } from '../admin/read/flush-counts.ts';
+import { readWhy } from '../admin/read/read-key.ts';
+import type { Asking } from '../command.ts';
+import { CommandError } from '../output/command-error.ts';
+import { show } from '../output/show.ts';
+
+export interface WhyOptions extends Asking {
+  readonly log?: readonly string[];
+}
+
+/** Explains the responses of a key, or what happened to a request. */
+export async function why(given: string | undefined, options: WhyOptions): Promise<void> {
+  const { id, files } = idAndFiles(given, options.log);
+  if (files !== undefined) {
+    const { whyRequest } = await import('./find-request.ts');
+    const search = { requestId: id, files, stdin: process.stdin };
+    const { entry, story } = await whyRequest(search, defaultBounds);
+    return show(options, { json: entry, body: story }, (text) => [text]);
+  }
+  try {
+    const { body, json } = await readWhy(await clientAfterFlush(options), id);
+    show(options, { json: Object(json).why, body: body.why }, ({ sentence }) => [oneLine(sentence)]);
+  } catch (error) {
+    throw requestId.test(id) ? needsLog(id, error) : error;
+  }
+}
+
+/** Commander treats an argument after the files of `--log` as one more file. */
+function idAndFiles(id: string | undefined, log: readonly string[] | undefined) {
+  if (id !== undefined) return { id, files: log };
+  const last = log?.at(-1);
+  if (log !== undefined && last !== undefined && log.length > 1) return { id: last, files: log.slice(0, -1) };
+  throw new CommandError(
+    'Which key or request? Give the id of a key, or the id of a request and --log FILE.',
+  );
+}
+
+/** A whole `X-Request-Id`. */
+const requestId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** @param error the reason why the key could not be read */
+function needsLog(id: string, error: unknown): unknown {
+  if (!(error instanceof CommandError)) return error;
+  const asKey =
+    error.kind === 'not_found' ? '' : ` It could not be looked up as the id of a key: ${error.message}`;
+  return new CommandError(
+    `${id} looks like the id of a request: set --log FILE to the log of the gateway, or --log - for standard input.${asKey}`,
+  );
+}

@@ -1,0 +1,99 @@
+import * as z from 'zod';
+import { planWindows } from '../../shared/model.ts';
+import { expects, fields, list, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
+import { anyLimitField, type LimitField, limitFieldNames } from './limit-fields.ts';
+
+/** The largest integer in a structured field (RFC 9651 §3.3.1). Responses state limits in structured fields. */
+const limitMax = 999_999_999_999_999;
+
+export const limit = wholeNumber(1, limitMax);
+
+const perRequest = 'A request costs 1 unit, unless its operation has an `x-cost`.';
+
+export const limitFieldsShape = {
+  perSecond: limit.optional().describe(`Units per second. ${perRequest}`),
+  perMinute: limit.optional().describe(`Units per UTC minute. ${perRequest}`),
+  perHour: limit.optional().describe(`Units per UTC hour. ${perRequest}`),
+  perDay: limit.optional().describe(`Units per UTC day. ${perRequest}`),
+  perMonth: limit.optional().describe(`Units per UTC calendar month. ${perRequest}`),
+} satisfies Record<LimitField, z.ZodType>;
+
+export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape)
+  .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}`))
+  .meta({ minProperties: 1 });
+
+export const concurrent = wholeNumber(1, 1_000_000);
+
+/** A list of at least one operationId. Duplicates are removed. @param hint follows the message about an empty list */
+function listOfIds(hint = '') {
+  return list(text('the operationId of an operation'), 'a list of operationIds')
+    .min(1, expects(`a list of at least one operationId${hint}`))
+    .transform((ids): readonly string[] => [...new Set(ids)]);
+}
+
+export const operationIds = listOfIds('; without `operations` all may be called');
+
+/** Names that would be mistaken for another policy or bucket. */
+const takenGroupNames: readonly string[] = [
+  ...['account', 'address', 'ban', 'balance', 'concurrent', 'group', 'plan', 'trial'],
+  ...planWindows,
+];
+
+const groupNamePattern = /^[a-z0-9-]{1,40}$/;
+
+const groupName = text('a name of 1 to 40 of the characters a-z 0-9 -', groupNamePattern).refine(
+  (name) => !takenGroupNames.includes(name),
+  { error: ({ input }) => `must not be \`${input}\`, which has another meaning; write another name` },
+);
+
+const aGroup = `a mapping with operations and ${anyLimitField}`;
+
+const group = fields(aGroup, {
+  operations: listOfIds().describe('The operations of the group. An operation may be in several groups.'),
+  ...limitFieldsShape,
+})
+  .refine(({ operations: _, ...stated }) => Object.keys(stated).length > 0, expects(aGroup))
+  .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
+
+/** Limits of a grant, perhaps also of groups of the key. */
+export const grantedLimits = fields(`a mapping with ${anyLimitField}, or groups`, {
+  ...limitFieldsShape,
+  groups: membersByName(groupName, limits, 'a mapping of group names to limits')
+    .refine((stated) => Object.keys(stated).length > 0, expects('a mapping of at least one group to limits'))
+    .optional()
+    .describe('Limits of groups of operations, by the name of the group.'),
+})
+  .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}, or groups`))
+  .meta({ minProperties: 1 });
+
+const groupsMax = 20;
+
+/** Groups of operations by name. */
+export const groups = membersByName(
+  groupName,
+  group,
+  'a mapping of group names to operations and limits',
+).refine(
+  (stated) => Object.keys(stated).length <= groupsMax,
+  expects(`a mapping of at most ${groupsMax} groups`),
+);
+
+/** The groups of a key. A wrong name may be a secret that an operator wrote in a wrong place, so the message does not show it. */
+export const groupsOfKey = z
+  .unknown()
+  .refine((stated) => Object.keys(Object(stated)).every((name) => groupNamePattern.test(name)), {
+    error: 'must have names of 1 to 40 of the characters a-z 0-9 -',
+    abort: true,
+  })
+  .pipe(groups);
+
+/** Limits of all operations, and perhaps of groups. */
+export const limitsWithGroups = fields(`a mapping with ${anyLimitField}`, {
+  ...limitFieldsShape,
+  groups: groups.optional().describe('Limits of groups of operations, by the name of the group.'),
+})
+  .refine(
+    ({ groups: _, ...stated }) => Object.keys(stated).length > 0,
+    expects(`a mapping with ${anyLimitField}`),
+  )
+  .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });

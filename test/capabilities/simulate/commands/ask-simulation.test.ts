@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { createAskSimulation } from '../../../../gateway/capabilities/simulate/commands/ask-simulation.ts';
+import type { AdminClient } from '../../../../gateway/cli/admin/admin-client.ts';
+
+const totals = {
+  ...{ keys: 0, offered: 0, refusedNow: 0, refusedThen: 0, refusedThenMin: 0, refusedThenMax: 0 },
+  ...{ keysRefusedMore: 0, keysRefusedLess: 0, newlyLimitedKeys: 0, freedKeys: 0 },
+};
+const simulation = {
+  ...{ from: '2026-11-25T12:00:00.000Z', to: '2026-11-26T12:00:00.000Z', source: 'record', totals },
+  reproduced: { recordedRefusals: 0, replayedRefusals: 0, minutesThatDiffer: 0, differences: [] },
+  ...{ plans: [], guards: {}, keys: [], moreKeys: 0, activeKeys: 0, examinedKeys: 0 },
+};
+
+it('a command with several simulations makes the processes send their counts once, before the first simulation', async () => {
+  const asked: string[] = [];
+  const ask = async ({ path }: { readonly path: string }) => {
+    asked.push(path);
+    return { body: path === '/flush' ? { isComplete: true, behind: [] } : simulation };
+  };
+  const client = { ask } as unknown as Pick<AdminClient, 'ask'>;
+  const simulate = createAskSimulation(client, () => ({ show: () => {}, end: () => {} }));
+  expect(asked).toEqual([]);
+  await simulate({ plans: { free: { perMinute: 40 } } });
+  await simulate({ plans: { pro: { perMinute: 400 } } });
+  expect(asked).toEqual(['/flush', '/simulate', '/simulate']);
+});

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import {
+  type Circumstance,
+  explainDifference,
+} from '../../../../gateway/capabilities/simulate/replay/explain-difference.ts';
+
+const ms = (time: string) => Date.parse(`2026-11-22T${time}Z`);
+const acme = { id: 'acme', plan: 'free' };
+const outage: Circumstance[] = [
+  { kind: 'store_away', atMs: ms('10:30:50'), text: 'Redis is away.' },
+  { kind: 'store_back', atMs: ms('10:33:00'), text: 'Redis is back.' },
+];
+const grant = {
+  kind: 'grant',
+  atMs: ms('09:00:00'),
+  text: 'given by ada.',
+  concerns: ({ id }: { id: string }) => id === 'acme',
+  untilMs: ms('12:00:00'),
+} as const;
+const edit = {
+  kind: 'edit',
+  atMs: ms('11:00:00'),
+  text: 'free 60 → 50 a minute',
+  concerns: ({ plan }: { plan: string | undefined }) => plan === 'free',
+} as const;
+const editOfOthers = { ...edit, atMs: ms('10:50:00'), text: 'pro 9 → 8', concerns: () => false };
+const start = { kind: 'start', atMs: ms('10:00:00'), text: 'process 7 was started.' } as const;
+
+it.each<[string, readonly Circumstance[], RegExp]>([
+  ['an outage that spans the minute', outage, /^From 2026-\d\d-\d\d \d\d:\d\d UTC on: Redis is away\.$/],
+  ['an outage that has not ended', outage.slice(0, 1), /^From .* UTC on: Redis is away/],
+  [
+    'an edit after it: other limits applied before',
+    [edit],
+    /^An edit took effect at 2026-11-22 11:00 UTC, .*free 60 → 50/,
+  ],
+  ['no edit that concerns other keys', [editOfOthers], /^No outage, edit or grant is on record/],
+  [
+    'no edit that concerns other keys, earlier that day',
+    [{ ...editOfOthers, atMs: ms('10:00:00') }],
+    /^No outage, edit or grant is on record/,
+  ],
+  ['the edit of its keys, after an edit that concerns other keys', [editOfOthers, edit], /free 60 → 50/],
+  ['a grant of the key, before an edit', [grant, edit], /^A grant was in force: given by ada/],
+  [
+    'no grant of another key',
+    [{ ...grant, concerns: () => false }],
+    /^No outage, edit or grant is on record/,
+  ],
+  ['no grant that had ended', [{ ...grant, untilMs: ms('10:00:00') }], /^No outage/],
+  ['a start without Redis on the same day', [start], /^The counts started over: process 7/],
+  ['no start of the day before', [{ ...start, atMs: ms('10:00:00') - 86_400_000 }], /^No outage/],
+  [
+    'an outage that was over, earlier that day',
+    outage.map((one) => ({ ...one, atMs: one.atMs - 3_600_000 })),
+    /^Earlier that day, /,
+  ],
+  [
+    'a pause of the record',
+    [{ kind: 'recording_paused', atMs: ms('10:20:00'), text: 'Redis is full.' }],
+    /^From .* UTC on: Redis is full/,
+  ],
+])('a minute that differs is explained by %s', (_what, circumstances, expected) => {
+  expect(explainDifference('2026-11-22T10:31:00Z', [acme], circumstances)).toMatch(expected);
+});
