@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
-import { measureWebhooks } from '../capabilities/webhooks/faults/webhooks.ts';
+import { type Finding, type Measurement, measurementsOfCapabilities } from '../support/capability-cases.ts';
 import { readOptionsOrEnd } from '../support/command-options.ts';
 import { type RedisForm, redisForms } from '../support/redis-forms.ts';
 import { floods, measureAdminFlood } from './admin-flood.ts';
@@ -30,19 +30,6 @@ import { measureTargetFault, type TargetFault } from './targets.ts';
 import { measureUnknownSecrets } from './unknown-secrets.ts';
 import { measureUsage } from './usage.ts';
 import { measureWorkerKills } from './workers.ts';
-
-/** The result of one measurement, for its rows in the list of faults. */
-interface Finding {
-  readonly figure: string;
-  /** Whether the gateway met its requirements. Times are printed but not judged. */
-  readonly holds: boolean;
-}
-
-interface Measurement {
-  readonly rows: string;
-  readonly what: string;
-  readonly measure: () => Promise<Finding>;
-}
 
 const day = 86_400_000_000;
 
@@ -151,23 +138,7 @@ const measurements: readonly Measurement[] = [
       };
     },
   },
-  {
-    rows: '42',
-    what: 'webhooks: the sender killed three times and Redis frozen for 10 s, while one receiver works, and others respond 500, hang, redirect or send 1 GB',
-    async measure() {
-      // Shorter pauses between retries than in production, so that the measurement ends soon.
-      const tuning = { webhookRetryPauseMaxMs: 10_000 };
-      const found = await measureWebhooks({ eventsPerRound: 200, kills: 3, frozenMs: 10_000, tuning });
-      const { events, lost, repeated, broken, takeoverMs, slowestMs } = found;
-      const sum = (counts: Readonly<Record<string, number>>) =>
-        Object.values(counts).reduce((total, count) => total + count, 0);
-      return {
-        figure: `Of ${events} events, ${sum(lost)} did not reach each of the 5 receivers, and ${broken.length} had different bodies or a wrong signature. Receivers accepted ${sum(repeated)} deliveries again. After a kill, another process sent within ${takeoverMs.map(ms).join(', ')}. The working receiver got the first 200 events within ${ms(slowestMs)}, although the other receivers failed.`,
-        holds:
-          events === 1_203 && sum(lost) === 0 && broken.length === 0 && Math.max(...takeoverMs) <= 30_000,
-      };
-    },
-  },
+  ...(await measurementsOfCapabilities()),
   ...redisForms.map(exactnessOn),
   ...formNames.flatMap((form) => [contractsOn(form), directoryOn(form), usageOn(form)]),
   {

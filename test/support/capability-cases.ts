@@ -46,11 +46,35 @@ interface RedisKeyCases {
   }): Promise<void>;
 }
 
+/** The result of one measurement, for its rows in the list of faults. */
+export interface Finding {
+  readonly figure: string;
+  /** Whether the gateway met its requirements. Times are printed but not judged. */
+  readonly holds: boolean;
+}
+
+/** A measurement of `npm run faults`. The file `faults.ts` in the folder of a capability's tests exports its `measurements`. */
+export interface Measurement {
+  readonly rows: string;
+  readonly what: string;
+  readonly measure: () => Promise<Finding>;
+}
+
 const folder = new URL('../capabilities/', import.meta.url);
 
 /** The cases of all capabilities of this repository. */
 export async function capabilityCases(): Promise<readonly CapabilityCases[]> {
+  return (await filesOfCapabilities<{ cases: CapabilityCases }>('cases.ts')).map(({ cases }) => cases);
+}
+
+/** The measurements of all capabilities. */
+export async function measurementsOfCapabilities(): Promise<readonly Measurement[]> {
+  const files = await filesOfCapabilities<{ measurements: readonly Measurement[] }>('faults.ts');
+  return files.flatMap(({ measurements }) => measurements);
+}
+
+function filesOfCapabilities<Exports>(file: string): Promise<readonly Exports[]> {
   const names = existsSync(folder) ? readdirSync(folder) : [];
-  const files = names.map((name) => new URL(`${name}/cases.ts`, folder)).filter((file) => existsSync(file));
-  return Promise.all(files.map(async (file) => (await import(file.href)).cases));
+  const files = names.map((name) => new URL(`${name}/${file}`, folder)).filter((url) => existsSync(url));
+  return Promise.all(files.map((url) => import(url.href)));
 }

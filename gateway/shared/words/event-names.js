@@ -5,7 +5,7 @@ import { capabilityChartMarks, capabilityWebhookTypes } from '../../capabilities
 
 /**
  * The types of the events that the gateway sends to receivers, in the order of the documentation
- * (`gateway/notify/README.md`).
+ * (`gateway/capabilities/webhooks/README.md`).
  */
 export const webhookEventTypes = /** @type {const} */ ([
   'quota.threshold',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { measureWebhooks } from './faults/webhooks.ts';
+import { measureWebhooks } from './measure-webhooks.ts';
 
 /** Frequent retries, so that the test is short. */
 const retries = {

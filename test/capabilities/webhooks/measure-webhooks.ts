@@ -1,16 +1,16 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Added } from '../../../../gateway/capabilities/webhooks/queue/delivery-queue.ts';
-import { createRedisQueue } from '../../../../gateway/capabilities/webhooks/queue/redis-queue.ts';
-import { webhooksKeys } from '../../../../gateway/capabilities/webhooks/redis-keys.ts';
-import { connectRedis } from '../../../support/connect-redis.ts';
-import { startRedis } from '../../../support/start-redis.ts';
-import { tunedBounds } from '../../../support/tuned-bounds.ts';
-import { until } from '../../../support/until.ts';
-import { reportOf } from '../queue/delivery-queues.ts';
-import { gigabyte, hang, startReceiver, status, type TestReceiver } from '../receivers.ts';
-import type { SenderOptions } from '../sender-process.ts';
+import type { Added } from '../../../gateway/capabilities/webhooks/queue/delivery-queue.ts';
+import { createRedisQueue } from '../../../gateway/capabilities/webhooks/queue/redis-queue.ts';
+import { webhooksKeys } from '../../../gateway/capabilities/webhooks/redis-keys.ts';
+import { connectRedis } from '../../support/connect-redis.ts';
+import { startRedis } from '../../support/start-redis.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
+import { until } from '../../support/until.ts';
+import { reportOf } from './queue/delivery-queues.ts';
+import { gigabyte, hang, startReceiver, status, type TestReceiver } from './receivers.ts';
+import type { SenderOptions } from './sender-process.ts';
 
 export interface Webhooks {
   /** The number of events that the queue has confirmed. */
@@ -137,7 +137,7 @@ export async function measureWebhooks({
 }
 
 async function startSender(options: SenderOptions) {
-  const child = fork(new URL('../sender-process.ts', import.meta.url), [JSON.stringify(options)]);
+  const child = fork(new URL('./sender-process.ts', import.meta.url), [JSON.stringify(options)]);
   const exited = once(child, 'exit');
   const [processId] = await once(child, 'message');
   return {
