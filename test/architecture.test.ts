@@ -13,7 +13,6 @@ const layers = [
   'keys',
   'usage',
   'fleet',
-  'notify',
   'config',
   'request',
   'observe',
@@ -192,7 +191,6 @@ describe('the architecture', () => {
       'gateway/cli/request/why.ts',
       'gateway/cli/start/init.ts',
       'gateway/cli/top/show-top.ts',
-      'gateway/cli/webhooks/test-receiver.ts',
       'gateway/main.ts',
       'gateway/server/gateway.ts',
     ];

@@ -7,7 +7,6 @@ import { type CommandParents, completeCommands, examples } from './command.ts';
 import type { Shell } from './completion.ts';
 import { addKeyCommands } from './keys/commands.ts';
 import { addStartCommands } from './start/commands.ts';
-import { addWebhookCommands } from './webhooks/commands.ts';
 import { addWhatIfCommands } from './what-if/commands.ts';
 
 /**
@@ -18,7 +17,6 @@ const declarations: readonly ((parents: CommandParents) => void)[] = [
   addTokenCommand,
   addReadingCommands,
   addCapabilityCommands,
-  addWebhookCommands,
   addPlanCommands,
   addWhatIfCommands,
   addKeyCommands,
@@ -38,7 +36,7 @@ export function createProgram(): Command {
       outputError: (text, write) => write(withoutOpposites(text)),
     })
     .showHelpAfterError('(--help lists the options, with examples)')
-    // `deliveries` and its subcommands have options with the same names.
+    // A command and its subcommands may have options with the same names.
     .enablePositionalOptions()
     // By default, commander exits the process before a write error of standard output is reported.
     .exitOverride();

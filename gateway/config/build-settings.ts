@@ -1,11 +1,11 @@
-import { thresholdsOf } from '../notify/notify-schema.ts';
+import { settingsParts } from '../capabilities/lists/configuration.ts';
 import type {
   GithubKey,
   Keys,
   Operation,
-  Receiver,
   RedisSettings,
   Settings,
+  SettingsMembers,
   StatedSettings,
   Upstream,
   UpstreamTls,
@@ -24,17 +24,19 @@ export function buildSettings(parts: {
   readonly keysFile: Settings['keysFile'] | undefined;
   readonly operations: readonly Operation[];
   readonly redis: RedisSettings | undefined;
-  readonly notify: readonly Receiver[];
+  /** The effective form of the settings of capabilities, if it differs from the stated form. */
+  readonly ofParts: Partial<SettingsMembers>;
   readonly upstreamTls: ReadonlyMap<RawUpstream, UpstreamTls>;
   readonly certificates: Partial<Record<'listen' | 'admin', Settings['listen']['tls']>>;
   readonly version: string;
   readonly docs?: Settings['docs'];
   readonly githubKeys?: readonly GithubKey[] | undefined;
 }): Settings {
-  const { raw, plans, keys, keysFile, operations, redis, notify, certificates, version, docs } = parts;
+  const { raw, plans, keys, keysFile, operations, redis, ofParts, certificates, version, docs } = parts;
   const { baseUrl: _, upstream: __, api: ___, docsPath: ____, ...asStated } = raw;
+  const effective: typeof asStated & SettingsMembers = Object.assign(asStated, ofParts);
   return {
-    ...asStated,
+    ...effective,
     version,
     stated: statedForm(statedSettings, raw) as StatedSettings,
     basePath: basePathOf(raw),
@@ -64,13 +66,18 @@ export function buildSettings(parts: {
       forMs: raw.bans.for,
       maxMs: raw.bans.max,
     },
-    notify,
-    thresholds: thresholdsOf(notify),
+    thresholds: thresholdsOf(effective),
     hsts: raw.hsts && {
       maxAgeSeconds: raw.hsts.maxAge / 1_000,
       includeSubDomains: raw.hsts.includeSubDomains,
     },
   };
+}
+
+/** The percentages of limits that capabilities want, ascending. */
+function thresholdsOf(settings: SettingsMembers): readonly number[] {
+  const wanted = settingsParts.flatMap((part) => part.thresholds?.(settings) ?? []);
+  return [...new Set(wanted)].sort((a, b) => a - b);
 }
 
 /** The prefix of every operation, for example `/v1`. */

@@ -24,7 +24,7 @@ import {
   type StatedLimits,
 } from './check/check-limits.ts';
 import { checkOwnPaths, warnOfLeaks } from './check/check-own-paths.ts';
-import { checkReceivers, warnOfFilters } from './check/check-receivers.ts';
+import { checkParts, compileParts, warnOfParts } from './check/check-parts.ts';
 import { checkRedis } from './check/check-redis.ts';
 import { checkScopes } from './check/check-scopes.ts';
 import {
@@ -43,7 +43,6 @@ import { type RawSettings, type RawUpstream, settingsSchema } from './schema/set
 import { shapeProblems } from './schema/shape-problems.ts';
 import { readCertificate } from './source/credentials/read-certificate.ts';
 import { readUpstreamTls } from './source/credentials/read-client-tls.ts';
-import { readReceivers } from './source/credentials/read-receivers.ts';
 import { readRedis } from './source/credentials/read-redis.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import {
@@ -161,7 +160,7 @@ export function loadSettings(options: LoadOptions): Loaded {
   const plans = stated && plansAt({ plans: stated }, nowMs);
   const keyList = context && readKeyList({ ...context, plans, before });
   const others = onlyKeys
-    ? nothingElse
+    ? raw && nothingElse(raw)
     : context && readOthers({ ...context, raw, plans, keyList, inForce: options.inForce });
 
   const digests = reader.digests();
@@ -191,9 +190,7 @@ export function loadSettings(options: LoadOptions): Loaded {
     ...warnOfPastChanges(raw, main, nowMs),
     ...warnOfMembers(settings, main, nowMs),
     ...warnOfLeaks(raw, main),
-    ...(raw.notify.length > 0 && !settings.directory
-      ? warnOfFilters(raw, main, keys).slice(0, configSizes.problemsMax)
-      : []),
+    ...warnOfParts(raw, main, keys),
     ...others.apiWarnings,
     ...warnOfCertificates(settings, nowMs),
   ];
@@ -228,17 +225,19 @@ export function loadSettings(options: LoadOptions): Loaded {
 /** The parts of a configuration other than the main file and the keys. */
 type Others = Pick<
   Parameters<typeof buildSettings>[0],
-  'operations' | 'redis' | 'notify' | 'upstreamTls' | 'certificates' | 'docs' | 'githubKeys'
+  'operations' | 'redis' | 'ofParts' | 'upstreamTls' | 'certificates' | 'docs' | 'githubKeys'
 > & { readonly apiWarnings: readonly string[] };
 
-const nothingElse: Others = {
-  operations: [],
-  apiWarnings: [],
-  redis: undefined,
-  notify: [],
-  upstreamTls: new Map(),
-  certificates: {},
-};
+function nothingElse(raw: RawSettings): Others {
+  return {
+    operations: [],
+    apiWarnings: [],
+    redis: undefined,
+    ofParts: compileParts(raw, undefined),
+    upstreamTls: new Map(),
+    certificates: {},
+  };
+}
 
 interface OthersToRead extends LoadContext {
   readonly raw: RawSettings | undefined;
@@ -271,7 +270,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
     if (tls !== undefined) upstreamTls.set(upstream, tls);
   }
   const redis = readRedis(raw, context);
-  const notify = readReceivers(raw, context);
+  const ofParts = compileParts(raw, context);
   const listen = readCertificate('listen', raw.listen.tls, context, inForce);
   const admin = readCertificate('admin', raw.admin.tls, context, inForce);
   const certificates = { listen, admin };
@@ -284,7 +283,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
       apiWarnings: api.warnings,
       upstreamTls,
       redis,
-      notify,
+      ofParts,
       certificates,
       docs,
       githubKeys,
@@ -308,7 +307,7 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
     ...checkTimeouts(parsed.data, source),
     ...checkAdmin(parsed.data, source),
     ...checkRedis(parsed.data, source),
-    ...checkReceivers(parsed.data, source),
+    ...checkParts(parsed.data, source),
   );
   return parsed.data;
 }

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { createLateAdminApi } from '../admin/api/late-admin-api.ts';
 import { loadInTurns, schemaParts } from '../admin/api/load-in-turns.ts';
+import type { LentMembers } from '../admin/api/read-sources.ts';
 import { tokenNameOf } from '../admin/api/tokens/authenticate.ts';
 import { createAdminListener } from '../admin/listener/admin-listener.ts';
 import { createAdminPaths } from '../admin/listener/admin-paths.ts';
@@ -27,7 +28,6 @@ import type { AdminToken, Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import { watchCertificates } from './expiring-certificates.ts';
-import { createNotices } from './notices.ts';
 import { followPlanChanges } from './plan-changes.ts';
 import { createReadingThread, type StartReadingWorker } from './reading/reading-thread.ts';
 import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
@@ -68,7 +68,7 @@ export function createAdminSide({
     bounds,
     onChange(next) {
       settings = next;
-      notices.plansChanged();
+      tellSettings();
     },
   });
   let settings = planChanges.take(firstSettings);
@@ -102,6 +102,11 @@ export function createAdminSide({
       keys: { settings: () => settings, directory, bounds },
       usage,
       readStoreNowMs: limiter.readStoreNowMs,
+      limiter,
+      records,
+      processId,
+      planInDirectory: (keyId) => directory?.planOf(keyId),
+      askThread: (request) => reading.ask(request),
       flushFleet,
       recordKeyChange,
       recordChange: changes.record,
@@ -111,27 +116,27 @@ export function createAdminSide({
   );
   const planFigures = () => joinPlanFigures(parts);
   const readMembers = (keyIds: readonly string[]) => readKeyMembers(parts, keyIds);
-  const faults = watchFaults(() => judgeGateway({ ...currentState(), notify: notices.state() }), {
+  const faults = watchFaults(() => judgeGateway(currentState()), {
     nowMs,
     bounds,
   });
 
+  const lentByParts: LentMembers = Object.assign({}, ...ofOperators.map((part) => part.lent));
   const reading = createReadingThread({
     settings: () => settings,
     lent: {
+      ...lentByParts,
       unsent: (records) => usage?.recorder.unsent(records) ?? [],
       lastSeen: () => usage?.recorder.lastSeen() ?? new Map(),
       readEvents: (page) => events.read(page),
       readChanges: (page) => changes.read(page),
       readProcesses: () => presence.read(),
-      countDeliveries: () => notices.queue.counts(),
       readStatuses: (keys) => limiter.read(keys),
       readRecords: async (reads) => usage?.store.read(reads),
       readActive: async () => usage?.store.active(),
       readLastSeen: async (ids) => usage?.store.lastSeen(ids),
       readKeys: async (ids) => directory?.readMany(ids) ?? { kind: 'found', keys: [] },
       readKeyIds: async (query) => directory?.page(query) ?? { kind: 'page', ids: [] },
-      listDeliveries: (query) => notices.queue.list(query),
       planFigures,
       readMembers,
     },
@@ -144,17 +149,6 @@ export function createAdminSide({
     log: logger,
     bounds,
     startWorker: startReadingWorker,
-  });
-  const notices = createNotices({
-    settings: () => settings,
-    records,
-    directory,
-    processId,
-    askThread: reading.ask,
-    keptDays: usage?.state().keptDays,
-    limiter,
-    log: logger,
-    bounds,
   });
   const failedHandshakes = createFailedHandshakes(logger, bounds);
   const admin = createAdminListener({
@@ -175,10 +169,8 @@ export function createAdminSide({
           flushFleet,
           changes,
           events,
-          deliveries: {
-            queue: notices.queue,
-            logResend: (resend) => logger.info(resend, 'a webhook event is sent again'),
-          },
+          redis: records,
+          lent: lentByParts,
           keyChanges: {
             limiter,
             record: recordKeyChange,
@@ -230,7 +222,6 @@ export function createAdminSide({
         directory: { lookUps: counted.lookUps, heldKeys: sumOf(processes, ({ heldKeys }) => heldKeys) },
       }),
       usage,
-      notify: notices.state(),
       storeAvailable: store.kind === 'memory' || store.available,
       storeServersAway: serversAway(store),
       bans,
@@ -297,7 +288,11 @@ export function createAdminSide({
   /** @param seenBy the process that observed it, if another process records it */
   function recordNotice(notice: Notice, seenBy?: string): void {
     if (isHappening(notice)) events.record(notice, seenBy);
-    notices.record(notice, seenBy);
+    for (const part of ofOperators) part.onNotice?.(notice, seenBy);
+  }
+
+  function tellSettings(): void {
+    for (const part of ofOperators) part.settingsChanged?.();
   }
 
   function recordKeyChange({ plan, ...change }: KeyChange): void {
@@ -345,7 +340,7 @@ export function createAdminSide({
     /** Starts to publish this gateway in the list of processes. */
     start() {
       presence.start();
-      notices.start();
+      for (const part of ofOperators) part.start?.();
       certificates.start();
       leakTimer = setInterval(renewLeaks, bounds.leakRenewalMs).unref();
     },
@@ -358,7 +353,7 @@ export function createAdminSide({
       certificates.replace(next);
       renewLeaks();
       for (const part of parts) part.reloaded?.();
-      notices.replace();
+      tellSettings();
       if (next.admin.tls) admin.setCertificate(next.admin.tls);
       // Reloads are compared one at a time, because the comparison of many keys takes a while.
       const after = settings;
@@ -386,7 +381,12 @@ export function createAdminSide({
       faults.close();
       for (const part of ofOperators) part.close?.();
       await recording;
-      await Promise.all([presence.close(), changes.close(), events.close(), notices.close()]);
+      await Promise.all([
+        presence.close(),
+        changes.close(),
+        events.close(),
+        ...ofOperators.map((part) => part.flush?.()),
+      ]);
     },
     /** Closes the listener. */
     close() {

@@ -1,5 +1,3 @@
-import type { WebhookEventType } from './words/event-names.js';
-
 /**
  * The data types that the steps of the request path share. All members are readonly: a step takes these types as arguments and returns them
  * as results.
@@ -523,23 +521,6 @@ export interface Certificate {
   readonly notAfterMs: number;
 }
 
-/** A service that receives events by webhook. */
-export interface Receiver {
-  /** The first 12 hex digits of the SHA-256 digest of `url`. The id is the same in all processes. */
-  readonly id: string;
-  /** The path of the URL may contain a token, so no log, message or response may show more than the origin. */
-  readonly url: string;
-  /** One or two secrets in the form `whsec_<base64>`. The first secret is the current one. No log, message or response may show them. */
-  readonly secrets: readonly string[];
-  readonly events: readonly WebhookEventType[];
-  /** The percentages of `quota.threshold`, ascending. The list is empty if `events` does not have `quota.threshold`. */
-  readonly at: readonly number[];
-  /** The receiver gets only events about these keys, plans and operations (`isWantedBy`). Absent: no filter. */
-  readonly keys?: readonly string[];
-  readonly plans?: readonly string[];
-  readonly operations?: readonly string[];
-}
-
 /** What happens with leaked secrets, and whose reports the public listener accepts. */
 export interface LeakSettings {
   /** `revoke`: a leaked secret ends at once. `report`: a leak is only recorded. */
@@ -623,9 +604,7 @@ export interface Settings extends SettingsMembers {
   readonly bodyBytesMax: number;
   /** The number of days for which the usage record keeps each minute of each key; 0: no usage record. */
   readonly usage: { readonly keepDays: number };
-  /** The receivers of webhooks. */
-  readonly notify: readonly Receiver[];
-  /** The percentages of `quota.threshold` that at least one receiver wants, ascending. Without percentages, no threshold is watched. */
+  /** The percentages of limits at which a capability wants notices, ascending. Without percentages, no threshold is watched. */
   readonly thresholds: readonly number[];
   /** The web origins whose pages may call the API from a browser; absent: no origin. */
   readonly cors?: { readonly origins: readonly string[] } | undefined;

@@ -45,8 +45,6 @@ const token = { name: 'alice', sha256: digestOf('a'), may: 'read' };
 const url = 'rediss://redis:6379';
 const sentinel = { name: 'main', hosts: ['sentinel-1:26379'] };
 const https = { url: 'https://backend:3000' };
-const receiver = { url: 'https://one.example.com/hook', secretFile: 'one-hook', events: ['quota.threshold'] };
-const notify = (members: Members) => ({ notify: [{ ...receiver, ...members }] });
 const keysUrl = 'https://one.example.com/keys';
 const leaksOf = (github: Members) => ({ leaks: { github } });
 const free = (members: Members) => ({ plans: { free: members } });
@@ -145,16 +143,6 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   'leaks.onLeak': [{}, { leaks: { onLeak: 'report' } }],
   'leaks.github.keysFile': [leaksOf({ keysFile: 'github.json' }), leaksOf({ keysFile: 'other-github.json' })],
   'leaks.github.keysUrl': [leaksOf({ keysUrl }), leaksOf({ keysUrl: 'http://127.0.0.1:1/keys' })],
-  'notify.[].url': [notify({}), notify({ url: 'https://one.example.com/other' })],
-  'notify.[].secretFile': [notify({}), notify({ secretFile: 'other-hook' })],
-  'notify.[].events': [notify({}), notify({ events: ['quota.threshold', 'key.banned'] })],
-  'notify.[].at': [notify({}), notify({ at: [50] })],
-  'notify.[].keys': [notify({}), notify({ keys: ['acme'] })],
-  'notify.[].operations': [
-    notify({ events: ['operation.sunset'] }),
-    notify({ events: ['operation.sunset'], operations: ['listPets'] }),
-  ],
-  'notify.[].plans': [notify({}), notify({ plans: ['free'] })],
   api: [{}, { api: 'other.yaml' }],
   'cors.origins': [{}, { cors: { origins: ['https://app.example.com'] } }],
   'hsts.maxAge': [{ listen: { tls: pair('one') }, hsts: { maxAge: '1d' } }, { hsts: { maxAge: '2d' } }],

@@ -5,8 +5,11 @@ import { configSizes } from '../../gateway/config/config-sizes.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { compilePlans } from '../../gateway/keys/plans.ts';
+import { capabilityCases } from '../support/capability-cases.ts';
 import { apiDocument, configFolder, digestOf, keysDocument, mainDocument } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';
+
+const defaults = (await capabilityCases()).map((cases) => cases.defaults);
 
 type Env = Readonly<Record<string, string>>;
 
@@ -77,10 +80,10 @@ test('a small configuration gets every default', () => {
     bodyBytesMax: 1_048_576,
     usage: { keepDays: 8 },
     leaks: { onLeak: 'revoke' },
-    notify: [],
     thresholds: [],
     workers: 1,
     trustedProxies: [],
+    ...Object.assign({}, ...defaults),
   });
 });
 

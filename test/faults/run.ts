@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { measureWebhooks } from '../capabilities/webhooks/faults/webhooks.ts';
 import { readOptionsOrEnd } from '../support/command-options.ts';
 import { type RedisForm, redisForms } from '../support/redis-forms.ts';
 import { floods, measureAdminFlood } from './admin-flood.ts';
@@ -28,7 +29,6 @@ import { measureStrayOctets } from './stray-octets.ts';
 import { measureTargetFault, type TargetFault } from './targets.ts';
 import { measureUnknownSecrets } from './unknown-secrets.ts';
 import { measureUsage } from './usage.ts';
-import { measureWebhooks } from './webhooks.ts';
 import { measureWorkerKills } from './workers.ts';
 
 /** The result of one measurement, for its rows in the list of faults. */

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import * as z from 'zod';
+import { makeEventBody } from '../../gateway/capabilities/webhooks/events/event-body.ts';
 import { eventKinds, exampleNotices, kindsByType, webhookTypeOf } from '../../gateway/fleet/kinds/kinds.ts';
-import { makeEventBody } from '../../gateway/notify/event-body.ts';
 import { beginOfOutage, chartMarks, webhookEventTypes } from '../../gateway/shared/words/event-names.js';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const nowMs = Date.now();
-const page = readFileSync(new URL('../../gateway/notify/README.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../gateway/capabilities/webhooks/README.md', import.meta.url), 'utf8');
 const documented = [...page.matchAll(/^\| `([\w.]+)` \| .* \| `(\{.*\})` \|$/gm)].map(
   ([, type, example]) => ({
     type,

@@ -6,8 +6,6 @@ import { createFlushFleet } from '../../gateway/fleet/flush/flush-fleet.ts';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
 import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-block-store.ts';
 import { toLimits } from '../../gateway/keys/limits/limit-fields.ts';
-import { newEventId } from '../../gateway/notify/queue/delivery-queue.ts';
-import { createRedisQueue } from '../../gateway/notify/queue/redis-queue.ts';
 import { thresholdWindows } from '../../gateway/quota/thresholds.ts';
 import { type RedisKeyKind, redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { createFleetHealth } from '../../gateway/request/forward/upstream/fleet/fleet-health.ts';
@@ -80,13 +78,6 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     docsPath: '/docs',
     leaksPath: '/leaks',
     leaks: { github: { keysUrl: 'http://127.0.0.1:1/keys' } },
-    notify: [
-      {
-        url: 'http://127.0.0.1:1',
-        secretFile: 'hook',
-        events: ['key.expiring', 'operation.sunset', 'plan.changed'],
-      },
-    ],
   };
   const settings = await settingsOf(Object.assign(config, ...more.map((one) => one.settings)), {
     hook: `whsec_${Buffer.alloc(32).toString('base64')}`,
@@ -179,18 +170,6 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   expect(gone.kind === 'written' && (await directory.remove(gone.key.id, gone.key)).kind).toBe('removed');
   await directory.remember('a'.repeat(64), 'a'.repeat(200), 600_000);
 
-  const queue = createRedisQueue({ redis: connection, processId: 'ab12cd34ef56', bounds });
-  onTestFinished(async () => void (await queue.close()));
-  const receivers = ['hook', 'another'].map((id) => ({ id, url: `https://${id}.example.com` }));
-  await queue.noteReceivers(receivers);
-  const about = { type: 'key.banned', body: '{}', atMs: Date.now(), subject: issued.id };
-  const identity = { what: ['ban', issued.id], mergedWithinMs: 600_000, isOnce: true };
-  await queue.add({ event: { id: newEventId(), ...about }, identity, receivers: ['hook'] });
-  const claims = await queue.claim([{ receiver: 'hook', deliveriesMax: 1 }]);
-  for (const delivery of claims?.deliveries ?? [])
-    await queue.settle(delivery, { kind: 'delivered', status: 204 });
-  const other = { ...identity, what: ['ban', 'another'] };
-  await queue.add({ event: { id: newEventId(), ...about }, identity: other, receivers: ['another'] });
   const leak = { atMs: Date.now(), by: 'github', ended: true, url: 'u'.repeat(500), source: 's'.repeat(100) };
   const leaked = { digest: digestSecret(freed.secret), keyId: freed.entry.id, leak };
   const blocks = createRedisBlockStore({ redis: connection, bounds });

@@ -11,6 +11,7 @@ import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
+import { startWebhookReceiver, type WebhookReceiver } from '../capabilities/webhooks/webhook-receiver.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { readiness } from '../support/fleet.ts';
 import {
@@ -28,7 +29,6 @@ import { okResponse, type RecordingBackend, startRecordingBackend } from '../sup
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { patientGateway, type Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { killWorker, workersOf } from '../support/workers-of.ts';
 
 const key = makeCustomKey(1_000_000_000, 1_000_000_000);

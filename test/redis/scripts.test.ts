@@ -2,12 +2,13 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { capabilityCases } from '../support/capability-cases.ts';
 
 const root = new URL('../../gateway/', import.meta.url).pathname;
 /** Matches `local <names> = KEYS[…], …`, which makes each name an alias of a declared key. */
 const aliases = /local ([\w, ]+) = KEYS\[\w+\](?:, KEYS\[\w+\])*$/gm;
-/** The gateway puts this text before each script of its folder. */
-const queueState = 'notify/queue/scripts/queue-state.lua';
+/** The gateway puts the text of a file with this name before each script of its folder. */
+const beforeEach = /-state\.lua$/;
 /** The functions of the chapters get the name of the hash as the argument `key`. */
 const chapters = 'quota';
 
@@ -16,9 +17,11 @@ it('no script touches a key that it does not name, as compatible servers demand'
   const undeclared: string[] = [];
   for (const file of globSync('**/*.{lua,ts}', { cwd: root })) {
     const text = readFileSync(root + file, 'utf8');
-    const before = dirname(file) === dirname(queueState) ? readFileSync(root + queueState, 'utf8') : '';
+    const before = globSync(`${dirname(file)}/*.lua`, { cwd: root })
+      .filter((name) => beforeEach.test(name))
+      .map((name) => readFileSync(root + name, 'utf8'));
     const named = new Set(
-      [...`${before}\n${text}`.matchAll(aliases)].flatMap(([, names = '']) => names.split(', ')),
+      [...`${before.join('\n')}\n${text}`.matchAll(aliases)].flatMap(([, names = '']) => names.split(', ')),
     );
     if (dirname(file) === chapters) named.add('key');
     for (const [call, command, key = ''] of text.matchAll(/redis\.p?call\('(\w+)'(?:, *([^,)\s]+))?/g)) {
@@ -55,17 +58,16 @@ it('the chapters of a decision get only declared keys', () => {
   expect(new Set(given)).toEqual(new Set(['key', 'KEYS[1]', 'KEYS[3]']));
 });
 
-it('no script needs keys of several slots, which a Redis Cluster keeps apart', () => {
+it('no script needs keys of several slots, which a Redis Cluster keeps apart', async () => {
   const several = new Set<string>();
   for (const file of globSync('**/*.{lua,ts}', { cwd: root })) {
     const text = readFileSync(root + file, 'utf8');
     for (const [use] of text.matchAll(/KEYS\[[^1\]]\w*\]|numberOfKeys: (?!1,)\w+/g))
       several.add(`${file}: ${use}`);
   }
+  const ofCapabilities = (await capabilityCases()).flatMap(({ severalKeys }) => severalKeys ?? []);
   expect([...several].toSorted()).toEqual([
-    // Both names have the key's id as their hash tag.
-    'capabilities/makegood/credits/give-back.lua: KEYS[2]',
-    'capabilities/makegood/credits/redis-credits.ts: numberOfKeys: 2',
+    ...ofCapabilities.toSorted(),
     // Both names have the same hash tag.
     'fleet/add-report.lua: KEYS[2]',
     'fleet/note-seen.lua: KEYS[2]',
@@ -74,11 +76,6 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
     // Both names have the key's id as their hash tag.
     'keys/directory/store/change-record.lua: KEYS[2]',
     'keys/directory/store/change-record.lua: KEYS[3]',
-    // All keys of the queue have the same hash tag.
-    'notify/queue/redis-queue.ts: numberOfKeys: number',
-    ...['add-event.lua: KEYS[5]', 'add-event.lua: KEYS[index]', 'claim-due.lua: KEYS[5]'].map(inQueue),
-    ...['leave-receivers.lua: KEYS[5]', 'note-receivers.lua: KEYS[5]'].map(inQueue),
-    ...['2', '3', '4', 'i'].map((key) => inQueue(`queue-state.lua: KEYS[${key}]`)),
     // All keys of health checks have the same hash tag.
     'request/forward/upstream/fleet/count-checkers.lua: KEYS[i]',
     'request/forward/upstream/fleet/fleet-health.ts: numberOfKeys: number',
@@ -93,8 +90,4 @@ function chaptersText(): string {
   return globSync('*.lua', { cwd: root + chapters })
     .map((file) => readFileSync(`${root}${chapters}/${file}`, 'utf8'))
     .join('\n');
-}
-
-function inQueue(use: string): string {
-  return `${dirname(queueState)}/${use}`;
 }

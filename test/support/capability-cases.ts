@@ -11,6 +11,8 @@ type Members = Readonly<Record<string, unknown>>;
 export interface CapabilityCases {
   /** Pairs of configurations that differ in a setting of the capability, by the path of the setting (`every-setting.test.ts`). */
   readonly settings?: Readonly<Record<string, readonly [before: Members, after: Members]>>;
+  /** The settings of a minimal configuration (`load-settings.test.ts`). */
+  readonly defaults?: Members;
   /** Pairs of operations that differ in a member of the capability, by its name. */
   readonly operations?: Readonly<Record<string, readonly [before: Members, after: Members]>>;
   /** Edits of a configuration, and the texts about them (`describe-edit.test.ts`). The plans are those of this test. */
@@ -20,6 +22,8 @@ export interface CapabilityCases {
   /** Plans with which each metric of the capability has a value (`metrics.test.ts`). */
   readonly plans?: Members;
   readonly redisKeys?: RedisKeyCases;
+  /** Uses of several keys in one script, each as the file below `gateway/` and the use. The keys are in one slot (`scripts.test.ts`). */
+  readonly severalKeys?: readonly string[];
 }
 
 interface RedisKeyCases {
@@ -27,7 +31,12 @@ interface RedisKeyCases {
   /** The page with their table. */
   readonly page: URL;
   /** Members of the configuration with which a gateway writes the keys. `limits` are limits of the plan `all`. */
-  readonly config?: (limits: Members) => { readonly plan?: Members; readonly settings?: Members };
+  readonly config?: (limits: Members) => {
+    readonly plan?: Members;
+    readonly settings?: Members;
+    /** The contents of files that the settings name. */
+    readonly files?: Readonly<Record<string, string>>;
+  };
   /** Paths that a client with a key reads, so that the gateway writes the keys. */
   readonly read?: readonly string[];
   /** Writes the largest possible keys. @param keyId the id of a key with counts */

@@ -13,13 +13,12 @@ import { settingsText } from '../settings/settings-view.ts';
 import { getSettingsWire } from '../wires/settings.ts';
 import { getApiDocumentWire } from '../wires/wires.ts';
 import { apiDocument } from './api-document.ts';
-import { deliveriesRoute } from './deliveries/deliveries-route.ts';
 import type { ReadSources } from './read-sources.ts';
 import { defineRoute, type Route } from './route.ts';
 
 /** The routes that run in the reading thread. A new route needs an entry here, and its wire one in `wires.ts`. */
 export async function createReadRoutes(sources: ReadSources): Promise<readonly Route[]> {
-  const { keys, changes, deliveries } = sources;
+  const { keys, changes } = sources;
   const { settings, bounds } = keys;
   const routes = [
     defineRoute({
@@ -39,7 +38,6 @@ export async function createReadRoutes(sources: ReadSources): Promise<readonly R
     distributionRoute(keys),
     trialRoute(keys),
     ...(await Promise.all(readRoutes.map((load) => load(sources)))),
-    deliveriesRoute(deliveries.queue, { settings, bounds }),
     defineRoute({
       ...getApiDocumentWire,
       needs: 'read',

@@ -11,7 +11,6 @@ import { listChangesWire } from '../wires/changes.ts';
 import { listEventsWire } from '../wires/events.ts';
 import { getStateWire } from '../wires/fleet/fleet.ts';
 import { listUpstreamsWire } from '../wires/fleet/upstreams.ts';
-import { createDeliveryRoutes, type DeliverySources } from './deliveries/delivery-routes.ts';
 import { changesView } from './fleet/changes-view.ts';
 import { stateView } from './fleet/state-view.ts';
 import { upstreamsView } from './fleet/upstreams-view.ts';
@@ -27,7 +26,6 @@ export interface ApiSources extends ReadSources {
   /** Sends the counts of all processes to Redis. */
   readonly flushFleet: FlushFleet;
   readonly events: Pick<Events, 'read' | 'list'>;
-  readonly deliveries: DeliverySources;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
   readonly leaks: LeakRouteSources['leaks'];
   /** Makes the routes of capabilities. */
@@ -40,7 +38,7 @@ export interface ApiSources extends ReadSources {
  * responses and with the list of routes.
  */
 export async function createRoutes(sources: ApiSources): Promise<readonly Route[]> {
-  const { state, faults, presence, changes, events, deliveries, keys, keyChanges, leaks } = sources;
+  const { state, faults, presence, changes, events, keys, keyChanges, leaks } = sources;
   const { settings, bounds } = keys;
   return [
     flushRoute(sources.flushFleet, bounds),
@@ -75,6 +73,5 @@ export async function createRoutes(sources: ApiSources): Promise<readonly Route[
       respond: async ({ query: { kind, from, to, ...page } }) =>
         jsonResponse(await events.list({ ...page, kinds: kind, fromMs: from, toMs: to })),
     }),
-    ...createDeliveryRoutes(deliveries, settings),
   ];
 }

@@ -8,7 +8,14 @@ import type { Settings } from '../../shared/model.ts';
 import type { Mapping } from '../../shared/structures/plain-data.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { figure } from '../../shared/words/figures.js';
-import { changeText, diffMembers, diffSettings, type ListDiff, type SettingsDiff } from './diff-settings.ts';
+import {
+  changeText,
+  diffMembers,
+  diffSettings,
+  type ListDiff,
+  type SettingsDiff,
+  settingLists,
+} from './diff-settings.ts';
 import { settingsMembers } from './settings-view.ts';
 
 /**
@@ -38,7 +45,10 @@ export async function describeEdit(
   return {
     edits: left > 0 ? [...shown, `${figure(left)} more`] : shown,
     limitsBefore,
-    planEdits: diff.plans.changed.map(({ id, changes }) => ({ plan: id, edits: changes.map(planText) })),
+    planEdits: diff.lists.plans.changed.map(({ id, changes }) => ({
+      plan: id,
+      edits: changes.map(planText),
+    })),
   };
 }
 
@@ -75,16 +85,18 @@ function limitsThen(
 const recordedElsewhere = new Set(['admin.tokens']);
 
 function settingTexts(diff: SettingsDiff): string[] {
-  const listTexts = (noun: string, { added, removed, changed }: ListDiff, name: (id: string) => string) => [
-    ...changed.map(({ id, changes }) => `${name(id)} ${changes.map(planText).join(', ')}`),
-    ...added.map((id) => `${noun} ${id} is new`),
-    ...removed.map((id) => `${noun} ${id} is gone`),
-  ];
+  const { keys: _, ...lists } = diff.lists;
+  const listTexts = ([list, { added, removed, changed }]: [string, ListDiff]) => {
+    const noun = settingLists[list]?.noun;
+    const nameOf = (id: string) => (list === 'plans' ? id : `${noun} ${id}`);
+    return [
+      ...changed.map(({ id, changes }) => `${nameOf(id)} ${changes.map(planText).join(', ')}`),
+      ...added.map((id) => `${noun} ${id} is new`),
+      ...removed.map((id) => `${noun} ${id} is gone`),
+    ];
+  };
   return [
-    ...listTexts('plan', diff.plans, (id) => id),
-    ...listTexts('operation', diff.operations, (id) => `operation ${id}`),
-    ...listTexts('upstream', diff.upstreams, (id) => `upstream ${id}`),
-    ...listTexts('receiver', diff.notify, (id) => `receiver ${id}`),
+    ...Object.entries(lists).flatMap(listTexts),
     ...diff.settings.filter(({ member }) => !recordedElsewhere.has(member)).map(changeText),
   ];
 }

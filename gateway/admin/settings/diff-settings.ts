@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
-import { planMembers } from '../../capabilities/lists/configuration.ts';
+import type { SettingList } from '../../capabilities/interfaces/configuration.ts';
+import { planMembers, settingsParts } from '../../capabilities/lists/configuration.ts';
 import { statedSettings } from '../../config/schema/settings-schema.ts';
 import { type LimitsByField, limitFieldOf, toLimits } from '../../keys/limits/limit-fields.ts';
 import { limitChangeText, limitsText } from '../../keys/limits/limit-texts.ts';
@@ -28,23 +29,25 @@ export interface ListDiff {
 }
 
 export interface SettingsDiff {
-  readonly keys: ListDiff;
-  readonly plans: ListDiff;
-  readonly operations: ListDiff;
-  readonly upstreams: ListDiff;
-  /** The receivers of webhooks, by id. */
-  readonly notify: ListDiff;
+  /** The changes of lists, by the name of the setting. */
+  readonly lists: Readonly<Record<keyof typeof ownLists, ListDiff> & Record<string, ListDiff>>;
   /** The changes of all other settings, by the path of the setting. */
   readonly settings: readonly MemberChange[];
 }
 
-export const lists = {
-  keys: 'id',
-  plans: 'name',
-  operations: 'id',
-  upstreams: 'name',
-  notify: 'id',
-} as const;
+const ownLists = {
+  keys: { by: 'id', noun: 'key' },
+  plans: { by: 'name', noun: 'plan' },
+  operations: { by: 'id', noun: 'operation' },
+  upstreams: { by: 'name', noun: 'upstream' },
+} as const satisfies Readonly<Record<string, SettingList>>;
+
+/** The settings that are lists. */
+export const settingLists: typeof ownLists & Readonly<Record<string, SettingList>> = Object.assign(
+  {},
+  ownLists,
+  ...settingsParts.map(({ lists }) => lists),
+);
 
 /** The paths of members that do not change the gateway's behaviour: digests of whole files, and paths of files. */
 const notCompared: readonly (readonly string[])[] = [
@@ -70,22 +73,17 @@ function without<Of>(value: Of, [step, ...rest]: readonly string[]): Of {
 /** Compares two configurations in the form of `/settings`. */
 export function diffSettings(membersBefore: Mapping, membersAfter: Mapping): SettingsDiff {
   const [before, after] = [comparable(membersBefore), comparable(membersAfter)];
-  const listDiff = (list: keyof typeof lists) =>
-    diffLists(namedIn(before, list, lists[list]), namedIn(after, list, lists[list]));
+  const ofLists = Object.entries(settingLists).map(([list, { by }]) => [
+    list,
+    diffLists(namedIn(before, list, by), namedIn(after, list, by)),
+  ]);
   const rest = (members: Mapping) =>
-    Object.fromEntries(Object.entries(members).filter(([name]) => !Object.hasOwn(lists, name)));
-  return {
-    keys: listDiff('keys'),
-    plans: listDiff('plans'),
-    operations: listDiff('operations'),
-    upstreams: listDiff('upstreams'),
-    notify: listDiff('notify'),
-    settings: diffMembers(rest(before), rest(after)),
-  };
+    Object.fromEntries(Object.entries(members).filter(([name]) => !Object.hasOwn(settingLists, name)));
+  return { lists: Object.fromEntries(ofLists), settings: diffMembers(rest(before), rest(after)) };
 }
 
-export function isEmpty({ keys, plans, operations, upstreams, notify, settings }: SettingsDiff): boolean {
-  const all = [keys, plans, operations, upstreams, notify].flatMap(({ added, removed, changed }) => [
+export function isEmpty({ lists, settings }: SettingsDiff): boolean {
+  const all = Object.values(lists).flatMap(({ added, removed, changed }) => [
     ...added,
     ...removed,
     ...changed,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as z from 'zod';
-import { planMembers } from '../../capabilities/lists/configuration.ts';
+import { planMembers, settingsParts } from '../../capabilities/lists/configuration.ts';
 import { adminTokenSchema } from '../../config/schema/settings-schema.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
@@ -13,7 +13,6 @@ import type {
   Limits,
   Plan,
   PlanWindow,
-  Receiver,
   Settings,
   StatedListener,
   StatedSettings,
@@ -22,7 +21,7 @@ import type {
 } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { statedForm } from '../../shared/schema/stated-form.ts';
-import { digestSecret, digestStart } from '../../shared/secrets.ts';
+import { digestStart } from '../../shared/secrets.ts';
 import { policyName, windowIn } from '../../shared/words/limit-names.js';
 import { deprecationShown } from '../operations/operations-view.ts';
 import type { planShown, shownWindows } from '../wires/plans/plans.ts';
@@ -76,7 +75,7 @@ export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'>
     operations: settings.operations.toSorted((a, b) => compare(a.id, b.id)).map(operationView),
     leaks: leaksView(stated, settings.leaks),
     directory,
-    notify: settings.notify.map((receiver, index) => receiverView(Object(stated.notify)[index], receiver)),
+    ...shownByParts(settings),
     keysFile: settings.keysFile?.path,
   };
 }
@@ -115,11 +114,9 @@ function leaksView(stated: StatedSettings, { github }: LeakSettings): SettingsSh
   return { ...leaks, github: github && { ...statedGithub, keys } };
 }
 
-/** Shows what a receiver gets in its effective form, because the form that the configuration states may omit or repeat entries. */
-function receiverView(stated: object, receiver: Receiver): SettingsShown['notify'][number] {
-  const { id, url: _, secrets, ...effective } = receiver;
-  const secretDigestStarts = secrets.map((secret) => digestStart(digestSecret(secret)));
-  return { id, ...stated, ...effective, secretDigestStarts };
+/** The settings of capabilities that are not shown as they are stated. */
+function shownByParts(settings: Settings): Readonly<Record<string, unknown>> {
+  return Object.assign({}, ...settingsParts.map((part) => part.shown?.(settings, settings.stated)));
 }
 
 function operationView({

@@ -1,11 +1,6 @@
 import type { Fault, FoundFault } from '../../fleet/process-state.ts';
-import type { NotifyState } from '../../notify/notify.ts';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { counted, figure } from '../../shared/words/figures.js';
 import { type GatewayState, unreadForwardedForText } from '../readiness.ts';
-
-/** The state of a gateway, with the state of its webhooks. Webhooks do not affect the readiness of a gateway. */
-export type JudgedState = GatewayState & { readonly notify?: NotifyState | undefined };
 
 /** The largest length of the text about an invalid file. The page Changes shows the whole error. */
 const errorCharsMax = 300;
@@ -15,7 +10,7 @@ const errorCharsMax = 300;
  * reports these outages itself. Each gateway publishes its own faults, so that any gateway can show the faults of all
  * gateways.
  */
-export function judgeGateway(state: JudgedState): FoundFault[] {
+export function judgeGateway(state: GatewayState): FoundFault[] {
   const {
     phase,
     workers,
@@ -26,7 +21,6 @@ export function judgeGateway(state: JudgedState): FoundFault[] {
     unreadForwardedFor,
     usage,
     upstreams,
-    notify,
     parts,
   } = state;
   const faults: FoundFault[] = [];
@@ -89,14 +83,6 @@ export function judgeGateway(state: JudgedState): FoundFault[] {
   }
   if (usage?.pausedBecause !== undefined) {
     find('warning', 'recording_paused', `The usage record pauses: ${usage.pausedBecause}.`);
-  }
-  for (const { origin, sinceMs, error } of notify?.failing ?? []) {
-    const text = `The receiver of webhooks at ${origin} gets nothing: ${error}.`;
-    find('warning', 'webhooks_fail', text, isoOf(sinceMs));
-  }
-  if (notify?.droppedSinceMs !== undefined) {
-    const text = 'Events for webhooks were dropped, because too many waited for their delivery.';
-    find('warning', 'webhooks_dropped', text, isoOf(notify.droppedSinceMs));
   }
   return faults;
 }

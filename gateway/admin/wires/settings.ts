@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { settingsShownSchemas } from '../../capabilities/lists/schemas.ts';
 import { statedSettings } from '../../config/schema/settings-schema.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import {
@@ -87,6 +88,12 @@ const clientDigests = {
 
 const { upstream: _, upstreams: __, ...asStated } = shownMembers(statedSettings.shape);
 
+const shownByParts: Readonly<Record<string, z.ZodType>> = Object.fromEntries(
+  Object.entries<(entry: Readonly<Record<string, z.ZodType>>) => z.ZodType>(settingsShownSchemas).map(
+    ([name, schemaOf]) => [name, schemaOf(membersAt(name))],
+  ),
+);
+
 /**
  * The response of `/settings`: the settings as they are stated, with facts that the gateway has read from the files that they name. A new
  * setting needs no entry here.
@@ -94,6 +101,7 @@ const { upstream: _, upstreams: __, ...asStated } = shownMembers(statedSettings.
 export const settingsShown = z
   .object({
     ...asStated,
+    ...shownByParts,
     version,
     listen: z.object({ ...membersAt('listen'), tls: listenerTls }),
     admin: z.object({
@@ -155,15 +163,6 @@ export const settingsShown = z
     directory: z
       .boolean()
       .describe('Whether the key directory is on, so that keys can be issued while gateways run.'),
-    notify: list(
-      z.object({
-        id: z
-          .string()
-          .describe('The id of the receiver: the first 12 hex digits of the SHA-256 digest of its URL.'),
-        ...membersAt('notify'),
-        secretDigestStarts: list(shownDigest),
-      }),
-    ).describe('The receivers of webhooks.'),
     keysFile: z
       .string()
       .optional()

@@ -3,7 +3,6 @@ import { capabilityWires } from '../../capabilities/lists/schemas.ts';
 import { defineWire, type Wire } from '../../shared/http/wire.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { listChangesWire, reportChangeWire } from './changes.ts';
-import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from './deliveries.ts';
 import { listEventsWire } from './events.ts';
 import { getStateWire } from './fleet/fleet.ts';
 import { flushCountsWire } from './fleet/flush.ts';
@@ -66,15 +65,22 @@ export function wires(bounds: Bounds) {
     listPlansWire,
     getPlanDistributionWire,
     getPlanTrialWire,
-    ...capabilityWires,
+    ...wiresOfCapabilities(bounds),
     flushCountsWire,
     listUpstreamsWire,
     listChangesWire(bounds),
     reportChangeWire(bounds),
     listEventsWire(bounds),
-    listDeliveriesWire(bounds),
-    getDeliveryWire,
-    sendAgainWire,
     getApiDocumentWire,
   ] satisfies readonly Wire[];
 }
+
+/** The list has wires, and functions that make wires with bounds. */
+function wiresOfCapabilities(bounds: Bounds) {
+  const all: readonly (Wire | ((bounds: Bounds) => Wire))[] = capabilityWires;
+  return all.map((wire) => (typeof wire === 'function' ? wire(bounds) : wire)) as Made<
+    (typeof capabilityWires)[number]
+  >[];
+}
+
+type Made<Entry> = Entry extends (bounds: Bounds) => infer Of ? Of : Entry;

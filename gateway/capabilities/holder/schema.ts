@@ -1,6 +1,9 @@
 import type * as z from 'zod';
 import { fields, flag, ownPath } from '../../shared/schema/schema-parts.ts';
 
+declare module '../interfaces/configuration.ts' {
+  interface StatedSettingsMembers extends z.output<z.ZodObject<typeof holderShape>> {}
+}
 declare module '../../shared/model.ts' {
   interface SettingsMembers extends z.output<z.ZodObject<typeof holderShape>> {}
 }

@@ -9,6 +9,7 @@ import type {
   Proposals,
   SettingsMembers,
 } from '../../shared/model.ts';
+import type { WebhookEventType } from '../../shared/words/event-names.js';
 
 /**
  * A member of a plan that belongs to a capability. The schema of the member is in `planShape`, and the schema of the members that responses
@@ -37,22 +38,76 @@ export interface PlanMember {
   readonly texts: Readonly<Record<string, (shown: unknown) => string>>;
 }
 
-/** Settings that belong to a capability. Their schema is in `settingsShapes`, and their types are in `SettingsMembers`. */
+/**
+ * Settings that belong to a capability. Their schema is in `settingsShapes`. A capability adds the types of the settings as they are stated
+ * to `StatedSettingsMembers`, and the types of their effective form to `SettingsMembers` (`shared/model.ts`).
+ */
 export interface SettingsPart {
   /** The paths of the public listener that the settings switch on. No operation may have them. */
-  ownPaths?(settings: SettingsMembers): readonly OwnPath[];
-  /** What is wrong about the settings together, with the path of the setting. */
+  ownPaths?(settings: StatedSettingsMembers): readonly OwnPath[];
+  /** What is wrong about the settings together. */
   faults?(
-    settings: SettingsMembers,
-    others: { readonly hasDirectory: boolean },
-  ): readonly { readonly path: readonly string[]; readonly message: string }[];
+    settings: StatedSettingsMembers,
+    others: {
+      readonly hasDirectory: boolean;
+      readonly planNames: readonly string[];
+      /** Whether a filter can match events of a type. */
+      readonly canMatch: (type: WebhookEventType, filter: 'keys' | 'plans' | 'operations') => boolean;
+    },
+  ): Iterable<SettingFault>;
+  /** The ids of operations in the settings, each list with its path. `check` looks them up. */
+  operationsIn?(
+    settings: StatedSettingsMembers,
+  ): readonly { readonly path: SettingPath; readonly operations: readonly string[] | undefined }[];
+  /** What is valid but probably a mistake. */
+  warnings?(
+    settings: StatedSettingsMembers,
+    others: { readonly hasDirectory: boolean; readonly hasKey: (id: string) => boolean },
+  ): Iterable<SettingFault>;
+  /** The effective form of the settings, if it differs from the stated form. */
+  compile?(settings: StatedSettingsMembers, files: SettingsFiles): Partial<SettingsMembers>;
+  /** The percentages of limits at which the capability wants notices. */
+  thresholds?(settings: SettingsMembers): readonly number[];
+  /**
+   * The values of settings that `/settings` does not show as they are stated, by name. Their schemas are in `settingsShownSchemas`.
+   *
+   * @param stated the settings as they are stated, with their masks
+   */
+  shown?(settings: SettingsMembers, stated: Shown): Shown;
+  /** Settings that are lists, whose entries are compared one by one. */
+  readonly lists?: Readonly<Record<string, SettingList>>;
   /** A sentence for the published API document. */
   documentText?(
-    settings: SettingsMembers,
+    settings: StatedSettingsMembers,
     api: { readonly origin: string; readonly counted: 'request' | 'unit' },
   ): string | undefined;
   /** A line of the configuration that `tollgate init` writes. */
   readonly initLine?: string;
+}
+
+export type SettingPath = readonly (string | number)[];
+
+export interface SettingFault {
+  readonly path: SettingPath;
+  /** Whether the name of the setting is at fault, and not its value. */
+  readonly isName?: boolean;
+  readonly message: string;
+  /** The path of another setting that is part of the fault. */
+  readonly related?: SettingPath;
+}
+
+/** The files that settings name. Relative names are relative to the folder of the configuration. */
+export interface SettingsFiles {
+  /** Reads a file; undefined if it cannot be read, which is a problem of the configuration. @param path the path of the setting */
+  read(file: string, path: SettingPath): string | undefined;
+  /** Reports a problem in a file. @param line the line number, from 1 */
+  report(file: string, fault: { readonly line: number; readonly message: string }): void;
+}
+
+export interface SettingList {
+  /** The member that identifies an entry. */
+  readonly by: string;
+  readonly noun: string;
 }
 
 export interface OwnPath {
@@ -101,6 +156,8 @@ export interface StatedDeprecationMembers {}
 export interface DeprecationShownMembers {}
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface StatedPlanMembers {}
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface StatedSettingsMembers {}
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface PlanShownMembers {}
 

@@ -1,5 +1,16 @@
 import type { ComponentChildren } from 'preact';
+import type { PageProps } from '../../admin/pages/browser/live.js';
 import type { BodyOf } from '../../admin/wires/api-types.ts';
+
+/** A page of operators. The key `g` and then the letter open a page that is in the navigation. */
+export interface Page {
+  component(props: PageProps): ComponentChildren;
+  /** @param params the parameters of the path */
+  title(params: Readonly<Record<string, string>>): string;
+  readonly nav?: { readonly text: string; readonly letter: string };
+  /** The name of the page with the list that contains this page. */
+  readonly parent?: string;
+}
 
 export type Plan = BodyOf<'/plans'>['plans'][number];
 export type Simulation = BodyOf<'/simulate', 'POST'>;

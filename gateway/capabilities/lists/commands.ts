@@ -4,11 +4,13 @@ import { guardCommands } from '../guard/commands.ts';
 import type { CommandPart, EditNotes, KeyFacts, PlanRows } from '../interfaces/commands.ts';
 import { makegoodCommands } from '../makegood/commands.ts';
 import { simulateCommands } from '../simulate/commands.ts';
+import { webhooksCommands } from '../webhooks/commands.ts';
 
 /** The commands of capabilities. */
 export const commandParts: readonly CommandPart[] = [
   guardCommands,
   makegoodCommands,
+  webhooksCommands,
   simulateCommands,
 ];
 

@@ -4,8 +4,14 @@ import { guardProposal } from '../guard/page/guard-proposal.js';
 import { guardStates } from '../guard/page/guard-states.js';
 import { creditNotes } from '../makegood/page/credit-notes.js';
 import { WhatIf } from '../simulate/page/what-if.js';
+import { webhooksPages } from '../webhooks/page/pages.js';
 
 /** @import { DeprecationNotes, KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
+
+/** The pages of capabilities. `words.js` has the path of each page. */
+export const capabilityPages = {
+  ...webhooksPages,
+};
 
 /**
  * What capabilities show above the list of plans.

@@ -6,6 +6,7 @@ import { createHolderPages } from '../holder/holder-pages.ts';
 import type { LoadReadRoute, OpenOperatorsPart } from '../interfaces/operators.ts';
 import { createCredits } from '../makegood/credits/credits.ts';
 import { makegoodOperators } from '../makegood/operators.ts';
+import { webhooksOperators } from '../webhooks/operators.ts';
 
 /** Opens the parts of capabilities that run in each process. */
 export const processParts = {
@@ -19,6 +20,7 @@ export const processParts = {
 export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] = [
   ({ guard }, sources) => guardOperators(guard, sources),
   ({ makegood }, sources) => makegoodOperators(makegood, sources),
+  (_, sources) => webhooksOperators(sources),
 ];
 
 /** What capabilities add to a simulation (`Advisor` of the capability `simulate`). */
@@ -29,4 +31,5 @@ export const advisors = [
 /** Makes the routes that read many keys or recorded minutes. They run in the reading thread, too. */
 export const readRoutes: readonly LoadReadRoute[] = [
   async (sources) => (await import('../simulate/operators/simulate-route.ts')).simulateRoute(sources, advisors),
+  async (sources) => (await import('../webhooks/api/deliveries-route.ts')).deliveriesRoute(sources),
 ];

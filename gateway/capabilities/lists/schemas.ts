@@ -7,10 +7,13 @@ import { holderShape } from '../holder/schema.ts';
 import { creditsShape } from '../makegood/credit-shape.ts';
 import { makegoodWire } from '../makegood/wires.ts';
 import { simulateWire } from '../simulate/operators/wires.ts';
+import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from '../webhooks/api/wires.ts';
+import { receiversShown, webhooksShape } from '../webhooks/settings/schema.ts';
 
 /** The schemas of settings, of members of plans, and of members of deprecated operations. */
 export const settingsShapes = {
   ...holderShape,
+  ...webhooksShape,
 };
 export const planShapes = {
   ...guardShape,
@@ -19,12 +22,23 @@ export const deprecationShapes = {
   ...brownoutsShape,
 };
 
-/** The wires of the routes of capabilities. */
+/** The wires of the routes of capabilities, and functions that make wires with bounds. */
 export const capabilityWires = [
   retryPlanWire,
   makegoodWire,
   simulateWire,
+  listDeliveriesWire,
+  getDeliveryWire,
+  sendAgainWire,
 ] as const;
+
+/**
+ * The schemas of settings that `/settings` does not show as they are stated (`SettingsPart.shown`). Each is made from the stated members of
+ * an entry, with their masks.
+ */
+export const settingsShownSchemas = {
+  ...receiversShown,
+};
 
 /** The schemas of members in responses: of a plan, of its figures, of a key, of a deprecation. */
 export const planShownShapes = {

@@ -1,6 +1,7 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
 import { brownoutExemption, brownoutRefusals } from '../brownouts/words.js';
 import { guardChartMarks, guardWebhookTypes } from '../guard/event-names.js';
+import { webhooksPaths } from '../webhooks/words.js';
 
 /** The types of webhooks that capabilities send. */
 export const capabilityWebhookTypes = /** @type {const} */ ([
@@ -21,3 +22,8 @@ export const countedRefusals = /** @type {const} */ ([
 export const exemptions = /** @type {const} */ ([
   brownoutExemption,
 ]);
+
+/** The paths of pages of operators, by the name of the page. */
+export const capabilityPagePaths = {
+  ...webhooksPaths,
+};

@@ -1,4 +1,9 @@
-import { changeText, type ListDiff, type SettingsDiff } from '../../admin/settings/diff-settings.ts';
+import {
+  changeText,
+  type ListDiff,
+  type SettingsDiff,
+  settingLists,
+} from '../../admin/settings/diff-settings.ts';
 import type { EditNote } from '../../capabilities/interfaces/commands.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { figure } from '../../shared/words/figures.js';
@@ -15,13 +20,10 @@ export interface ConfigurationDiff extends SettingsDiff {
 /** The maximum number of names in a list. Further names are only counted. */
 const namesShown = 20;
 
-const nouns = [
-  ['plans', 'plan'],
-  ['keys', 'key'],
-  ['operations', 'operation'],
-  ['upstreams', 'upstream'],
-  ['notify', 'receiver'],
-] as const;
+/** The lists in the order of the output: plans come first. */
+const { plans: ofPlans, ...otherLists } = settingLists;
+const none: ListDiff = { added: [], removed: [], changed: [] };
+const listsShown = Object.entries({ plans: ofPlans, ...otherLists });
 
 /** Makes the lines about the additions, removals and changes of an edit. A note about a change is below its line. */
 export function diffLines(
@@ -32,7 +34,7 @@ export function diffLines(
 ): string[] {
   const { columns, paint } = screen;
   const line = (tone: Tone, text: string) => paint(tone, cutText(text, columns));
-  const listLines = ({ added, removed, changed }: ListDiff, noun: (typeof nouns)[number][1]) => [
+  const listLines = ({ added, removed, changed }: ListDiff, noun: string) => [
     ...short(added).map((id) => line('good', `+ ${noun} ${id}`)),
     ...short(removed).map((id) => line('bad', `- ${noun} ${id}`)),
     ...short(changed).flatMap((one) => {
@@ -53,11 +55,12 @@ export function diffLines(
       ];
     }),
   ];
-  const isListed = (plan: string) => diff.plans.changed.slice(0, namesShown).some(({ id }) => id === plan);
+  const isListed = (plan: string) =>
+    diff.lists.plans.changed.slice(0, namesShown).some(({ id }) => id === plan);
   const restart = `These changes need a restart of the gateway: ${diff.needsRestart.join(', ')}.`;
   return [
     cutText(`${before} (${diff.before}) → ${after} (${diff.after})`, columns),
-    ...nouns.flatMap(([list, noun]) => listLines(diff[list], noun)),
+    ...listsShown.flatMap(([list, { noun }]) => listLines(diff.lists[list] ?? none, noun)),
     ...noteLines(
       notes.filter(({ warning, id }) => warning && !isListed(id)),
       screen,

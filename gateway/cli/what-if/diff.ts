@@ -16,7 +16,8 @@ export interface DiffOptions extends Asking {
 export async function diff(file: string, options: DiffOptions): Promise<void> {
   const { found, names, notes } = await compare(file, options);
   const differs = !isEmpty(found);
-  if (options.json) printJson({ differs, ...found });
+  const { before, after, lists, ...others } = found;
+  if (options.json) printJson({ differs, before, after, ...lists, ...others });
   else if (differs) print(diffLines(found, notes, names, screenNow()));
   else print([`${names[1]} has the same settings as ${names[0]}.`]);
   if (differs) process.exitCode = 2;

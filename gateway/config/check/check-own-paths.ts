@@ -38,18 +38,8 @@ export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly
     const message = `${one.name} is also a path of ${whose}; ${one.advice}`;
     return [{ ...main.placeOf([one.setting]), message }];
   });
-  const { keys } = raw;
-  const hasDirectory = typeof keys === 'object' && 'directory' in keys && keys.directory;
-  const faults = [
-    ...settingsParts.flatMap((part) => part.faults?.(raw, { hasDirectory }) ?? []),
-    { path: ['leaksPath'], message: leaksFault(raw) },
-  ];
-  return [
-    ...conflicts,
-    ...faults.flatMap(({ path, message }) =>
-      message === undefined ? [] : [{ ...main.placeOf(path), message }],
-    ),
-  ];
+  const message = leaksFault(raw);
+  return message === undefined ? conflicts : [...conflicts, { ...main.placeOf(['leaksPath']), message }];
 }
 
 /** The reason why `leaksPath` could not accept any report. */

@@ -1,4 +1,4 @@
-import { planMembers } from '../../capabilities/lists/configuration.ts';
+import { planMembers, settingsParts } from '../../capabilities/lists/configuration.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
 import type { GroupsByName } from '../../keys/limits/limit-fields.ts';
 import type { Operation } from '../../shared/model.ts';
@@ -21,7 +21,7 @@ interface Scoped {
   readonly operations: readonly Operation[];
 }
 
-/** Checks that each operation named by a plan, key or receiver is in the API document. */
+/** Checks that each operation named by a plan, key or setting is in the API document. */
 export function checkScopes({ raw, main, keyList, operations }: Scoped): readonly Problem[] {
   const problems = createProblemList();
   const known = new Set(operations.map(({ id }) => id));
@@ -38,9 +38,8 @@ export function checkScopes({ raw, main, keyList, operations }: Scoped): readonl
     for (const { path: within, groups } of planMembers.flatMap((member) => member.groupsIn?.(plan) ?? []))
       checkGroups(groups, main, [...path, ...within]);
   }
-  raw.notify.forEach(({ operations }, index) => {
-    check(operations, main, ['notify', index, 'operations']);
-  });
+  for (const { path, operations } of settingsParts.flatMap((part) => part.operationsIn?.(raw) ?? []))
+    check(operations, main, path);
   keyList.keys.forEach((key, index) => {
     const path = [...keyList.path, index];
     check(key.operations, keyList.source, [...path, 'operations']);

@@ -4,7 +4,6 @@ import { settingsShapes } from '../../capabilities/lists/schemas.ts';
 import { keyListSchema } from '../../keys/key-schema.ts';
 import { limit } from '../../keys/limits/limits-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
-import { notifySchema } from '../../notify/notify-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';
 import { parseRedisUrl } from '../../shared/addresses/redis-url.ts';
 import { isSecureUrl } from '../../shared/addresses/secure-url.ts';
@@ -358,7 +357,6 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .prefault({})
     .describe('The usage record of each key.'),
-  notify: notifySchema,
   cors: fields('a mapping with origins', {
     origins: list(
       text('an origin such as https://app.example.com, without a path').refine(

@@ -21,17 +21,6 @@ export interface ObservedState {
     | undefined;
   /** The state of the usage record; undefined when usage is not recorded. */
   readonly usage?: { readonly pausedBecause?: string | undefined; readonly lostRequests: number } | undefined;
-  /**
-   * Webhooks: the attempts of this process by result, and the waiting deliveries and dropped events of all processes. Undefined without
-   * receivers.
-   */
-  readonly notify?:
-    | {
-        readonly attempts: { readonly delivered: number; readonly failed: number };
-        readonly waiting: number;
-        readonly dropped: number;
-      }
-    | undefined;
   /** Decisions of the store by result, and requests decided without the store. */
   readonly storeCalls: { readonly decided: number; readonly failed: number };
   readonly decidedLocally: number;
@@ -158,17 +147,6 @@ export const families: readonly Family[] = [
   ),
   gauge('usage_recording', '1 while usage is recorded, 0 while recording is paused.', ({ usage }) =>
     one(usage && Number(usage.pausedBecause === undefined)),
-  ),
-  counter('notify_attempts_total', 'Attempts to deliver webhooks, by result.', ({ notify }) =>
-    by('result', Object.entries(notify?.attempts ?? {})),
-  ),
-  gauge('notify_waiting', 'Deliveries of webhooks that wait, in all processes together.', ({ notify }) =>
-    one(notify?.waiting),
-  ),
-  counter(
-    'notify_dropped_total',
-    'Webhook events that were dropped because too many waited, in all processes together.',
-    ({ notify }) => one(notify?.dropped),
   ),
   counter('usage_lost_requests_total', 'Requests that are missing from the usage record.', ({ usage }) =>
     one(usage?.lostRequests),

@@ -1,7 +1,6 @@
 import { createRedisDirectoryStore } from '../../keys/directory/store/redis-directory-store.ts';
-import { createQueueReader } from '../../notify/queue/redis-queue.ts';
 import { openRedis } from '../../redis/open-redis.ts';
-import { untilConnected } from '../../redis/redis-connection.ts';
+import { type RedisConnection, untilConnected } from '../../redis/redis-connection.ts';
 import { createStatusReader } from '../../request/limit/read-statuses.ts';
 import { createRedisQuotaStore } from '../../request/limit/store/redis-quota-store.ts';
 import type { RedisSettings } from '../../shared/model.ts';
@@ -9,8 +8,20 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createRedisUsageStore } from '../../usage/store/redis-usage-store.ts';
 import type { Kept } from './reading-messages.ts';
 
-/** Opens the records of keys in Redis over a separate connection, so that no client request waits behind replies with records. */
-export async function keptInRedis(redis: RedisSettings, bounds: Bounds, closed: AbortSignal): Promise<Kept> {
+export interface KeptInRedis extends Kept {
+  readonly connection: RedisConnection;
+}
+
+/**
+ * Opens the records of keys in Redis over a separate connection, so that no client request waits behind replies with records.
+ *
+ * @returns the connection too, for the records of capabilities
+ */
+export async function keptInRedis(
+  redis: RedisSettings,
+  bounds: Bounds,
+  closed: AbortSignal,
+): Promise<KeptInRedis> {
   closed.throwIfAborted();
   const connection = openRedis(redis, bounds);
   closed.addEventListener('abort', () => connection.close());
@@ -27,6 +38,7 @@ export async function keptInRedis(redis: RedisSettings, bounds: Bounds, closed: 
   });
   const isThere = () => connection.nodes().some(({ client }) => client?.status === 'ready');
   return {
+    connection,
     readStatuses: createStatusReader({
       store: counts,
       reach: () => (connection.oneServer || !isThere() ? 'none' : 'some'),
@@ -37,6 +49,5 @@ export async function keptInRedis(redis: RedisSettings, bounds: Bounds, closed: 
     readLastSeen: records.lastSeen,
     readKeys: directory.readMany,
     readKeyIds: directory.page,
-    listDeliveries: createQueueReader(connection, bounds).list,
   };
 }

@@ -4,6 +4,7 @@ import type { RedisSettings, Settings } from '../../shared/model.ts';
 import { readTotals } from '../../usage/read/daily-totals.ts';
 import { createUsageReader } from '../../usage/read/usage-reader.ts';
 import { usageCalendar } from '../../usage/usage-calendar.ts';
+import type { KeptInRedis } from './kept-in-redis.ts';
 import type { Kept, Lent, ReadingData } from './reading-messages.ts';
 
 /** Opens the data sources of the routes in the reading thread: Redis over a separate connection, or the memory of the main thread. */
@@ -24,7 +25,8 @@ export async function openReadSources({
   readonly closed: AbortSignal;
 }): Promise<ReadSources> {
   const { redis } = settings();
-  const kept = redis === undefined ? inParts(lent) : await openKept(redis);
+  const inRedis = redis && (await openKept(redis));
+  const kept: Kept = inRedis ?? inParts(lent);
   const store = { read: kept.readRecords, active: kept.readActive, lastSeen: kept.readLastSeen };
   const usage: KeySources['usage'] =
     keptDays === undefined
@@ -64,11 +66,12 @@ export async function openReadSources({
     events: { read: (page) => lent.readEvents(page) },
     changes: { read: (page) => lent.readChanges(page) },
     presence: { read: () => lent.readProcesses() },
-    deliveries: { queue: { list: kept.listDeliveries, counts: () => lent.countDeliveries() } },
+    redis: inRedis?.connection,
+    lent,
   };
 
   /** Loads the Redis library only when Redis is configured. */
-  async function openKept(redis: RedisSettings): Promise<Kept> {
+  async function openKept(redis: RedisSettings): Promise<KeptInRedis> {
     const { keptInRedis } = await import('./kept-in-redis.ts');
     return keptInRedis(redis, bounds, closed);
   }
@@ -94,7 +97,6 @@ export async function openReadSources({
         return { kind: 'found', keys: found };
       },
       readKeyIds: (query) => all.readKeyIds(query),
-      listDeliveries: (query) => all.listDeliveries(query),
     };
   }
 

@@ -1,4 +1,5 @@
 import type { AdminResponse } from '../../admin/admin-response.ts';
+import type { LentMembers } from '../../admin/api/read-sources.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
 import type { KeyDetailSources } from '../../admin/keys/key-sources.ts';
 import type { SettingsMessage } from '../../config/loader/settings-message.ts';
@@ -7,7 +8,6 @@ import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { LeakedSecret } from '../../keys/leaks/blocked/block-store.ts';
-import type { DeliveryQueue } from '../../notify/queue/delivery-queue.ts';
 import type { ReadStatuses } from '../../request/limit/read-statuses.ts';
 import type { PlanFigures } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -26,13 +26,12 @@ export interface ReadingData {
  * Functions of the main thread that the reading thread calls. A message contains the name of the function. Arguments and results are plain
  * data.
  */
-export interface Lent {
+export interface Lent extends LentMembers {
   readonly unsent: UnsentSource['unsent'];
   readonly lastSeen: UnsentSource['lastSeen'];
   readonly readEvents: Events['read'];
   readonly readChanges: Changes['read'];
   readonly readProcesses: Presence['read'];
-  readonly countDeliveries: DeliveryQueue['counts'];
   readonly planFigures: () => ReadonlyMap<string, PlanFigures>;
   readonly readMembers: KeyDetailSources['readMembers'];
   /** The members from here on read the main thread's memory; only without Redis. */
@@ -42,19 +41,12 @@ export interface Lent {
   readonly readLastSeen: UsageStore['lastSeen'];
   readonly readKeys: DirectoryStore['readMany'];
   readonly readKeyIds: DirectoryStore['page'];
-  readonly listDeliveries: DeliveryQueue['list'];
 }
 
-/** The records of keys and webhooks, in Redis or in the main thread's memory. */
+/** The records of keys, in Redis or in the main thread's memory. */
 export type Kept = Pick<
   Lent,
-  | 'readStatuses'
-  | 'readRecords'
-  | 'readActive'
-  | 'readLastSeen'
-  | 'readKeys'
-  | 'readKeyIds'
-  | 'listDeliveries'
+  'readStatuses' | 'readRecords' | 'readActive' | 'readLastSeen' | 'readKeys' | 'readKeyIds'
 >;
 
 export type ToReading =

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { diffSettings } from '../../../gateway/admin/settings/diff-settings.ts';
+import { diffSettings, settingLists } from '../../../gateway/admin/settings/diff-settings.ts';
 import { settingsText } from '../../../gateway/admin/settings/settings-view.ts';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { configFolder, mainDocument } from '../../support/config-folder.ts';
@@ -30,7 +30,7 @@ async function shown(name: string, lines: string) {
 const plain = 'bans: { within: 60s }\nupstream: { url: "https://backend:3000", TLS }\n';
 const nothing = { added: [], removed: [], changed: [] };
 const same = {
-  ...{ keys: nothing, plans: nothing, operations: nothing, upstreams: nothing, notify: nothing },
+  lists: Object.fromEntries(Object.keys(settingLists).map((name) => [name, nothing])),
   settings: [],
 };
 
@@ -43,8 +43,8 @@ it('another spelling of a value, and another path of the same file, is no differ
 it('other content of a file is a difference, and so is another duration, in the spelling of the configuration', async () => {
   const before = await shown('one', plain);
   const after = await shown('other', plain.replace('60s', '90s'));
-  const { upstreams, settings } = diffSettings(before, after);
-  expect(upstreams.changed).toEqual([
+  const { lists, settings } = diffSettings(before, after);
+  expect(lists.upstreams.changed).toEqual([
     { id: 'default', changes: [expect.objectContaining({ member: 'tls.certDigestStart' })] },
   ]);
   expect(settings.map(({ member }) => member)).toEqual(

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { GatewayState } from '../../../gateway/admin/readiness.ts';
 import { watchFaults } from '../../../gateway/admin/verdict/fault-watch.ts';
 import { judgeFleet } from '../../../gateway/admin/verdict/judge-fleet.ts';
-import { type JudgedState, judgeGateway } from '../../../gateway/admin/verdict/judge-gateway.ts';
+import { judgeGateway } from '../../../gateway/admin/verdict/judge-gateway.ts';
 import type { KnownProcess } from '../../../gateway/fleet/presence.ts';
 import { type Fault, type FoundFault, parseProcessState } from '../../../gateway/fleet/process-state.ts';
 import { createRecentFigures } from '../../../gateway/observe/metrics/recent-figures.ts';
@@ -353,7 +353,7 @@ describe('the faults of a gateway as a whole', () => {
     noticeSinceAt: at('10:00:00'),
   };
 
-  it.each<[Partial<JudgedState>, FoundFault[]]>([
+  it.each<[Partial<GatewayState>, FoundFault[]]>([
     [{}, []],
     [
       { phase: 'draining' },
@@ -476,38 +476,6 @@ describe('the faults of a gateway as a whole', () => {
           severity: 'warning',
           code: 'recording_paused',
           text: 'The usage record pauses: Redis is 71 % full.',
-        },
-      ],
-    ],
-    [
-      {
-        notify: {
-          attempts: { delivered: 0, failed: 7 },
-          waiting: 7,
-          dropped: 3,
-          droppedSinceMs: Date.parse(at('10:01:00')),
-          failing: [
-            {
-              receiver: 'a1',
-              origin: 'https://hooks.example.com',
-              sinceMs: Date.parse(at('10:00:00')),
-              error: 'status 500',
-            },
-          ],
-        },
-      },
-      [
-        {
-          severity: 'warning',
-          code: 'webhooks_fail',
-          text: 'The receiver of webhooks at https://hooks.example.com gets nothing: status 500.',
-          sinceAt: at('10:00:00'),
-        },
-        {
-          severity: 'warning',
-          code: 'webhooks_dropped',
-          text: 'Events for webhooks were dropped, because too many waited for their delivery.',
-          sinceAt: at('10:01:00'),
         },
       ],
     ],

@@ -9,7 +9,7 @@ import { startCluster } from '../../support/start-cluster.ts';
 import { startStoreHere } from '../../support/store-process.ts';
 import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
-import { startWebhookReceiver } from '../../support/webhook-receiver.ts';
+import { startWebhookReceiver } from '../webhooks/webhook-receiver.ts';
 
 const alice = makeToken('write', 'alice');
 const names = ['a', 'b', 'c', 'd', 'e', 'f'];

@@ -5,6 +5,11 @@ import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import type { CapabilityCases } from '../../support/capability-cases.ts';
 
 export const cases: CapabilityCases = {
+  // Both names have the key's id as their hash tag.
+  severalKeys: [
+    'capabilities/makegood/credits/give-back.lua: KEYS[2]',
+    'capabilities/makegood/credits/redis-credits.ts: numberOfKeys: 2',
+  ],
   redisKeys: {
     kinds: creditKeys,
     page: new URL('../../../gateway/capabilities/makegood/README.md', import.meta.url),

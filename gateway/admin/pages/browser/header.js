@@ -32,7 +32,7 @@ export function Header({ live, open }) {
     <nav aria-label="Pages">
       ${Object.entries(routes).map(([name, { nav }]) => {
         if (!nav) return undefined;
-        const isOpen = name === open || name === parents[open ?? ''];
+        const isOpen = name === open || name === routes[/** @type {keyof typeof routes} */ (open)]?.parent;
         return html`<a
           key=${name}
           href=${pagePaths[/** @type {keyof typeof pagePaths} */ (name)]}
@@ -45,9 +45,6 @@ export function Header({ live, open }) {
     </nav>
   </header>`;
 }
-
-/** The list that contains a page. @type {Record<string, string>} */
-const parents = { key: 'keys', delivery: 'deliveries' };
 
 /** @param {{ live: Live }} props */
 function Facts({ live: { state, polled } }) {

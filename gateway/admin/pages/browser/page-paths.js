@@ -1,3 +1,5 @@
+import { capabilityPagePaths } from '../../../capabilities/lists/words.js';
+
 /**
  * The path of each page; `{…}` stands for one segment. The listener serves the same HTML document at each path, and
  * `routes.js` has the component of each page. The query has the rest of the page's state, such as a filter or a period.
@@ -10,8 +12,7 @@ export const pagePaths = {
   operations: '/operations',
   upstreams: '/upstreams',
   events: '/events',
-  deliveries: '/deliveries',
-  delivery: '/deliveries/{id}',
+  ...capabilityPagePaths,
   changes: '/changes',
 };
 

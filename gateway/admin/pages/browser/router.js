@@ -48,11 +48,6 @@ export function keyPath(id) {
   return `/keys/${encodeURIComponent(id)}`;
 }
 
-/** Returns the path of the page of a webhook event. @param {string} id */
-export function deliveryPath(id) {
-  return `/deliveries/${encodeURIComponent(id)}`;
-}
-
 /** Opens links to the same origin without loading the document again. Links for a new tab are left to the browser. */
 export function followLinks() {
   document.addEventListener('click', (event) => {

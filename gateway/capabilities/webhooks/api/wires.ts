@@ -1,0 +1,176 @@
+import * as z from 'zod';
+import { components, count, instant, integer, list, nextPage, words } from '../../../keys/response-parts.ts';
+import { afterPage, defineWire, eventIdParameter } from '../../../shared/http/wire.ts';
+import {
+  cursor,
+  instantParameter,
+  queryOf,
+  someOf,
+  text,
+  wholeNumber,
+} from '../../../shared/schema/query-parameters.ts';
+import { expects, fields } from '../../../shared/schema/schema-parts.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { webhookEventTypes } from '../../../shared/words/event-names.js';
+
+export const deliveryStates = ['waiting', 'delivered', 'failed'] as const;
+
+const receiverId = z.string().meta({
+  pattern: '^[0-9a-f]{12}$',
+  description: 'The id of a receiver: the first 12 hex digits of the SHA-256 digest of its URL.',
+});
+
+const receiverUrl = z
+  .string()
+  .describe('The URL of the receiver without its path and parameters, which may contain a token.');
+
+const lastShape = {
+  at: instant.describe('The end of the attempt.'),
+  status: integer.optional().describe('The status of the response; absent without a response.'),
+  error: z.string().optional().describe('The reason why the attempt failed; absent after a success.'),
+};
+
+export const deliveryShown = z
+  .object({
+    receiver: receiverId,
+    url: receiverUrl.optional(),
+    isConfigured: z
+      .boolean()
+      .describe('Whether the configuration has the receiver. Only then can the event be sent to it again.'),
+    state: words(...deliveryStates).describe(
+      '`waiting`: an attempt follows. `failed`: no attempt follows unless the event is sent again.',
+    ),
+    attempts: count.describe('The attempts since the event was recorded, or since it was last sent again.'),
+    last: z.object(lastShape).optional().describe('The last attempt.'),
+    nextAt: instant
+      .optional()
+      .describe(
+        'The earliest time of the next attempt. Absent while an earlier event with the same subject must arrive first.',
+      ),
+  })
+  .register(components, { id: 'Delivery' });
+
+const eventShape = {
+  id: z.string().describe('The `webhook-id` of each attempt.'),
+  at: instant,
+  type: z.string().describe('The type of the event, such as `quota.threshold`.'),
+  subject: z.string().optional().describe('What the event is about, such as a key or a target.'),
+  deliveries: list(deliveryShown).describe('A delivery for each receiver of the event.'),
+};
+
+/** The response of `/deliveries`. */
+export const deliveriesPage = z
+  .object({
+    counts: z.object({
+      events: count.describe('The events in the queue.'),
+      waiting: count,
+      delivered: count,
+      failed: count,
+      dropped: count.describe(
+        'The events that were removed before each receiver got them, because the queue was full.',
+      ),
+      unsent: count.describe('The events of this process that Redis does not have yet.'),
+    }),
+    problems: list(
+      z.object({
+        receiver: receiverId,
+        url: receiverUrl.optional(),
+        waiting: count,
+        failed: count,
+        last: z.object(lastShape).describe('The last failed attempt.'),
+        nextAt: instant.optional().describe('The earliest next attempt.'),
+      }),
+    ).describe(
+      'The receivers that did not accept their last attempts. Only the last 200 events with a waiting or failed delivery are considered.',
+    ),
+    receivers: list(z.object({ id: receiverId, url: receiverUrl })).describe(
+      'The receivers of the configuration.',
+    ),
+    events: list(z.object(eventShape)),
+    next: nextPage,
+  })
+  .register(components, { id: 'Deliveries' });
+
+export const listDeliveriesWire = (bounds: Bounds) =>
+  defineWire({
+    method: 'GET',
+    path: '/deliveries',
+    operationId: 'listDeliveries',
+    tag: 'Webhooks',
+    summary: 'The webhook deliveries',
+    description:
+      'The events that were recorded for the receivers of `notify`, the newest first, each with its deliveries. The first members of the response state how many deliveries wait or failed, and which receivers have a problem. The last 10,000 events are kept; if the queue is full, the oldest events without a waiting delivery go first. A filter by state or receiver omits the other deliveries of an event. With a filter, the gateway may read every event of the queue.',
+    query: queryOf({
+      state: someOf(deliveryStates)
+        .optional()
+        .describe('Only deliveries in these states, separated by commas.'),
+      type: someOf(webhookEventTypes).optional().describe('Only events of these types, separated by commas.'),
+      subject: text(256).optional().describe('Only events with this subject.'),
+      receiver: text(64).optional().describe('Only deliveries to the receiver with this id.'),
+      from: instantParameter()
+        .optional()
+        .describe('Only events at or after this time. A date means 00:00 UTC.'),
+      to: instantParameter().optional().describe('Only events before this time.'),
+      limit: wholeNumber(1, bounds.webhooksPerPageMax).default(50).describe('The largest number of entries.'),
+      after: afterPage(cursor(/^\d{1,15}$/)),
+    }),
+    answers: { 200: { description: 'The deliveries.', schema: deliveriesPage } },
+  });
+
+export type DeliveryShown = z.output<typeof deliveryShown>;
+
+export type DeliveriesShown = z.output<typeof deliveriesPage>;
+
+export type DeliveryEvent = DeliveriesShown['events'][number];
+
+export type ReceiverProblem = DeliveriesShown['problems'][number];
+
+/** The response of `/deliveries/{id}`. */
+export const deliveredEvent = z
+  .object({
+    ...eventShape,
+    body: z.string().describe('The body of each attempt: a JSON text, exactly as the receivers get it.'),
+  })
+  .register(components, { id: 'DeliveredEvent' });
+
+export type DeliveredEvent = z.output<typeof deliveredEvent>;
+
+export const sendAgainBody = fields('an object with receiver', {
+  receiver: z
+    .string()
+    .regex(/^[0-9a-f]{12}$/, expects('the id of a receiver'))
+    .optional()
+    .describe(
+      'The id of the only receiver that gets the event again. By default, each receiver of the event gets it.',
+    ),
+});
+
+export const sentAgain = z
+  .object({
+    due: count.describe('The number of deliveries that are due now.'),
+  })
+  .register(components, { id: 'SentAgain' });
+
+export const getDeliveryWire = defineWire({
+  method: 'GET',
+  path: '/deliveries/{id}',
+  operationId: 'getDelivery',
+  tag: 'Webhooks',
+  summary: 'One webhook event',
+  description: 'An event with the body that the receivers get, and with its deliveries.',
+  params: { id: eventIdParameter },
+  answers: { 200: { description: 'The event.', schema: deliveredEvent } },
+});
+
+export const sendAgainWire = defineWire({
+  method: 'POST',
+  path: '/deliveries/{id}/send',
+  operationId: 'sendAgain',
+  tag: 'Webhooks',
+  summary: 'Send a webhook event again',
+  description:
+    'The event is due at once for one receiver, or for each of its receivers in the configuration. The `webhook-id` and the body stay the same, so a receiver that has the event already can ignore it. A delivery that had ended begins anew, with three days of retries. The response does not wait for the attempt.',
+  params: { id: eventIdParameter },
+  body: sendAgainBody,
+  answers: { 200: { description: 'The deliveries are due.', schema: sentAgain } },
+});
