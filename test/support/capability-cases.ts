@@ -17,6 +17,8 @@ export interface CapabilityCases {
   readonly edits?: readonly [name: string, before: object, after: object, texts: string[]][];
   /** Notices of each kind of the capability. `leaky` is a text with secrets (`event-body.test.ts`). */
   readonly notices?: (values: { readonly leaky: string; readonly atMs: number }) => readonly Notice[];
+  /** Plans with which each metric of the capability has a value (`metrics.test.ts`). */
+  readonly plans?: Members;
   readonly redisKeys?: RedisKeyCases;
 }
 
