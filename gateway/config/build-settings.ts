@@ -1,11 +1,11 @@
 import { thresholdsOf } from '../notify/notify-schema.ts';
 import type {
-  GithubKey,
   Keys,
   Operation,
   Receiver,
   RedisSettings,
   Settings,
+  SettingsMembers,
   StatedSettings,
   Upstream,
   UpstreamTls,
@@ -29,12 +29,14 @@ export function buildSettings(parts: {
   readonly certificates: Partial<Record<'listen' | 'admin', Settings['listen']['tls']>>;
   readonly version: string;
   readonly docs?: Settings['docs'];
-  readonly githubKeys?: readonly GithubKey[] | undefined;
+  /** The members that the files of capabilities make. */
+  readonly ofFiles?: Partial<SettingsMembers>;
 }): Settings {
   const { raw, plans, keys, keysFile, operations, redis, notify, certificates, version, docs } = parts;
   const { baseUrl: _, upstream: __, api: ___, docsPath: ____, ...asStated } = raw;
   return {
     ...asStated,
+    ...parts.ofFiles,
     version,
     stated: statedForm(statedSettings, raw) as StatedSettings,
     basePath: basePathOf(raw),
@@ -53,10 +55,6 @@ export function buildSettings(parts: {
     directory: typeof raw.keys === 'object' && 'directory' in raw.keys && raw.keys.directory,
     keysFile,
     operations,
-    leaks: {
-      onLeak: raw.leaks.onLeak,
-      github: raw.leaks.github && { keysUrl: raw.leaks.github.keysUrl, keys: parts.githubKeys },
-    },
     docs,
     bans: {
       after: raw.bans.after,

@@ -23,7 +23,7 @@ import {
   checkTrial,
   type StatedLimits,
 } from './check/check-limits.ts';
-import { checkOwnPaths, warnOfLeaks } from './check/check-own-paths.ts';
+import { checkOwnPaths, warnOfSettings } from './check/check-own-paths.ts';
 import { checkReceivers, warnOfFilters } from './check/check-receivers.ts';
 import { checkRedis } from './check/check-redis.ts';
 import { checkScopes } from './check/check-scopes.ts';
@@ -53,7 +53,7 @@ import {
   type ReadFile,
   textOf,
 } from './source/read-config-file.ts';
-import { readGithubKeys } from './source/read-github-keys.ts';
+import { readSettingsFiles } from './source/read-settings-files.ts';
 import { besideFile, createSourceReader, type LoadContext } from './source/source-reader.ts';
 
 export interface LoadOptions {
@@ -190,7 +190,7 @@ export function loadSettings(options: LoadOptions): Loaded {
     ...warnOfPlans(settings, main, nowMs),
     ...warnOfPastChanges(raw, main, nowMs),
     ...warnOfMembers(settings, main, nowMs),
-    ...warnOfLeaks(raw, main),
+    ...warnOfSettings(raw, main),
     ...(raw.notify.length > 0 && !settings.directory
       ? warnOfFilters(raw, main, keys).slice(0, configSizes.problemsMax)
       : []),
@@ -228,7 +228,7 @@ export function loadSettings(options: LoadOptions): Loaded {
 /** The parts of a configuration other than the main file and the keys. */
 type Others = Pick<
   Parameters<typeof buildSettings>[0],
-  'operations' | 'redis' | 'notify' | 'upstreamTls' | 'certificates' | 'docs' | 'githubKeys'
+  'operations' | 'redis' | 'notify' | 'upstreamTls' | 'certificates' | 'docs' | 'ofFiles'
 > & { readonly apiWarnings: readonly string[] };
 
 const nothingElse: Others = {
@@ -275,7 +275,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
   const listen = readCertificate('listen', raw.listen.tls, context, inForce);
   const admin = readCertificate('admin', raw.admin.tls, context, inForce);
   const certificates = { listen, admin };
-  const githubKeys = readGithubKeys(raw, context);
+  const ofFiles = readSettingsFiles(raw, context);
   const docs = api && publish(raw, { ...api, plans }, context);
   problems.push(...(api?.problems ?? []));
   return (
@@ -287,7 +287,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
       notify,
       certificates,
       docs,
-      githubKeys,
+      ofFiles,
     }
   );
 }

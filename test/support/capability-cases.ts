@@ -11,6 +11,8 @@ type Members = Readonly<Record<string, unknown>>;
 export interface CapabilityCases {
   /** Pairs of configurations that differ in a setting of the capability, by the path of the setting (`every-setting.test.ts`). */
   readonly settings?: Readonly<Record<string, readonly [before: Members, after: Members]>>;
+  /** Files that these configurations name. */
+  readonly files?: Readonly<Record<string, string>>;
   /** Pairs of operations that differ in a member of the capability, by its name. */
   readonly operations?: Readonly<Record<string, readonly [before: Members, after: Members]>>;
   /** Edits of a configuration, and the texts about them (`describe-edit.test.ts`). The plans are those of this test. */
@@ -26,7 +28,7 @@ interface RedisKeyCases {
   readonly page: URL;
   /** Members of the configuration with which a gateway writes the keys. `limits` are limits of the plan `all`. */
   readonly config?: (limits: Members) => { readonly plan?: Members; readonly settings?: Members };
-  /** Paths that a client with a key reads, so that the gateway writes the keys. */
+  /** Paths that a client with a key requests with GET, so that the gateway writes the keys. */
   readonly read?: readonly string[];
   /** Writes the largest possible keys. @param keyId the id of a key with counts */
   fill?(place: {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as z from 'zod';
-import { planMembers } from '../../capabilities/lists/configuration.ts';
+import { planMembers, settingsParts } from '../../capabilities/lists/configuration.ts';
 import { adminTokenSchema } from '../../config/schema/settings-schema.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
@@ -9,7 +9,6 @@ import { toLimitFields } from '../../keys/limits/limit-fields.ts';
 import type {
   Certificate,
   Key,
-  LeakSettings,
   Limits,
   Plan,
   PlanWindow,
@@ -60,6 +59,7 @@ export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'>
   return {
     version,
     ...asStated,
+    ...Object.assign({}, ...settingsParts.map((part) => part.shown?.(settings, stated))),
     listen: { ...stated.listen, tls: tlsView(stated.listen, listen.tls) },
     admin: {
       ...stated.admin,
@@ -74,7 +74,6 @@ export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'>
     upstreams: settings.upstreams.map((upstream) => upstreamView(stated, upstream)),
     plans: [...plansInForce(settings).values()].sort((a, b) => compare(a.name, b.name)).map(planView),
     operations: settings.operations.toSorted((a, b) => compare(a.id, b.id)).map(operationView),
-    leaks: leaksView(stated, settings.leaks),
     directory,
     notify: settings.notify.map((receiver, index) => receiverView(Object(stated.notify)[index], receiver)),
     keysFile: settings.keysFile?.path,
@@ -104,15 +103,6 @@ function digestsOf({ ca, clientCertificate }: Pick<UpstreamTls, 'ca' | 'clientCe
     caDigestStart: ca === undefined ? undefined : digestStart(hash('sha256', ca)),
     certDigestStart: clientCertificate && digestStart(hash('sha256', clientCertificate.cert)),
   };
-}
-
-function leaksView(stated: StatedSettings, { github }: LeakSettings): SettingsShown['leaks'] {
-  const { github: statedGithub, ...leaks } = Object(stated.leaks);
-  const keys = github?.keys?.map(({ identifier, pem }) => ({
-    identifier,
-    digestStart: digestStart(hash('sha256', pem, 'hex')),
-  }));
-  return { ...leaks, github: github && { ...statedGithub, keys } };
 }
 
 /** Shows what a receiver gets in its effective form, because the form that the configuration states may omit or repeat entries. */

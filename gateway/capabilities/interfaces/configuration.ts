@@ -46,6 +46,12 @@ export interface SettingsPart {
     settings: SettingsMembers,
     others: { readonly hasDirectory: boolean },
   ): readonly { readonly path: readonly string[]; readonly message: string }[];
+  /** Warnings of `check` about the settings together. */
+  warnings?(
+    settings: SettingsMembers,
+  ): readonly { readonly path: readonly string[]; readonly message: string }[];
+  /** Members of `/settings` with facts about files. Their schemas are in `settingsShownShapes`. @param stated the stated settings */
+  shown?(settings: SettingsMembers, stated: Shown): Shown;
   /** A sentence for the published API document. */
   documentText?(
     settings: SettingsMembers,
@@ -53,6 +59,15 @@ export interface SettingsPart {
   ): string | undefined;
   /** A line of the configuration that `tollgate init` writes. */
   readonly initLine?: string;
+}
+
+/** A file that a setting names. */
+export interface SettingsFile {
+  /** The path of the setting. */
+  readonly path: readonly string[];
+  nameIn(settings: SettingsMembers): string | undefined;
+  /** Makes members of the settings of the text of the file. @returns a text that begins with a verb if the file is invalid */
+  parse(text: string): Partial<SettingsMembers> | string;
 }
 
 export interface OwnPath {

@@ -2,12 +2,14 @@
 
 import { guardCommands } from '../guard/commands.ts';
 import type { CommandPart, EditNotes, KeyFacts, PlanRows } from '../interfaces/commands.ts';
+import { leaksCommands } from '../leaks/commands.ts';
 import { makegoodCommands } from '../makegood/commands.ts';
 import { simulateCommands } from '../simulate/commands.ts';
 
 /** The commands of capabilities. */
 export const commandParts: readonly CommandPart[] = [
   guardCommands,
+  leaksCommands,
   makegoodCommands,
   simulateCommands,
 ];

@@ -4,10 +4,12 @@ import { guardMember } from '../guard/plan-member.ts';
 import { guardAdvice } from '../guard/what-if/advice-words.ts';
 import { holderSettings } from '../holder/settings.ts';
 import type { AdviceWords, DeprecationMember, PlanMember, SettingsPart } from '../interfaces/configuration.ts';
+import { leaksSettings } from '../leaks/settings.ts';
 
 /** The settings that belong to capabilities. */
 export const settingsParts: readonly SettingsPart[] = [
   holderSettings,
+  leaksSettings,
 ];
 
 /** The members of plans that belong to capabilities. */

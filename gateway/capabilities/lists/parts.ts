@@ -4,6 +4,8 @@ import { guardOperators } from '../guard/operators/operators.ts';
 import { createGuards } from '../guard/process/guards.ts';
 import { createHolderPages } from '../holder/holder-pages.ts';
 import type { LoadReadRoute, OpenOperatorsPart } from '../interfaces/operators.ts';
+import { createLeaks } from '../leaks/leaks.ts';
+import { leaksOperators } from '../leaks/operators/operators.ts';
 import { createCredits } from '../makegood/credits/credits.ts';
 import { makegoodOperators } from '../makegood/operators.ts';
 
@@ -11,6 +13,7 @@ import { makegoodOperators } from '../makegood/operators.ts';
 export const processParts = {
   brownouts: createBrownouts,
   guard: createGuards,
+  leaks: createLeaks,
   makegood: createCredits,
   holder: createHolderPages,
 };
@@ -18,6 +21,7 @@ export const processParts = {
 /** Opens the parts of capabilities that serve operators. */
 export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] = [
   ({ guard }, sources) => guardOperators(guard, sources),
+  ({ leaks }, sources) => leaksOperators(leaks.reports, sources),
   ({ makegood }, sources) => makegoodOperators(makegood, sources),
 ];
 

@@ -40,35 +40,21 @@ export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly
   });
   const { keys } = raw;
   const hasDirectory = typeof keys === 'object' && 'directory' in keys && keys.directory;
-  const faults = [
-    ...settingsParts.flatMap((part) => part.faults?.(raw, { hasDirectory }) ?? []),
-    { path: ['leaksPath'], message: leaksFault(raw) },
-  ];
-  return [
-    ...conflicts,
-    ...faults.flatMap(({ path, message }) =>
-      message === undefined ? [] : [{ ...main.placeOf(path), message }],
-    ),
-  ];
+  const faults = settingsParts.flatMap((part) => part.faults?.(raw, { hasDirectory }) ?? []);
+  return [...conflicts, ...faults.map(({ path, message }) => ({ ...main.placeOf(path), message }))];
 }
 
-/** The reason why `leaksPath` could not accept any report. */
-function leaksFault({ leaksPath, leaks }: RawSettings): string | undefined {
-  if (leaksPath === undefined || leaks.github !== undefined) return undefined;
-  return '`leaksPath` needs `leaks: { github: { keysUrl } }` or `keysFile`, the public keys with which GitHub signs its reports';
-}
-
-/** Warns if the public keys of GitHub are stated, but no path accepts its reports. */
-export function warnOfLeaks({ leaksPath, leaks }: RawSettings, main: YamlSource): readonly string[] {
-  if (leaksPath !== undefined || leaks.github === undefined) return [];
-  const { file, line, column } = main.placeOf(['leaks', 'github']);
-  const what =
-    '`leaks.github` has no effect without `leaksPath`, the path that accepts the reports of GitHub';
-  return [`${file}:${line}:${column}: ${what}; write \`leaksPath: /leaks\``];
+/** The warnings of capabilities about their settings. */
+export function warnOfSettings(raw: RawSettings, main: YamlSource): readonly string[] {
+  const warnings = settingsParts.flatMap((part) => part.warnings?.(raw) ?? []);
+  return warnings.map(({ path, message }) => {
+    const { file, line, column } = main.placeOf(path);
+    return `${file}:${line}:${column}: ${message}`;
+  });
 }
 
 function ownPaths(raw: RawSettings): OwnPath[] {
-  const { leaksPath, docsPath } = raw;
+  const { docsPath } = raw;
   const paths: OwnPath[] = [];
   const write = (setting: OwnPath['setting'], path: string, below: boolean) =>
     paths.push({ setting, path, below, name: `\`${setting}\``, advice: 'write another path' });
@@ -78,7 +64,6 @@ function ownPaths(raw: RawSettings): OwnPath[] {
       name: name ?? `\`${setting}\``,
       advice: advice ?? 'write another path',
     });
-  if (leaksPath !== undefined) write('leaksPath', leaksPath, false);
   if (docsPath !== undefined) {
     write('docsPath', docsPath, true);
     paths.push({

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { GithubKey } from '../../../shared/model.ts';
+import type { GithubKey } from '../schema.ts';
 import { publicKeyOf } from './public-key-of.ts';
 
 /** The maximum number of public keys in one list. GitHub publishes two or three. */
