@@ -183,7 +183,6 @@ describe('the architecture', () => {
       'gateway/cli/start/check-upstream-names.ts',
       'gateway/cli/start/check.ts',
       'gateway/cli/keys/file/with-lock.ts',
-      'gateway/cli/keys/leaked.ts',
       'gateway/cli/keys/transfer/move-keys.ts',
       'gateway/cli/keys/whoami.ts',
       'gateway/cli/request/why.ts',
