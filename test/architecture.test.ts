@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { needs } from './deletion/needs.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -37,9 +38,6 @@ const stations: Record<string, readonly string[]> = {
   // The listener creates the response objects, whose class is in `respond`.
   listen: ['respond'],
 };
-
-/** The capabilities that each capability needs. */
-const needs: Record<string, readonly string[]> = { guard: ['simulate'] };
 
 const levels = new Map<string, number>();
 
@@ -185,7 +183,6 @@ describe('the architecture', () => {
       'gateway/cli/start/check-upstream-names.ts',
       'gateway/cli/start/check.ts',
       'gateway/cli/keys/file/with-lock.ts',
-      'gateway/cli/keys/leaked.ts',
       'gateway/cli/keys/transfer/move-keys.ts',
       'gateway/cli/keys/whoami.ts',
       'gateway/cli/request/why.ts',

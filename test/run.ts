@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers';
 
 /**
  * Runs `npm test`: type check, lint and the everyday tests, all at the same time. The argument `unit` runs only the everyday tests (`npm
- * run unit`), and `rest` runs the full-size tests (`npm run test:rest`). Further arguments select the files whose path contains one of
- * them. The exit code is 1 when any part fails.
+ * run unit`). The argument `rest` runs the full-size tests, and then proves that capabilities can be deleted (`npm run test:rest`). Further
+ * arguments select the test files whose path contains one of them, and leave out the proofs. The exit code is 1 when any part fails.
  */
 async function run(args: readonly string[]): Promise<void> {
   const startedMs = performance.now();
@@ -21,12 +21,20 @@ async function run(args: readonly string[]): Promise<void> {
 function partsOf(args: readonly string[]): Promise<boolean>[] {
   const [part, ...filters] = args;
   if (part === 'unit') return [runTests([...everyday, ...filters])];
-  if (part === 'rest') return [runTests([...full, ...(filters.length > 0 ? filters : filesOfFullSize())])];
+  if (part === 'rest' && filters.length > 0) return [runTests([...full, ...filters])];
+  if (part === 'rest') return [fullSizeAndDeletions()];
   return [checked('check'), checked('lint'), runTests([...everyday, ...args])];
 }
 
 const everyday = ['--tagsFilter', '!full'];
 const full = ['--tagsFilter', 'full'];
+
+/** Runs the full-size tests, and then the proofs that capabilities can be deleted, because each needs all cores. */
+async function fullSizeAndDeletions(): Promise<boolean> {
+  const isGood = await runTests([...full, ...filesOfFullSize()]);
+  const proofs = await runCommand(process.execPath, ['test/deletion/run.ts'], 'inherit');
+  return proofs.isGood && isGood;
+}
 
 /** Only these files are imported, because a search of all files for the tag takes a minute. */
 function filesOfFullSize(): string[] {

@@ -1,6 +1,5 @@
 import { settingsParts } from '../capabilities/lists/configuration.ts';
 import type {
-  GithubKey,
   Keys,
   Operation,
   RedisSettings,
@@ -30,7 +29,6 @@ export function buildSettings(parts: {
   readonly certificates: Partial<Record<'listen' | 'admin', Settings['listen']['tls']>>;
   readonly version: string;
   readonly docs?: Settings['docs'];
-  readonly githubKeys?: readonly GithubKey[] | undefined;
 }): Settings {
   const { raw, plans, keys, keysFile, operations, redis, ofParts, certificates, version, docs } = parts;
   const { baseUrl: _, upstream: __, api: ___, docsPath: ____, ...asStated } = raw;
@@ -55,10 +53,6 @@ export function buildSettings(parts: {
     directory: typeof raw.keys === 'object' && 'directory' in raw.keys && raw.keys.directory,
     keysFile,
     operations,
-    leaks: {
-      onLeak: raw.leaks.onLeak,
-      github: raw.leaks.github && { keysUrl: raw.leaks.github.keysUrl, keys: parts.githubKeys },
-    },
     docs,
     bans: {
       after: raw.bans.after,

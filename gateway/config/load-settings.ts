@@ -23,7 +23,7 @@ import {
   checkTrial,
   type StatedLimits,
 } from './check/check-limits.ts';
-import { checkOwnPaths, warnOfLeaks } from './check/check-own-paths.ts';
+import { checkOwnPaths } from './check/check-own-paths.ts';
 import { checkParts, compileParts, warnOfParts } from './check/check-parts.ts';
 import { checkRedis } from './check/check-redis.ts';
 import { checkScopes } from './check/check-scopes.ts';
@@ -52,7 +52,6 @@ import {
   type ReadFile,
   textOf,
 } from './source/read-config-file.ts';
-import { readGithubKeys } from './source/read-github-keys.ts';
 import { besideFile, createSourceReader, type LoadContext } from './source/source-reader.ts';
 
 export interface LoadOptions {
@@ -189,7 +188,6 @@ export function loadSettings(options: LoadOptions): Loaded {
     ...warnOfPlans(settings, main, nowMs),
     ...warnOfPastChanges(raw, main, nowMs),
     ...warnOfMembers(settings, main, nowMs),
-    ...warnOfLeaks(raw, main),
     ...warnOfParts(raw, main, keys),
     ...others.apiWarnings,
     ...warnOfCertificates(settings, nowMs),
@@ -225,7 +223,7 @@ export function loadSettings(options: LoadOptions): Loaded {
 /** The parts of a configuration other than the main file and the keys. */
 type Others = Pick<
   Parameters<typeof buildSettings>[0],
-  'operations' | 'redis' | 'ofParts' | 'upstreamTls' | 'certificates' | 'docs' | 'githubKeys'
+  'operations' | 'redis' | 'ofParts' | 'upstreamTls' | 'certificates' | 'docs'
 > & { readonly apiWarnings: readonly string[] };
 
 function nothingElse(raw: RawSettings): Others {
@@ -274,7 +272,6 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
   const listen = readCertificate('listen', raw.listen.tls, context, inForce);
   const admin = readCertificate('admin', raw.admin.tls, context, inForce);
   const certificates = { listen, admin };
-  const githubKeys = readGithubKeys(raw, context);
   const docs = api && publish(raw, { ...api, plans }, context);
   problems.push(...(api?.problems ?? []));
   return (
@@ -286,7 +283,6 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
       ofParts,
       certificates,
       docs,
-      githubKeys,
     }
   );
 }

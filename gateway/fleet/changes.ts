@@ -1,11 +1,10 @@
 import type { LimitsChange, LimitsChangeKind } from '../capabilities/interfaces/events.ts';
 import { keyChanges, limitsChanges } from '../capabilities/lists/events.ts';
 import type { StatedKey } from '../keys/key-schema.ts';
-import type { NewLeak } from '../keys/leaks/apply-report.ts';
 import type { LimitsByField } from '../keys/limits/limit-fields.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import type { AdminToken } from '../shared/model.ts';
+import type { AdminToken, Leak } from '../shared/model.ts';
 import { digestStart } from '../shared/secrets.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createSharedList, type Listed, type PageQuery } from './shared-list.ts';
@@ -207,6 +206,18 @@ function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
     before: change.before && short(change.before),
     after: change.after && short(change.after),
   };
+}
+
+/** A leak that a report has made known, or has confirmed shortly after. */
+export interface NewLeak {
+  readonly keyId: string;
+  /** The first digits of the digest of the secret. */
+  readonly digestStart: string;
+  readonly leak: Leak;
+  /** The first digits of the digests of the secrets that ended too, because the holder of the key issued them from this secret. */
+  readonly descendants: readonly string[];
+  /** The reason why the store gave no reply. The store may still have stored the leak. */
+  readonly error?: string | undefined;
 }
 
 /** Returns the change of a key whose secret leaked. */

@@ -52,12 +52,6 @@ export const redisKeys = {
     type: 'string',
     bytesMax: 120,
   },
-  leaks: {
-    name: (prefix: string) => `${prefix}:leaks`,
-    pattern: '<prefix>:leaks:<client address, IPv6 as its /64>',
-    type: 'string',
-    bytesMax: 120,
-  },
   leakedSecrets: {
     name: (prefix: string) => `${prefix}:leaked-secrets`,
     pattern: '<prefix>:leaked-secrets',

@@ -1,6 +1,6 @@
 import type { KeyChange } from '../fleet/changes.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
-import type { Leaks } from '../keys/leaks/leaks.ts';
+import type { BlockedSecrets } from '../keys/leaks/blocked/blocked-secrets.ts';
 import type { AtTurnEnd } from '../shared/event-loop-batch.ts';
 import type { KeyMembers } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
@@ -19,7 +19,8 @@ export interface Stations {
   readonly directory:
     | Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'confirm' | 'drop' | 'read' | 'replace'>
     | undefined;
-  readonly leaks: Leaks;
+  /** The leaked secrets of the configuration. */
+  readonly blocked: Pick<BlockedSecrets, 'read' | 'readAgain'>;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
   /** Records a change that a key holder or a report of a leaked secret has made, so that operators see it. */

@@ -52,7 +52,7 @@ interface AdminSideOptions {
 export function createAdminSide({
   settings: firstSettings,
   processId,
-  stores: { limiter, directory, leaks, capabilities, usage, records },
+  stores: { limiter, directory, blocked, capabilities, usage, records },
   phase,
   served,
   log: { logger },
@@ -144,7 +144,7 @@ export function createAdminSide({
       keptDays: usage?.state().keptDays,
       hasDirectory: directory !== undefined,
     },
-    blocked: leaks.blocked,
+    blocked,
     nowMs: limiter.storeNowMs,
     log: logger,
     bounds,
@@ -176,7 +176,7 @@ export function createAdminSide({
             record: recordKeyChange,
             directory,
           },
-          leaks,
+          blocked,
           ofCapabilities: async () =>
             (await Promise.all(ofOperators.map(({ routes }) => routes?.() ?? []))).flat(),
           keys: {
@@ -187,7 +187,7 @@ export function createAdminSide({
             },
             readMembers,
             directory,
-            leakOf: (digest) => leaks.blocked.find(digest)?.leak,
+            leakOf: (digest) => blocked.find(digest)?.leak,
             planFigures,
             usage,
             nowMs: limiter.storeNowMs,
@@ -274,7 +274,7 @@ export function createAdminSide({
 
   /** The number of leaked secrets that the configuration still has. */
   function leakedInConfiguration(): number {
-    return [...leaks.blocked.all()].filter(({ digest }) => isInConfiguration(digest)).length;
+    return [...blocked.all()].filter(({ digest }) => isInConfiguration(digest)).length;
   }
 
   function isInConfiguration(digest: string): boolean {
@@ -282,7 +282,7 @@ export function createAdminSide({
   }
 
   function renewLeaks(): void {
-    leaks.blocked.renew().catch(reportBug);
+    blocked.renew().catch(reportBug);
   }
 
   /** @param seenBy the process that observed it, if another process records it */

@@ -40,7 +40,7 @@ interface RequestSideOptions {
   readonly processId: string;
   readonly stores: Pick<
     Stores,
-    'limiter' | 'directory' | 'leaks' | 'capabilities' | 'usage' | 'flushed' | 'records'
+    'limiter' | 'directory' | 'blocked' | 'capabilities' | 'usage' | 'flushed' | 'records'
   >;
   readonly log: Pick<Log, 'logger' | 'access'>;
   /** Called for each logged change of a target's health. */
@@ -62,7 +62,7 @@ interface RequestSideOptions {
 export function createRequestSide({
   settings,
   processId,
-  stores: { limiter, directory, leaks, capabilities, usage, flushed, records },
+  stores: { limiter, directory, blocked, capabilities, usage, flushed, records },
   log: { logger, access },
   onEvent,
   onKeyChange,
@@ -74,7 +74,7 @@ export function createRequestSide({
 }: RequestSideOptions) {
   const startedAt = new Date(nowMs()).toISOString();
   const parts = partsOf(capabilities);
-  const sources = { directory, blocked: leaks.blocked };
+  const sources = { directory, blocked };
   const hookSources = { assets: createReferenceAssets(), recordDecision: usage && recordDecision, parts };
   const planChanges = followPlanChanges({
     limiter,
@@ -114,7 +114,7 @@ export function createRequestSide({
     atTurnEnd,
     unreadPages: new UnreadPages(bounds),
     directory,
-    leaks,
+    blocked,
     recordKeyChange: onKeyChange,
     bounds,
     nowMs,
@@ -179,11 +179,7 @@ export function createRequestSide({
 
   return {
     async listen(...at: Parameters<typeof listener.listen>) {
-      await Promise.all([
-        planChanges.settled(),
-        leaks.blocked.started,
-        ...parts.map(({ started }) => started),
-      ]);
+      await Promise.all([planChanges.settled(), blocked.started, ...parts.map(({ started }) => started)]);
       return listener.listen(...at);
     },
     alsoAccept: listener.alsoAccept,

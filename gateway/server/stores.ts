@@ -5,7 +5,9 @@ import type { ProcessPart, ProcessSources } from '../capabilities/interfaces/run
 import { processParts } from '../capabilities/lists/parts.ts';
 import type { Notice } from '../fleet/kinds/kinds.ts';
 import { createKeyDirectory, type KeyDirectory } from '../keys/directory/key-directory.ts';
-import { createLeaks, type Leaks } from '../keys/leaks/leaks.ts';
+import { type BlockedSecrets, createBlockedSecrets } from '../keys/leaks/blocked/blocked-secrets.ts';
+import { createMemoryBlockStore } from '../keys/leaks/blocked/memory-block-store.ts';
+import { createRedisBlockStore } from '../keys/leaks/blocked/redis-block-store.ts';
 import { openRedis } from '../redis/open-redis.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { createLimiter, type Limiter } from '../request/limit/limiter.ts';
@@ -18,7 +20,8 @@ export interface Stores {
   readonly limiter: Limiter;
   /** Undefined without a key directory. */
   readonly directory: KeyDirectory | undefined;
-  readonly leaks: Leaks;
+  /** The leaked secrets of the configuration. */
+  readonly blocked: BlockedSecrets;
   readonly capabilities: Capabilities;
   /** Undefined when no usage is recorded. */
   readonly usage: Usage | undefined;
@@ -83,14 +86,12 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     onEvent: (event) => onEvent(event.kind === 'ban' ? { ...event, policy: settings().bans } : event),
     banLog,
     redis,
-    leaksReadMs: () => leaks.blocked.readMs(),
+    leaksReadMs: () => blocked.readMs(),
   });
-  const leaks = createLeaks({
-    redis: records,
-    directory,
-    settings,
-    nowMs: limiter.storeNowMs,
-    log,
+  const blocked = createBlockedSecrets({
+    store:
+      records === undefined ? createMemoryBlockStore() : createRedisBlockStore({ redis: records, bounds }),
+    isInConfiguration: (digest) => settings().keys.find(digest) !== undefined,
     bounds,
   });
   const usage =
@@ -108,6 +109,8 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
   const capabilities = openCapabilities({
     redis: records,
     counts: limiter.countsOfKeys,
+    directory,
+    blocked,
     usage,
     settings,
     nowMs: limiter.storeNowMs,
@@ -142,7 +145,7 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
   return {
     limiter,
     directory,
-    leaks,
+    blocked,
     capabilities,
     usage,
     records,
@@ -156,7 +159,7 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
       ]);
     },
     close() {
-      leaks.close();
+      blocked.close();
       records?.close();
       directoryRecords?.close();
     },

@@ -521,23 +521,6 @@ export interface Certificate {
   readonly notAfterMs: number;
 }
 
-/** What happens with leaked secrets, and whose reports the public listener accepts. */
-export interface LeakSettings {
-  /** `revoke`: a leaked secret ends at once. `report`: a leak is only recorded. */
-  readonly onLeak: 'revoke' | 'report';
-  /** The public keys of GitHub, or the URL at which GitHub publishes them; absent if no path accepts reports of GitHub. */
-  readonly github?:
-    | { readonly keys?: readonly GithubKey[] | undefined; readonly keysUrl?: string | undefined }
-    | undefined;
-}
-
-/** A public key with which GitHub signs its reports. */
-export interface GithubKey {
-  readonly identifier: string;
-  /** An elliptic-curve key on P-256, as SPKI in PEM. */
-  readonly pem: string;
-}
-
 /** The members of the main file, in the form that `statedForm` makes. The code reads only the members with a type of their own. */
 export interface StatedSettings extends Readonly<Record<string, unknown>> {
   readonly listen: StatedListener;
@@ -594,9 +577,6 @@ export interface Settings extends SettingsMembers {
       }
     | undefined;
   readonly operations: readonly Operation[];
-  /** The path that accepts GitHub's reports of leaked secrets; absent: there is no such path. */
-  readonly leaksPath?: string | undefined;
-  readonly leaks: LeakSettings;
   /** The path of the API reference, and the API document as JSON; absent: there is no API reference. */
   readonly docs?: { readonly path: string; readonly document: string } | undefined;
   readonly bans: BanPolicy;

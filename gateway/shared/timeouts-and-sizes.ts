@@ -156,7 +156,6 @@ export const defaultBounds = Object.freeze({
   leakUrlCharsMax: 500,
   leakWordCharsMax: 100,
   /** The maximum number of secrets in one report to the admin API, and the maximum size and number of members of its body. */
-  leakSecretsMax: 1_000,
   leakBodyBytesMax: 1_048_576,
   leakBodyMembersMax: 16_384,
   /**

@@ -8,14 +8,12 @@ import { limitFieldNames } from '../../gateway/keys/limits/limit-fields.ts';
 import { marksIn } from '../../gateway/shared/schema/marks.ts';
 import { capabilityCases } from '../support/capability-cases.ts';
 import { apiDocument, configFolder, digestOf } from '../support/config-folder.ts';
-import { makeReporter } from '../support/leak-report.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { settingPaths } from '../support/setting-paths.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 const ofCapabilities = await capabilityCases();
 const [one, other] = [makeCertificate(), makeCertificate()];
-const [github, otherGithub] = [makeReporter(), makeReporter()];
 const files = {
   'openapi.yaml': apiDocument,
   'other.yaml': apiDocument,
@@ -25,10 +23,9 @@ const files = {
   'other.key': other.key,
   password: 'not-a-secret',
   'keys.yaml': '[]\n',
-  'github.json': github.publicKeys,
-  'other-github.json': otherGithub.publicKeys,
   'one-hook': `whsec_${'a'.repeat(40)}`,
   'other-hook': `whsec_${'b'.repeat(40)}`,
+  ...Object.assign({}, ...ofCapabilities.map((cases) => cases.files)),
 };
 const reports = (perMinute: number) => ({ reports: { operations: ['listPets'], perMinute } });
 
@@ -45,8 +42,6 @@ const token = { name: 'alice', sha256: digestOf('a'), may: 'read' };
 const url = 'rediss://redis:6379';
 const sentinel = { name: 'main', hosts: ['sentinel-1:26379'] };
 const https = { url: 'https://backend:3000' };
-const keysUrl = 'https://one.example.com/keys';
-const leaksOf = (github: Members) => ({ leaks: { github } });
 const free = (members: Members) => ({ plans: { free: members } });
 const tried = (trial: Members) => free({ perMinute: 60, trial });
 const later = (limits: Members, from = '2100-01-01') =>
@@ -139,10 +134,6 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   'plans.*.operations': [free({ perMinute: 60 }), free({ perMinute: 60, operations: ['listPets'] })],
   'keys.file': [{}, { keys: { file: 'keys.yaml' } }],
   'keys.directory': [{ keys: { file: 'keys.yaml' } }, { keys: { file: 'keys.yaml', directory: true } }],
-  leaksPath: [leaksOf({ keysUrl }), { leaksPath: '/leaks' }],
-  'leaks.onLeak': [{}, { leaks: { onLeak: 'report' } }],
-  'leaks.github.keysFile': [leaksOf({ keysFile: 'github.json' }), leaksOf({ keysFile: 'other-github.json' })],
-  'leaks.github.keysUrl': [leaksOf({ keysUrl }), leaksOf({ keysUrl: 'http://127.0.0.1:1/keys' })],
   api: [{}, { api: 'other.yaml' }],
   'cors.origins': [{}, { cors: { origins: ['https://app.example.com'] } }],
   'hsts.maxAge': [{ listen: { tls: pair('one') }, hsts: { maxAge: '1d' } }, { hsts: { maxAge: '2d' } }],

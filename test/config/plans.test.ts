@@ -1,25 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { plansAt } from '../../gateway/keys/plans.ts';
-import { configFolder, mainDocument } from '../support/config-folder.ts';
+import { configFolder } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';
-
-const withPlan = (written: string) => mainDocument.replace('enterprise: custom', `enterprise: ${written}`);
-
-function load(written: string, key = '') {
-  const keys = key === '' ? '[]' : `- { id: acme, plan: enterprise, secrets: [], ${key} }`;
-  const folder = configFolder({ 'tollgate.yaml': withPlan(written), 'keys.yaml': keys });
-  const loaded = loadSettings({ file: folder.file, env: { CUSTOM: 'true' } });
-  if (loaded.kind === 'valid') return loaded.settings;
-  return formatProblems(loaded.problems).replaceAll(folder.pathOf(''), '').split('\n')[0];
-}
-
-const ajv = new Ajv2020({ strict: false });
-const isValidForEditors = ajv.compile(JSON.parse(readFileSync('config/tollgate.schema.json', 'utf8')));
+import { isValidForEditors, keyFields, load, withPlan } from './plans-fixture.ts';
 
 const own = 'limits: { perDay: 7 }';
 
@@ -37,19 +22,6 @@ test.each([
     '{ perHour: 5, changes: [{ from: 1969-12-31, perHour: 6 }, { from: 1970-01-01, perDay: 7 }, { from: 2100-01-01, perDay: 8 }] }',
     '',
     { limits: limitsOf({ perDay: 7 }) },
-  ],
-  [
-    'a guard',
-    '{ perHour: 5, guard: { before: { perHour: 6, perDay: 7 }, refusedAtMost: 0.5%, until: 2100-01-01 } }',
-    '',
-    {
-      limits: limitsOf({ perHour: 5 }),
-      guard: {
-        before: limitsOf({ perHour: 6, perDay: 7 }),
-        refusedShareMax: 0.005,
-        untilMs: Date.parse('2100-01-01'),
-      },
-    },
   ],
   [
     'a trial',
@@ -85,8 +57,6 @@ test.each([
   expect(isValidForEditors(parse(withPlan(written)))).toBe(true);
 });
 
-const keyFields = 'at least one of perSecond, perMinute, perHour, perDay, perMonth';
-const aPercentage = 'a percentage above 0 % and up to 100 %, such as 3 % or 0.5 %';
 const aPlan =
   'a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth, or the word custom';
 
@@ -107,26 +77,6 @@ test.each([
     '{ custom: true, changes: [{ from: 2100-01-01, perDay: 9 }] }',
     '6:40: `plans.enterprise.changes` is not for a custom plan, whose keys state their own limits; remove it, or `custom`',
   ],
-  [
-    'a guard on a custom plan',
-    '{ custom: true, guard: { before: { perDay: 9 }, refusedAtMost: 3 %, until: 2100-01-01 } }',
-    '6:38: `plans.enterprise.guard` is not for a custom plan, whose keys state their own limits; remove it, or `custom`',
-  ],
-  [
-    'a guard without a share',
-    '{ perDay: 9, guard: { before: { perDay: 10 }, until: 2100-01-01 } }',
-    `6:28: \`plans.enterprise.guard.refusedAtMost\` is missing; write ${aPercentage}`,
-  ],
-  [
-    'a guard without the limits before',
-    '{ perDay: 9, guard: { before: {}, refusedAtMost: 3 %, until: 2100-01-01 } }',
-    `6:45: \`plans.enterprise.guard.before\` must be a mapping with ${keyFields}`,
-  ],
-  ...['0 %', '0.0%', '100.1 %', '101 %', '3', '-1 %', 'a %'].map((share) => [
-    `a guard with a share of ${share}`,
-    `{ perDay: 9, guard: { before: { perDay: 10 }, refusedAtMost: ${share}, until: 2100-01-01 } }`,
-    `6:76: \`plans.enterprise.guard.refusedAtMost\` must be ${aPercentage}`,
-  ]),
   [
     'a trial on a custom plan',
     '{ custom: true, trial: { perDay: 9 } }',
@@ -195,29 +145,4 @@ test('the check explains the last change of a plan that has taken effect', () =>
   expect(loaded.kind === 'valid' && loaded.warnings).toEqual([
     `${folder.file}:6:71: \`plans.enterprise.changes[1]\` has applied since 2002-01-01T00:00:00Z; write its limits as the limits of the plan, and remove the first 2 entries`,
   ]);
-});
-
-test.each([
-  [
-    'has ended',
-    '{ before: { perDay: 10 }, refusedAtMost: 100 %, until: 2001-01-01 }',
-    '6:90: `plans.enterprise.guard.until` is past, so the guard has ended; remove the guard if the new limits shall stay',
-  ],
-  [
-    'has nothing to watch',
-    '{ before: { perDay: 9 }, refusedAtMost: 99.9 %, until: 2100-01-01 }',
-    '6:35: `plans.enterprise.guard` has nothing to watch, because no limit of the plan is smaller than in `before`; remove the guard, or write the limits before the edit',
-  ],
-])('the check explains a guard that %s', (_, guard, warning) => {
-  const folder = configFolder({ 'tollgate.yaml': withPlan(`{ perDay: 9, guard: ${guard} }`) });
-  const loaded = loadSettings({ file: folder.file, env: {} });
-  expect(loaded.kind === 'valid' && loaded.warnings).toEqual([`${folder.file}:${warning}`]);
-});
-
-test('a guard may watch a scheduled change', () => {
-  const plan =
-    '{ perDay: 9, changes: [{ from: 2090-01-01, perDay: 8 }], guard: { before: { perDay: 9 }, refusedAtMost: 3 %, until: 2100-01-01 } }';
-  const folder = configFolder({ 'tollgate.yaml': withPlan(plan) });
-  const loaded = loadSettings({ file: folder.file, env: {} });
-  expect(loaded.kind === 'valid' && loaded.warnings).toEqual([]);
 });

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { withDependents } from './needs.ts';
 import { withoutCapabilities } from './without-capabilities.ts';
 
 /**
  * Proves that each capability can be deleted. The program deletes the folder of a capability, its tests and its lines in the lists from a
  * copy of the repository. The type check, the linter and all other everyday tests must then pass. The last proof deletes all capabilities,
- * so that all lists are empty.
+ * so that all lists are empty. The capabilities that need a deleted capability are deleted with it (`needs.ts`).
  *
  *     node test/deletion/run.ts              every capability, and all together
  *     node test/deletion/run.ts guard        one capability
@@ -93,5 +94,5 @@ const all = readdirSync(join(root, folder), { withFileTypes: true })
 const [asked] = process.argv.slice(2);
 const proofs = asked === undefined ? [...all.map((name) => [name]), all] : [asked.split(',')];
 let isGood = true;
-for (const names of proofs) isGood = (await prove(names)) && isGood;
+for (const names of proofs) isGood = (await prove(withDependents(names))) && isGood;
 process.exitCode = isGood ? 0 : 1;

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { Settings } from '../../gateway/shared/model.ts';
+import { capabilityCases } from '../support/capability-cases.ts';
 import { configFolder } from '../support/config-folder.ts';
 import { createGateway } from '../support/create-gateway.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
@@ -14,6 +15,8 @@ import { okResponse, startRecordingBackend } from '../support/recording-backend.
 import { requireProgram } from '../support/require-program.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
+
+const gatewayFolder = new URL('../../gateway/', import.meta.url);
 
 let promtool: string;
 beforeAll(async () => {
@@ -26,10 +29,6 @@ beforeAll(async () => {
 
 const plans = {
   free: { perMinute: 60, perDay: 1_000, trial: { perMinute: 40, perDay: 1_000 } },
-  guarded: {
-    perMinute: 60,
-    guard: { before: { perMinute: 80 }, refusedAtMost: '3 %', until: '2100-01-01' },
-  },
   enterprise: 'custom',
 };
 
@@ -181,12 +180,13 @@ it('the alert rules are valid, and fire when they should', () => {
   expect(ran.map(({ status, stdout, stderr }) => (status === 0 ? 0 : stdout + stderr))).toEqual([0, 0, 0]);
 });
 
-it('the README names every metric with its labels, and promtool has no complaints', async () => {
+it('the READMEs name every metric with its labels, and promtool has no complaints', async () => {
   const tls = makeCertificate();
   const receiver = { id: '0123456789ab', url: 'http://127.0.0.1:1', secrets: [], events: [], at: [] };
   const more = { directory: true, notify: [receiver] };
+  const ofCapabilities = (await capabilityCases()).map((cases) => cases.plans ?? {});
   const [plain, overTls] = [
-    await start(),
+    await start({ plans: Object.assign({}, plans, ...ofCapabilities) }),
     await start({}, (settings) => ({ ...settings, ...more, listen: { ...settings.listen, tls } })),
   ];
   await plain.send('nobody');
@@ -201,10 +201,12 @@ it('the README names every metric with its labels, and promtool has no complaint
     }
   }
 
-  const readme = readFileSync(new URL('../../gateway/observe/README.md', import.meta.url), 'utf8');
   const told: Record<string, Set<string>> = {};
-  for (const [, name = '', labels = ''] of readme.matchAll(/^\| `(tollgate_\w+)` \|([^|]*)\|/gm)) {
-    told[name] = new Set(labels.match(/\w+/g));
+  for (const page of ['observe/README.md', ...globSync('capabilities/*/README.md', { cwd: gatewayFolder })]) {
+    const readme = readFileSync(new URL(page, gatewayFolder), 'utf8');
+    for (const [, name = '', labels = ''] of readme.matchAll(/^\| `(tollgate_\w+)` \|([^|]*)\|/gm)) {
+      told[name] = new Set(labels.match(/\w+/g));
+    }
   }
   expect(shown).toEqual(told);
 });

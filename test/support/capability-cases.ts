@@ -11,6 +11,8 @@ type Members = Readonly<Record<string, unknown>>;
 export interface CapabilityCases {
   /** Pairs of configurations that differ in a setting of the capability, by the path of the setting (`every-setting.test.ts`). */
   readonly settings?: Readonly<Record<string, readonly [before: Members, after: Members]>>;
+  /** Files that these configurations name. */
+  readonly files?: Readonly<Record<string, string>>;
   /** The settings of a minimal configuration (`load-settings.test.ts`). */
   readonly defaults?: Members;
   /** Pairs of operations that differ in a member of the capability, by its name. */
@@ -19,6 +21,8 @@ export interface CapabilityCases {
   readonly edits?: readonly [name: string, before: object, after: object, texts: string[]][];
   /** Notices of each kind of the capability. `leaky` is a text with secrets (`event-body.test.ts`). */
   readonly notices?: (values: { readonly leaky: string; readonly atMs: number }) => readonly Notice[];
+  /** Plans with which each metric of the capability has a value (`metrics.test.ts`). */
+  readonly plans?: Members;
   readonly redisKeys?: RedisKeyCases;
   /** Uses of several keys in one script, each as the file below `gateway/` and the use. The keys are in one slot (`scripts.test.ts`). */
   readonly severalKeys?: readonly string[];
@@ -35,7 +39,7 @@ interface RedisKeyCases {
     /** The contents of files that the settings name. */
     readonly files?: Readonly<Record<string, string>>;
   };
-  /** Paths that a client with a key reads, so that the gateway writes the keys. */
+  /** Paths that a client with a key requests with GET, so that the gateway writes the keys. */
   readonly read?: readonly string[];
   /** Writes the largest possible keys. @param keyId the id of a key with counts */
   fill?(place: {

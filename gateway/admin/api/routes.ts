@@ -1,10 +1,11 @@
 import type { Events } from '../../fleet/events.ts';
 import type { FlushFleet } from '../../fleet/flush/flush-fleet.ts';
 import type { Fault } from '../../fleet/process-state.ts';
+import type { BlockedSecrets } from '../../keys/leaks/blocked/blocked-secrets.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
-import { type LeakRouteSources, leakRoutes } from '../keys/leaks/leak-routes.ts';
+import { listLeaksRoute } from '../keys/list-leaks.ts';
 import { flushRoute } from '../operations/flush-route.ts';
 import type { GatewayState } from '../readiness.ts';
 import { listChangesWire } from '../wires/changes.ts';
@@ -27,7 +28,7 @@ export interface ApiSources extends ReadSources {
   readonly flushFleet: FlushFleet;
   readonly events: Pick<Events, 'read' | 'list'>;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
-  readonly leaks: LeakRouteSources['leaks'];
+  readonly blocked: Pick<BlockedSecrets, 'all'>;
   /** Makes the routes of capabilities. */
   readonly ofCapabilities: () => Promise<readonly Route[]>;
 }
@@ -38,7 +39,7 @@ export interface ApiSources extends ReadSources {
  * responses and with the list of routes.
  */
 export async function createRoutes(sources: ApiSources): Promise<readonly Route[]> {
-  const { state, faults, presence, changes, events, keys, keyChanges, leaks } = sources;
+  const { state, faults, presence, changes, events, keys, keyChanges, blocked } = sources;
   const { settings, bounds } = keys;
   return [
     flushRoute(sources.flushFleet, bounds),
@@ -53,7 +54,7 @@ export async function createRoutes(sources: ApiSources): Promise<readonly Route[
     }),
     ...(await createReadRoutes(sources)),
     ...createChangeRoutes({ ...keys, ...keyChanges }),
-    ...leakRoutes({ ...keys, ...keyChanges, leaks }),
+    listLeaksRoute(keys, blocked),
     defineRoute({
       ...listUpstreamsWire,
       needs: 'read',

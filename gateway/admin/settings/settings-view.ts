@@ -9,7 +9,6 @@ import { toLimitFields } from '../../keys/limits/limit-fields.ts';
 import type {
   Certificate,
   Key,
-  LeakSettings,
   Limits,
   Plan,
   PlanWindow,
@@ -59,6 +58,7 @@ export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'>
   return {
     version,
     ...asStated,
+    ...Object.assign({}, ...settingsParts.map((part) => part.shown?.(settings, stated))),
     listen: { ...stated.listen, tls: tlsView(stated.listen, listen.tls) },
     admin: {
       ...stated.admin,
@@ -73,7 +73,6 @@ export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'>
     upstreams: settings.upstreams.map((upstream) => upstreamView(stated, upstream)),
     plans: [...plansInForce(settings).values()].sort((a, b) => compare(a.name, b.name)).map(planView),
     operations: settings.operations.toSorted((a, b) => compare(a.id, b.id)).map(operationView),
-    leaks: leaksView(stated, settings.leaks),
     directory,
     ...shownByParts(settings),
     keysFile: settings.keysFile?.path,
@@ -103,15 +102,6 @@ function digestsOf({ ca, clientCertificate }: Pick<UpstreamTls, 'ca' | 'clientCe
     caDigestStart: ca === undefined ? undefined : digestStart(hash('sha256', ca)),
     certDigestStart: clientCertificate && digestStart(hash('sha256', clientCertificate.cert)),
   };
-}
-
-function leaksView(stated: StatedSettings, { github }: LeakSettings): SettingsShown['leaks'] {
-  const { github: statedGithub, ...leaks } = Object(stated.leaks);
-  const keys = github?.keys?.map(({ identifier, pem }) => ({
-    identifier,
-    digestStart: digestStart(hash('sha256', pem, 'hex')),
-  }));
-  return { ...leaks, github: github && { ...statedGithub, keys } };
 }
 
 /** The settings of capabilities that are not shown as they are stated. */

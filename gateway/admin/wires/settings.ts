@@ -11,56 +11,11 @@ import {
   version,
   words,
 } from '../../keys/response-parts.ts';
+import { shownMembers } from '../../keys/shown-settings.ts';
 import { defineWire } from '../../shared/http/wire.ts';
-import { isMasked, marks, marksIn, type Parts, partsOf } from '../../shared/schema/marks.ts';
-import { shownName } from '../../shared/schema/stated-form.ts';
+import { type Parts, partsOf } from '../../shared/schema/marks.ts';
 import { deprecationShape, operationCost } from './operations.ts';
 import { planShown, shownWindows } from './plans/plans.ts';
-
-/** Returns the schema of the form that `statedForm` makes of a setting. It accepts the settings of other releases too. */
-function shownSchema(schema: z.ZodType): z.ZodType {
-  const described = (shown: z.ZodType) => {
-    const { description } = schema;
-    if (description === undefined) return shown;
-    return shown.describe([description, maskOf(schema) ?? []].flat().join(' '));
-  };
-  const mark = marks.get(schema);
-  if (mark?.secret === 'digest') return shownDigest;
-  if (mark !== undefined && isMasked(mark)) return described(z.string().describe(maskOf(schema) ?? ''));
-  const parts = partsOf(schema);
-  switch (parts.kind) {
-    case 'members':
-      return described(z.object(shownMembers(parts.of)));
-    case 'entries':
-      return described(
-        parts.step === '[]' ? list(shownSchema(parts.of)) : z.record(z.string(), shownSchema(parts.of)),
-      );
-    case 'options':
-      return described(z.union(parts.of.map(shownSchema)));
-    case 'inner': {
-      const shown = shownSchema(parts.of);
-      return described(schema instanceof z.ZodOptional ? shown.optional() : shown);
-    }
-    case 'leaf':
-      return z.unknown().meta({ of: schema });
-  }
-}
-
-/** Describes how a value of the schema is masked; undefined if the value as a whole has no mark. */
-function maskOf(schema: z.ZodType): string | undefined {
-  const mark = marksIn(schema).find(({ path }) => path.length === 0)?.mark;
-  if (mark?.secret === true) return 'The response shows `***`.';
-  if (mark?.secretInUrl === 'path') return 'The path and the parameters are shown as `***`.';
-  if (mark?.secretInUrl === 'credentials')
-    return 'User information and the values of parameters are shown as `***`.';
-  return undefined;
-}
-
-function shownMembers(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
-  return Object.fromEntries(
-    Object.entries(shape).map(([name, member]) => [shownName(name), shownSchema(member)]),
-  );
-}
 
 /** Returns the shown members of the mapping at a path of the settings, or of each entry if a list is at this path. */
 function membersAt(...path: readonly string[]): Record<string, z.ZodType> {
@@ -142,24 +97,6 @@ export const settingsShown = z
         deprecation: z.object(deprecationShape).optional(),
       }),
     ),
-    leaks: z.object({
-      ...membersAt('leaks'),
-      github: z
-        .object({
-          ...membersAt('leaks', 'github'),
-          keys: list(
-            z.object({
-              identifier: z.string(),
-              digestStart: z
-                .string()
-                .describe('The first digits of the SHA-256 digest of the public key in PEM.'),
-            }),
-          )
-            .optional()
-            .describe('The public keys of the file; absent if the gateway fetches the keys.'),
-        })
-        .optional(),
-    }),
     directory: z
       .boolean()
       .describe('Whether the key directory is on, so that keys can be issued while gateways run.'),

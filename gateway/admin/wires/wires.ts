@@ -17,7 +17,7 @@ import {
 } from './keys/directory.ts';
 import { getKeyWire } from './keys/key.ts';
 import { listKeysWire } from './keys/keys.ts';
-import { listLeaksWire, reportLeaksWire } from './keys/leaks.ts';
+import { listLeaksWire } from './keys/leaks.ts';
 import { issueSecretWire, removeSecretWire } from './keys/secrets.ts';
 import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
 import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
@@ -55,7 +55,6 @@ export function wires(bounds: Bounds) {
     getMonthUsageWire,
     findSecretWire,
     listLeaksWire,
-    reportLeaksWire(bounds),
     exportDirectoryWire(bounds),
     importDirectoryWire(bounds),
     findInDirectoryWire(bounds),

@@ -96,7 +96,7 @@ async function answerHolder(
   // The key is read again, because the cached key may be outdated. The limiter detects an outdated key only for requests that a quota
   // counts.
   if (key.generation !== undefined) await stations.directory?.readAgain(key.id);
-  else await stations.leaks.blocked.read();
+  else await stations.blocked.read();
   const caller = await authenticateRequest(exchange, stations);
   if (caller.kind !== 'authenticated') {
     withResults(exchange, { key: undefined });

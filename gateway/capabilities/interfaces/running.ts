@@ -1,4 +1,6 @@
 import type { Logger } from 'pino';
+import type { KeyDirectory } from '../../keys/directory/key-directory.ts';
+import type { BlockedSecrets } from '../../keys/leaks/blocked/blocked-secrets.ts';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
 import type { CountsOfKeys } from '../../request/limit/counts-of-keys.ts';
 import type { KeyMembers, PlanFigures, PlanStates, Settings } from '../../shared/model.ts';
@@ -30,11 +32,15 @@ export interface ProcessSources {
   /** The connection for records; undefined without Redis. */
   readonly redis: RedisConnection | undefined;
   readonly counts: CountsOfKeys;
+  /** The key directory; undefined when all keys are in the configuration. */
+  readonly directory: KeyDirectory | undefined;
+  /** The leaked secrets of the configuration. */
+  readonly blocked: BlockedSecrets;
   /** The usage record; undefined when it is switched off. */
   readonly usage: Usage | undefined;
   readonly settings: () => Settings;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
-  readonly log: Pick<Logger, 'warn'>;
+  readonly log: Pick<Logger, 'warn' | 'error'>;
   readonly bounds: Bounds;
 }

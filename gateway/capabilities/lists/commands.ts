@@ -2,6 +2,7 @@
 
 import { guardCommands } from '../guard/commands.ts';
 import type { CommandPart, EditNotes, KeyFacts, PlanRows } from '../interfaces/commands.ts';
+import { leaksCommands } from '../leaks/commands.ts';
 import { makegoodCommands } from '../makegood/commands.ts';
 import { simulateCommands } from '../simulate/commands.ts';
 import { webhooksCommands } from '../webhooks/commands.ts';
@@ -9,6 +10,7 @@ import { webhooksCommands } from '../webhooks/commands.ts';
 /** The commands of capabilities. */
 export const commandParts: readonly CommandPart[] = [
   guardCommands,
+  leaksCommands,
   makegoodCommands,
   webhooksCommands,
   simulateCommands,

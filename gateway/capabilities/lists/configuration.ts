@@ -4,12 +4,14 @@ import { guardMember } from '../guard/plan-member.ts';
 import { guardAdvice } from '../guard/what-if/advice-words.ts';
 import { holderSettings } from '../holder/settings.ts';
 import type { AdviceWords, DeprecationMember, PlanMember, SettingsPart } from '../interfaces/configuration.ts';
+import { leaksSettings } from '../leaks/settings.ts';
 import { webhooksSettings } from '../webhooks/settings/settings.ts';
 
 /** The settings that belong to capabilities. */
 export const settingsParts: readonly SettingsPart[] = [
   holderSettings,
   webhooksSettings,
+  leaksSettings,
 ];
 
 /** The members of plans that belong to capabilities. */

@@ -4,6 +4,8 @@ import { guardOperators } from '../guard/operators/operators.ts';
 import { createGuards } from '../guard/process/guards.ts';
 import { createHolderPages } from '../holder/holder-pages.ts';
 import type { LoadReadRoute, OpenOperatorsPart } from '../interfaces/operators.ts';
+import { createLeaks } from '../leaks/leaks.ts';
+import { leaksOperators } from '../leaks/operators/operators.ts';
 import { createCredits } from '../makegood/credits/credits.ts';
 import { makegoodOperators } from '../makegood/operators.ts';
 import { webhooksOperators } from '../webhooks/operators.ts';
@@ -12,6 +14,7 @@ import { webhooksOperators } from '../webhooks/operators.ts';
 export const processParts = {
   brownouts: createBrownouts,
   guard: createGuards,
+  leaks: createLeaks,
   makegood: createCredits,
   holder: createHolderPages,
 };
@@ -19,6 +22,7 @@ export const processParts = {
 /** Opens the parts of capabilities that serve operators. */
 export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] = [
   ({ guard }, sources) => guardOperators(guard, sources),
+  ({ leaks }, sources) => leaksOperators(leaks.reports, sources),
   ({ makegood }, sources) => makegoodOperators(makegood, sources),
   (_, sources) => webhooksOperators(sources),
 ];

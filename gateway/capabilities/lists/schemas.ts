@@ -4,6 +4,8 @@ import { brownoutsShape, brownoutsShownShape } from '../brownouts/schema.ts';
 import { retryPlanWire } from '../guard/operators/wires.ts';
 import { guardFiguresShape, guardShape, guardShownShape } from '../guard/schema.ts';
 import { holderShape } from '../holder/schema.ts';
+import { reportLeaksWire } from '../leaks/operators/wires.ts';
+import { leaksShape, leaksShown } from '../leaks/schema.ts';
 import { creditsShape } from '../makegood/credit-shape.ts';
 import { makegoodWire } from '../makegood/wires.ts';
 import { simulateWire } from '../simulate/operators/wires.ts';
@@ -14,6 +16,7 @@ import { receiversShown, webhooksShape } from '../webhooks/settings/schema.ts';
 export const settingsShapes = {
   ...holderShape,
   ...webhooksShape,
+  ...leaksShape,
 };
 export const planShapes = {
   ...guardShape,
@@ -26,6 +29,7 @@ export const deprecationShapes = {
 export const capabilityWires = [
   retryPlanWire,
   makegoodWire,
+  reportLeaksWire,
   simulateWire,
   listDeliveriesWire,
   getDeliveryWire,
@@ -37,6 +41,7 @@ export const capabilityWires = [
  * an entry, with their masks.
  */
 export const settingsShownSchemas = {
+  ...leaksShown,
   ...receiversShown,
 };
 

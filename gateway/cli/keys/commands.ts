@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { commandParts } from '../../capabilities/lists/commands.ts';
 import { exemptions } from '../../capabilities/lists/words.js';
 import { agePattern } from '../../shared/schema/dates-and-durations.ts';
 import { keySorts, keyStates } from '../../shared/schema/query-words.ts';
@@ -15,7 +16,6 @@ import {
 } from '../command.ts';
 import type { GrantOptions } from './ban-and-grant.ts';
 import type { AddSecretOptions, ChangingOptions, CreateOptions, RotateOptions } from './change-keys.ts';
-import type { LeakedOptions } from './leaked.ts';
 import { addLimitOptions } from './limit-options.ts';
 import type { MovingOptions } from './transfer/move-keys.ts';
 
@@ -24,7 +24,7 @@ export function addKeyCommands({ keys }: CommandParents): void {
   addReading(keys);
   addChanging(keys);
   addBansAndGrants(keys);
-  addLeaked(keys);
+  for (const part of commandParts) part.addToKeys?.(keys);
   addMoving(keys);
 }
 
@@ -219,29 +219,6 @@ function addBansAndGrants(keys: Command): void {
     .action(async (id: string, options: Asking) => {
       const { ungrantKey } = await import('./ban-and-grant.ts');
       await ungrantKey(id, options);
-    });
-}
-
-function addLeaked(keys: Command): void {
-  withGateway(keys.command('leaked').helpGroup('Issue and change:'))
-    .description(
-      'report secrets that were found where others can read them; each secret ends at once, unless `leaks.onLeak` is `report`',
-    )
-    .option('--url <url>', 'the address at which the secrets were found')
-    .option('--source <text>', 'the kind of place at which the secrets were found')
-    .option('--json', 'print the response of the admin API as one JSON document')
-    .addHelpText(
-      'after',
-      '\nThe secrets are read from standard input, one a line. A gateway receives only their SHA-256 digests.',
-    )
-    .addHelpText(
-      'after',
-      examples('keys leaked < found.txt', 'keys leaked --url https://example.com/paste/1 < found.txt'),
-    )
-    .allowExcessArguments()
-    .action(async (options: LeakedOptions, { args }: Command) => {
-      const { reportLeaked } = await import('./leaked.ts');
-      await reportLeaked(args, options);
     });
 }
 

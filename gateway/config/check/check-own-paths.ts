@@ -28,7 +28,7 @@ interface PathsToCheck {
 export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly Problem[] {
   const basePath = basePathOf(raw);
   const own = ownPaths(raw);
-  const conflicts = own.flatMap((one, i) => {
+  return own.flatMap((one, i) => {
     const taken = operations.find(({ template }) => isMatch(basePath + template, one));
     const other = own
       .slice(i + 1)
@@ -38,27 +38,10 @@ export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly
     const message = `${one.name} is also a path of ${whose}; ${one.advice}`;
     return [{ ...main.placeOf([one.setting]), message }];
   });
-  const message = leaksFault(raw);
-  return message === undefined ? conflicts : [...conflicts, { ...main.placeOf(['leaksPath']), message }];
-}
-
-/** The reason why `leaksPath` could not accept any report. */
-function leaksFault({ leaksPath, leaks }: RawSettings): string | undefined {
-  if (leaksPath === undefined || leaks.github !== undefined) return undefined;
-  return '`leaksPath` needs `leaks: { github: { keysUrl } }` or `keysFile`, the public keys with which GitHub signs its reports';
-}
-
-/** Warns if the public keys of GitHub are stated, but no path accepts its reports. */
-export function warnOfLeaks({ leaksPath, leaks }: RawSettings, main: YamlSource): readonly string[] {
-  if (leaksPath !== undefined || leaks.github === undefined) return [];
-  const { file, line, column } = main.placeOf(['leaks', 'github']);
-  const what =
-    '`leaks.github` has no effect without `leaksPath`, the path that accepts the reports of GitHub';
-  return [`${file}:${line}:${column}: ${what}; write \`leaksPath: /leaks\``];
 }
 
 function ownPaths(raw: RawSettings): OwnPath[] {
-  const { leaksPath, docsPath } = raw;
+  const { docsPath } = raw;
   const paths: OwnPath[] = [];
   const write = (setting: OwnPath['setting'], path: string, below: boolean) =>
     paths.push({ setting, path, below, name: `\`${setting}\``, advice: 'write another path' });
@@ -68,7 +51,6 @@ function ownPaths(raw: RawSettings): OwnPath[] {
       name: name ?? `\`${setting}\``,
       advice: advice ?? 'write another path',
     });
-  if (leaksPath !== undefined) write('leaksPath', leaksPath, false);
   if (docsPath !== undefined) {
     write('docsPath', docsPath, true);
     paths.push({

@@ -25,8 +25,6 @@ export const defaults = {
   bans: { after: 100, within: '60s', for: '60s', max: '24h' },
   /** The default limit is enough for a person who mistypes a key, and too low for an attacker who guesses keys. */
   addressBucket: { perMinute: 30 },
-  /** A published secret is used by strangers within minutes, and its key has other secrets. */
-  leaks: { onLeak: 'revoke' },
   /** 1 MiB is far more than a usual JSON request needs. A body of 1 MiB cannot exhaust the memory. */
   bodyBytesMax: 1_048_576,
   /** The usage record keeps figures per minute for eight days: the current day, and the week before it for comparison. */

@@ -6,7 +6,6 @@ import { limit } from '../../keys/limits/limits-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';
 import { parseRedisUrl } from '../../shared/addresses/redis-url.ts';
-import { isSecureUrl } from '../../shared/addresses/secure-url.ts';
 import {
   agePattern,
   durationPattern,
@@ -286,45 +285,6 @@ export const settingsSchema = fields('a mapping of settings', {
       'The path of the OpenAPI document, relative to this file. Without a document, a single operation `any` has every method and path below the base URL.',
     ),
   ...settingsShapes,
-  leaksPath: ownPath('/leaks')
-    .optional()
-    .describe(
-      'The path that accepts reports of GitHub about leaked secrets. The path is outside the base URL, and needs `leaks.github`. Without this setting, there is no such path.',
-    ),
-  leaks: fields('a mapping with onLeak and github', {
-    onLeak: word('revoke', 'report')
-      .default(defaults.leaks.onLeak)
-      .describe(
-        'What happens when a secret was found where everyone can read it: the secret ends at once (revoke), or the leak is only recorded (report).',
-      ),
-    github: fields('a mapping with either keysFile or keysUrl', {
-      keysFile: text('the path of a file with the public keys of GitHub')
-        .register(marks, { file: true })
-        .optional()
-        .describe(
-          'A JSON file with the public keys of GitHub, in the form of https://api.github.com/meta/public_keys/secret_scanning. Relative to this file.',
-        ),
-      keysUrl: text('an https URL such as https://api.github.com/meta/public_keys/secret_scanning')
-        .refine(
-          isKeysUrl,
-          expects(
-            'an https URL such as https://api.github.com/meta/public_keys/secret_scanning, or an http URL of a loopback address',
-          ),
-        )
-        .register(marks, { secretInUrl: 'credentials' })
-        .optional()
-        .describe('The URL at which GitHub publishes its public keys. The gateway fetches the keys.'),
-    })
-      .refine(
-        ({ keysFile, keysUrl }) => (keysFile === undefined) !== (keysUrl === undefined),
-        expects('a mapping with either keysFile or keysUrl'),
-      )
-      .meta({ oneOf: [{ required: ['keysFile'] }, { required: ['keysUrl'] }] })
-      .optional()
-      .describe('The public keys with which GitHub signs its reports. They are needed for `leaksPath`.'),
-  })
-    .prefault({})
-    .describe('Secrets that were found where everyone can read them.'),
   docsPath: ownPath('/docs')
     .optional()
     .describe(
@@ -491,12 +451,6 @@ function isOriginUrl(value: string): boolean {
     url.port !== '0' &&
     !/[?#@]/.test(value)
   );
-}
-
-/** Whether the gateway may fetch public keys from a URL. Without TLS, another host could replace the keys. */
-function isKeysUrl(value: string): boolean {
-  const url = URL.parse(value);
-  return url !== null && !/[#@]/.test(value) && isSecureUrl(url);
 }
 
 /** Whether a value has the form that browsers send in `Origin`: lower case, no default port, no final slash. */

@@ -118,9 +118,6 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       buckets.preflight.charge(addressGroup(address), bounds.preflightsPerMinuteMax),
     /** Charges one request for the API reference to the `docs` bucket of its client address. */
     chargeDocs: (address: string) => buckets.docs.charge(addressGroup(address), bounds.docsReadsPerMinuteMax),
-    /** Charges one report of leaked secrets to the `leaks` bucket of its client address. */
-    chargeLeaks: (address: string) =>
-      buckets.leaks.charge(addressGroup(address), bounds.leakReportsPerMinuteMax),
     /**
      * Reads the counts of a key without charging anything. While the store is unavailable, the result depends on `onFailure`: local counts
      * for `local`, and `unavailable` for `refuse`.
@@ -319,7 +316,6 @@ function openBuckets(open: CountsOfKeys['openBucket']) {
     address: open('address', redisKeys.address.name),
     preflight: open('preflight', redisKeys.preflight.name),
     docs: open('docs', redisKeys.docs.name),
-    leaks: open('leaks', redisKeys.leaks.name),
   };
 }
 

@@ -2,7 +2,6 @@ import type { AnswerPage, ObserveDecision, RequestHooks } from '../../capabiliti
 import type { ProcessPart } from '../../capabilities/interfaces/running.ts';
 import type { Settings } from '../../shared/model.ts';
 import { apiReference, type ReferenceAssets } from '../pages/api-reference.ts';
-import { answerLeakReport } from './leak-report.ts';
 import { answerPublicPage } from './own-answers.ts';
 
 /**
@@ -32,14 +31,11 @@ export interface HookSources {
   readonly parts: readonly ProcessPart[];
 }
 
-/** The pages that belong to no capability: the API reference, and the path that accepts reports of leaked secrets. */
+/** The pages that belong to no capability: the API reference. */
 function* corePages(
-  { leaksPath, docs }: Settings,
+  { docs }: Settings,
   assets: ReferenceAssets,
 ): Generator<[path: string, answer: AnswerPage]> {
-  if (leaksPath !== undefined) {
-    yield [leaksPath, (exchange, _, stations) => answerLeakReport(exchange, stations)];
-  }
   if (docs === undefined) return;
   for (const [path, file] of apiReference(docs, assets)) yield [path, answerPublicPage(file)];
 }

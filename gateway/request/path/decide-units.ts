@@ -65,13 +65,13 @@ export async function decideCurrent(
   charge: Charge,
   stations: Stations,
 ): Promise<Ending | { readonly kind: 'decided'; readonly key: KnownKey; readonly decision: Decision }> {
-  const { limiter, directory, leaks, bounds } = stations;
+  const { limiter, directory, blocked, bounds } = stations;
   let { key } = exchange;
   let decision = await confirm(key, first, stations);
   if (decision === undefined) withResults(exchange, { key: undefined });
   for (let reads = 0; decision === undefined && reads < bounds.directoryRereadsMax; reads++) {
     if (key.generation !== undefined) directory?.drop(key.id, key.generation);
-    else if (!(await leaks.blocked.readAgain())) break;
+    else if (!(await blocked.readAgain())) break;
     const caller = await authenticateRequest(exchange, stations);
     if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
     ({ key } = caller);

@@ -1,15 +1,19 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type * as z from 'zod';
-import { apiDocument } from '../../../gateway/admin/api/api-document.ts';
 import type { Gateway } from '../../../gateway/server/gateway.ts';
 import type { Settings } from '../../../gateway/shared/model.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
-import { type AdminReply, askAdmin, makeToken } from '../../support/admin-client.ts';
-import { allRoutes } from '../../support/all-routes.ts';
+import { askAdmin, makeToken } from '../../support/admin-client.ts';
+import { allRoutes, coreRoutes } from '../../support/all-routes.ts';
 import { createGateway } from '../../support/create-gateway.ts';
+import {
+  ajvOfDocument as ajv,
+  apiBounds as bounds,
+  described as document,
+  faultsOf,
+  instantsOutOfPlace,
+} from '../../support/described-replies.ts';
 import { makeCustomKey, makeKey } from '../../support/gateway-process.ts';
 import { openApiFaults } from '../../support/openapi-faults.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
@@ -23,8 +27,6 @@ import { withinOneMinute } from '../../support/within-one-minute.ts';
 // biome-ignore lint/suspicious/noExplicitAny: a parsed document
 type Json = any;
 
-const bounds = tunedBounds({});
-const document: Json = apiDocument(bounds);
 const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
   Object.entries<Json>(methods).map(([method, operation]) => ({
     method: method.toUpperCase(),
@@ -33,40 +35,11 @@ const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]
   })),
 );
 const routes = await allRoutes(bounds);
-
-/** The API document in strict form: every member of an object must have a description. */
-const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>
-  value?.type === 'object' && value.properties !== undefined && value.additionalProperties === undefined
-    ? { ...value, additionalProperties: false }
-    : value,
-);
-const ajv = new Ajv2020({ strict: false, allErrors: true });
-addFormats.default(ajv);
-ajv.addSchema(strict, 'document');
-
-const errorPlace = '#/components/responses/Error';
-
-/** The differences between a response and its schema in the document; empty when there is no difference. */
-function faultsOf({ status, body }: AdminReply, method: string, path: string): readonly unknown[] {
-  const { responses } = document.paths[path][method.toLowerCase()];
-  const pointer = [path, method.toLowerCase(), 'responses', status in responses ? String(status) : 'default']
-    .map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1'))
-    .join('/');
-  const place: string =
-    responses[status]?.$ref ?? (responses[status] ? `#/paths/${encodeURI(pointer)}` : errorPlace);
-  const validate = ajv.compile({ $ref: `document${place}/content/application~1json/schema` });
-  return validate(body) ? [] : (validate.errors ?? []);
-}
+const routesOfCore = await coreRoutes(bounds);
 
 const { token, entry } = makeToken('write');
 const key = makeKey({ plan: 'free' });
 const big = makeCustomKey(10, 100);
-const guardedKey = makeKey({ plan: 'guarded' });
-/** One refused request of two reverts the plan (`guardRequestsMin`). */
-const guarded = {
-  perDay: 1,
-  guard: { before: { perDay: 100 }, refusedAtMost: '50 %', until: '2100-01-01' },
-};
 const tight = { perMinute: 60, operations: ['listPets'] };
 
 /** Starts gateways of every kind, so that each optional member is present in one of them and absent in another. */
@@ -74,8 +47,8 @@ const starts: Record<string, () => Promise<Settings>> = {
   'in memory': () =>
     withReceiver({
       upstream: { url: backend.url },
-      plans: { free: { perMinute: 60, trial: { perMinute: 40 } }, guarded, enterprise: 'custom' },
-      keys: [key.entry, guardedKey.entry],
+      plans: { free: { perMinute: 60, trial: { perMinute: 40 } }, enterprise: 'custom' },
+      keys: [key.entry],
       admin,
     }),
   'on Redis': () =>
@@ -84,16 +57,14 @@ const starts: Record<string, () => Promise<Settings>> = {
         store: { url: backend.url, timeouts: { connect: '1s' } },
         gone: { url: 'http://gone.invalid:1' },
       },
-      plans: { free: { ...tight, trial: { perMinute: 40, perDay: 1_000 } }, guarded, enterprise: 'custom' },
+      plans: { free: { ...tight, trial: { perMinute: 40, perDay: 1_000 } }, enterprise: 'custom' },
       keys: [
         { ...key.entry, name: 'Ada', secrets: [{ ...key.entry.secrets[0], expires: '2036-01-31' }] },
         big.entry,
-        guardedKey.entry,
       ],
       redis: { url: redisUrl(), prefix: freshPrefix() },
       cors: { origins: ['https://app.example.com'] },
       hsts: { maxAge: '365d' },
-      limitsPath: '/limits',
       docsPath: '/docs',
       admin: { ...admin, hosts: ['gateway'] },
     }),
@@ -129,7 +100,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     gateway = createGateway({
       settings,
       log: { logger: pino({ level: 'silent' }), access: () => {} },
-      bounds: tunedBounds({ ...patientStore, simulationTimeoutMs: 60_000, guardRequestsMin: 2 }),
+      bounds: tunedBounds({ ...patientStore, simulationTimeoutMs: 60_000 }),
     });
     const { listen, admin } = await gateway.start();
     port = admin.port;
@@ -137,14 +108,6 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     await withinOneMinute(5_000);
     for (let request = 0; request < 3; request++)
       await fetch(`http://127.0.0.1:${listen.port}/v1/pets`, { headers });
-    for (let request = 0; request < 2; request++)
-      await fetch(`http://127.0.0.1:${listen.port}/v1/pets`, {
-        headers: { authorization: `Bearer ${guardedKey.secret}` },
-      });
-    await until('the guard reverts the plan', async () => {
-      const { body } = await askAdmin(port, '/readyz');
-      return body.revertedPlans.length === 1;
-    });
     gateway.reload(settings);
     gateway.reportFailedReload('gateway.yaml:1:1: not valid', '0123456789ab');
     gateway.reload(settings);
@@ -156,21 +119,19 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
   });
   afterAll(() => gateway.drain({ graceMs: 0 }));
 
-  const gets = operations.filter(({ method }) => method === 'GET');
+  const gets = routesOfCore.filter(({ method }) => method === 'GET');
 
   it.each(gets.map(({ path }) => path))('answers GET %s as described, member by member', async (path) => {
     const sample = path.startsWith('/deliveries') ? { id: eventId } : samples;
     const ask = () => askAdmin(port, `/api/v1${concrete(path, sample)}`, { token });
-    if (path === '/changes') await expect.poll(async () => (await ask()).body.changes.length).toBe(4);
+    if (path === '/changes') await expect.poll(async () => (await ask()).body.changes.length).toBe(3);
     const reply = await ask();
     expect([reply.status, faultsOf(reply, 'GET', path)]).toEqual([200, []]);
     expect(instantsOutOfPlace(reply.body)).toEqual([]);
     if (kind === 'on Redis' && path === '/settings') {
       const { redis, keys, plans } = reply.body;
       expect([redis.onFailure, plans[1].operations]).toEqual(['local', ['listPets']]);
-      expect(keys.map(({ id }: Json) => id)).toEqual(
-        [big, key, guardedKey].map(({ entry }) => entry.id).sort(),
-      );
+      expect(keys.map(({ id }: Json) => id)).toEqual([big, key].map(({ entry }) => entry.id).sort());
     }
   });
 
@@ -236,7 +197,6 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
       ['GET', '/keys/{id}'],
       ['POST', '/changes', { action: 'revoke', key: 'acme', after: { disabled: true } }],
       ['POST', '/deliveries/{id}/send', {}],
-      ['POST', '/plans/{name}/retry'],
       ['DELETE', '/keys/{id}/secrets/{digest}'],
       ['DELETE', '/keys/{id}'],
     ];
@@ -244,7 +204,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     let digest = '';
     for (const [method, path, json] of calls) {
       const id = path.startsWith('/deliveries') ? eventId : 'issued';
-      const url = `/api/v1${path.replace('{id}', id).replace('{digest}', digest).replace('{name}', 'guarded')}`;
+      const url = `/api/v1${path.replace('{id}', id).replace('{digest}', digest)}`;
       const reply = await askAdmin(port, url, { token, method, json });
       if (path === '/keys/{id}/secrets') digest = reply.body.secrets[0].digestStart;
       statuses.push(reply.status);
@@ -252,10 +212,10 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
       expect([method, path, faults, instantsOutOfPlace(reply.body)]).toEqual([method, path, [], []]);
     }
     expect(statuses).toEqual([
-      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200, 200,
+      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200,
     ]);
     const called = new Set(calls.map(([method, path]) => `${method} ${path}`));
-    const changing = routes.filter(({ method, needs }) => method !== 'GET' && needs === 'write');
+    const changing = routesOfCore.filter(({ method, needs }) => method !== 'GET' && needs === 'write');
     const missing = changing.map(({ method, path }) => `${method} ${path}`).filter((one) => !called.has(one));
     expect(missing).toEqual([]);
   });
@@ -350,18 +310,4 @@ function parametersOf({ parameters = [] }: Json): readonly Json[] {
   return parameters.map(({ $ref, ...own }: Json) =>
     $ref === undefined ? own : document.components.parameters[$ref.split('/').at(-1)],
   );
-}
-
-/**
- * Finds members that contain a time although their names do not end in `At`. Also finds members whose names end in
- * `At` although they contain no time.
- */
-function instantsOutOfPlace(value: unknown, name = ''): readonly string[] {
-  if (Array.isArray(value)) return value.flatMap((item) => instantsOutOfPlace(item, name));
-  if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).flatMap(([name, inner]) => instantsOutOfPlace(inner, name));
-  }
-  const isInstant = typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value);
-  const isNamedSo = name === 'at' || /At$/.test(name);
-  return isInstant === isNamedSo ? [] : [`${name}: ${value}`];
 }

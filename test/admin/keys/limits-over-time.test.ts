@@ -1,46 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { limitsOverTime } from '../../../gateway/admin/keys/limits-over-time.ts';
-import type { RecordedChange } from '../../../gateway/fleet/changes.ts';
 import { toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
 import { compilePlans } from '../../../gateway/keys/plans.ts';
 import { startGateways } from './change/change-fixture.ts';
-
-const at = (time: string) => `2026-11-24T${time}:00.000Z`;
-const change = (time: string, members: object) =>
-  ({ id: time, at: at(time), process: 'p', processes: 1, by: 'alice', ...members }) as RecordedChange;
-const reload = (time: string, limitsBefore: object) =>
-  change(time, { action: 'reload', before: 'a', after: 'b', limitsBefore });
-const ofKey = (time: string, action: string, members: object = {}) =>
-  change(time, { action, key: 'acme', ...members });
-const ofPlan = (time: string, action: string, perMinute: number) =>
-  change(time, { action, plan: 'free', limitsBefore: { plans: { free: { perMinute, perDay: 900 } } } });
-const granted = (perMinute: number, until: string, from?: string) => ({
-  limits: { perMinute },
-  ...(from && { fromAt: at(from) }),
-  untilAt: at(until),
-});
-
-const plans = compilePlans({
-  free: { custom: false, perMinute: 50, perDay: 900 },
-  pro: { custom: false, perMinute: 500 },
-  own: { custom: true },
-  dated: {
-    custom: false,
-    perMinute: 10,
-    changes: [
-      { from: Date.parse(at('08:00')), perMinute: 20 },
-      { from: Date.parse(at('13:00')), perMinute: 30 },
-      { from: Date.parse(at('23:00')), perMinute: 40 },
-    ],
-  },
-});
-const free = { id: 'acme', plan: 'free', limits: toLimits({ perMinute: 50, perDay: 900 }) };
-const own = { id: 'acme', plan: 'own', limits: toLimits({ perMinute: 7 }) };
+import {
+  at,
+  free,
+  granted,
+  type LimitsRow,
+  minuteLimits,
+  ofKey,
+  own,
+  reload,
+} from './limits-over-time-fixture.ts';
 
 describe('the minute limit of a key over time', () => {
-  it.each<
-    [name: string, key: typeof free, changes: RecordedChange[], steps: (number | string | undefined)[]]
-  >([
+  it.each<LimitsRow>([
     ['nothing changed', free, [], ['10:00', 50]],
     [
       'its plan was edited twice, another plan once',
@@ -95,43 +70,6 @@ describe('the minute limit of a key over time', () => {
       ],
       ['10:00', 500, '11:00', 5, '12:00', 7],
     ],
-    [
-      'a guard reverted its plan, and an operator retried the edit',
-      free,
-      [
-        reload('10:30', { plans: { free: { perMinute: 60 } } }),
-        ofPlan('11:00', 'plan.reverted', 50),
-        ofPlan('12:00', 'plan.retried', 60),
-      ],
-      ['10:00', 60, '10:30', 50, '11:00', 60, '12:00', 50],
-    ],
-    [
-      'a guard reverted its plan until a scheduled change of the plan',
-      { id: 'acme', plan: 'dated', limits: toLimits({ perMinute: 30 }) },
-      [
-        change('11:00', {
-          ...{ action: 'plan.reverted', plan: 'dated', before: { perMinute: 20 }, after: { perMinute: 60 } },
-          limitsBefore: { plans: { dated: { perMinute: 20 } } },
-        }),
-        reload('12:00', { plans: { pro: { perMinute: 1 } } }),
-      ],
-      ['10:00', 20, '11:00', 60, '13:00', 30],
-    ],
-    [
-      'a guard reverted its plan, and a retry ended the revert before a scheduled change of the plan',
-      { id: 'acme', plan: 'dated', limits: toLimits({ perMinute: 30 }) },
-      [
-        change('11:00', {
-          ...{ action: 'plan.reverted', plan: 'dated', before: { perMinute: 20 }, after: { perMinute: 60 } },
-          limitsBefore: { plans: { dated: { perMinute: 20 } } },
-        }),
-        change('12:00', {
-          ...{ action: 'plan.retried', plan: 'dated', before: { perMinute: 60 }, after: { perMinute: 20 } },
-          limitsBefore: { plans: { dated: { perMinute: 60 } } },
-        }),
-      ],
-      ['10:00', 20, '11:00', 60, '12:00', 20, '13:00', 30],
-    ],
     ['it was created', free, [ofKey('11:00', 'create')], ['10:00', undefined, '11:00', 50]],
     [
       'a grant that ended by itself, over an edit of the plan',
@@ -167,16 +105,7 @@ describe('the minute limit of a key over time', () => {
       ['10:00', 50],
     ],
   ])('%s', (_, key, changes, steps) => {
-    const period = { fromMs: Date.parse(at('10:00')), toMs: Date.parse(at('15:00')) };
-    const found = limitsOverTime({
-      key,
-      plans,
-      grant: undefined,
-      planStates: undefined,
-      changes: changes.toReversed(),
-      ...period,
-    });
-    expect(found.flatMap(({ fromAt, limits }) => [fromAt.slice(11, 16), limits.perMinute])).toEqual(steps);
+    expect(minuteLimits(key, changes)).toEqual(steps);
   });
 });
 

@@ -1,53 +1,10 @@
-import { pino } from 'pino';
-import { expect, it, onTestFinished } from 'vitest';
-import { askAdmin, makeToken } from '../../support/admin-client.ts';
-import { createGateway } from '../../support/create-gateway.ts';
-import { makeKey } from '../../support/gateway-process.ts';
-import { settingsOf } from '../../support/settings-of.ts';
-import { tunedBounds } from '../../support/tuned-bounds.ts';
+import { expect, it } from 'vitest';
+import { startGrouped } from './simulate-fixture.ts';
 
-const { token, entry } = makeToken('read');
-const minuteMs = 60_000;
-const noon = Math.floor(Date.now() / 86_400_000) * 86_400_000 + 12 * 3_600_000;
-const acme = makeKey({ id: 'acme', plan: 'free' });
 const lists = { operations: ['listPets'], perMinute: 4 };
 
-/** Starts a gateway with the plan `free`, whose clock moves only when the test moves it. */
-async function start(free: object, keys: readonly { readonly entry: object }[] = [acme]) {
-  let nowMs = noon;
-  const settings = (plan: object) =>
-    settingsOf({
-      upstream: { url: 'http://127.0.0.1:1' },
-      plans: { free: plan },
-      keys: keys.map(({ entry }) => entry),
-      bans: { after: 1_000 },
-      admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
-    });
-  const gateway = createGateway({
-    settings: await settings(free),
-    log: { logger: pino({ level: 'silent' }), access: () => {} },
-    nowMs: () => nowMs,
-    bounds: tunedBounds({ simulationTimeoutMs: 60_000 }),
-  });
-  const { listen, admin } = await gateway.start();
-  onTestFinished(() => gateway.drain({ graceMs: 0 }));
-  return {
-    reload: async (plan: object) => gateway.reload(await settings(plan)),
-    /** Sends requests of the operation `listPets` or `getPet` in a minute. Minute 0 begins at noon. */
-    async send(minute: number, requests: number, path = '/v1/pets', { secret } = acme): Promise<void> {
-      nowMs = noon + minute * minuteMs;
-      for (let sent = 0; sent < requests; sent++) {
-        const headers = { authorization: `Bearer ${secret}` };
-        await (await fetch(`http://127.0.0.1:${listen.port}${path}`, { headers })).arrayBuffer();
-      }
-    },
-    simulate: async (json: object) =>
-      (await askAdmin(admin.port, '/api/v1/simulate', { token, method: 'POST', json })).body,
-  };
-}
-
 it('a simulation of a group alone is exact, and leaves out no request of the plan', async () => {
-  const gateway = await start({ perMinute: 100, groups: { lists } });
+  const gateway = await startGrouped({ perMinute: 100, groups: { lists } });
   await gateway.send(0, 6);
   await gateway.send(0, 5, '/v1/pets/1');
   await gateway.send(1, 3);
@@ -70,7 +27,7 @@ it('a simulation of a group alone is exact, and leaves out no request of the pla
 });
 
 it('a request that a group no longer refuses may be refused by the plan, and the bounds include this', async () => {
-  const gateway = await start({ perMinute: 6, groups: { lists } });
+  const gateway = await startGrouped({ perMinute: 6, groups: { lists } });
   await gateway.send(0, 10);
   const { totals } = await gateway.simulate({ plans: { free: { groups: { lists: { perMinute: 9 } } } } });
   // The plan admits 6 of the 10 requests, and the group admits 9.
@@ -80,7 +37,7 @@ it('a request that a group no longer refuses may be refused by the plan, and the
 });
 
 it('a request that two limits would refuse is refused once, and the bounds include this', async () => {
-  const gateway = await start({
+  const gateway = await startGrouped({
     perMinute: 100,
     groups: {
       lists: { ...lists, perMinute: 50 },
@@ -94,7 +51,7 @@ it('a request that two limits would refuse is refused once, and the bounds inclu
 });
 
 it('a group with other operations keeps its recorded refusals, and the response proposes a trial', async () => {
-  const gateway = await start({ perMinute: 100, groups: { lists } });
+  const gateway = await startGrouped({ perMinute: 100, groups: { lists } });
   await gateway.send(0, 6);
   await gateway.send(0, 5, '/v1/pets/1');
   const { totals, notReplayed } = await gateway.simulate({
@@ -117,7 +74,7 @@ it('a group with other operations keeps its recorded refusals, and the response 
 });
 
 it('the response names the requests from before a group existed', async () => {
-  const gateway = await start({ perMinute: 100 });
+  const gateway = await startGrouped({ perMinute: 100 });
   await gateway.send(0, 6);
   await gateway.reload({ perMinute: 100, groups: { lists } });
   await gateway.send(70, 5);
@@ -129,7 +86,7 @@ it('the response names the requests from before a group existed', async () => {
 });
 
 it('an edit of a key may edit a group that the edit of its plan adds', async () => {
-  const gateway = await start({ perMinute: 100 });
+  const gateway = await startGrouped({ perMinute: 100 });
   await gateway.send(0, 6);
   const { notReplayed } = await gateway.simulate({
     plans: { free: { groups: { lists } } },
@@ -142,50 +99,18 @@ it('an edit of a key may edit a group that the edit of its plan adds', async () 
 });
 
 it('the error about an unknown group proposes the group that was probably meant', async () => {
-  const gateway = await start({ perMinute: 100, groups: { lists } });
+  const gateway = await startGrouped({ perMinute: 100, groups: { lists } });
   const { message } = await gateway.simulate({ plans: { free: { groups: { list: { perMinute: 2 } } } } });
   expect(message).toBe(
     'The plan "free" has no group "list"; did you mean `lists`? A new group needs `operations`.',
   );
 });
 
-it('the share of refusals for a guard covers the refusals of groups, also in minutes in which a group refused every request', async () => {
-  const gateway = await start({
-    perMinute: 1_000,
-    groups: {
-      lists: { operations: ['listPets'], perHour: 30 },
-      gets: { operations: ['getPet'], perHour: 5 },
-    },
-  });
-  await gateway.send(0, 60);
-  await gateway.send(1, 50);
-  await gateway.send(2, 10, '/v1/pets/1');
-  const edit = { groups: { lists: { perHour: 20 }, gets: { perHour: 2 } } };
-  const { plans, guards } = await gateway.simulate({ plans: { free: edit } });
-  expect(plans).toMatchObject([{ offered: 120, refusedThen: 98, guardShare: 98 / 120 }]);
-  expect(guards.free).toContain('refusedAtMost: 100 %');
-  const both = await gateway.simulate({ plans: { free: { ...edit, perHour: 1 } } });
-  expect(both.plans).toMatchObject([{ refusedThenMin: 119, refusedThenMax: 120, guardShare: 1 }]);
-});
-
-it('the share for a guard of a group leaves out the requests of other operations, as the guard does', async () => {
-  const gateway = await start({
-    perMinute: 1_000,
-    groups: { lists: { operations: ['listPets'], perMinute: 90 } },
-  });
-  await gateway.send(0, 100);
-  await gateway.send(0, 300, '/v1/pets/1');
-  const { plans } = await gateway.simulate({ plans: { free: { groups: { lists: { perMinute: 80 } } } } });
-  expect(plans).toMatchObject([{ offered: 400, refusedThen: 20, guardShare: 0.2 }]);
-});
-
 it('a proposed trial quotes names that YAML reads as another type', async () => {
-  const gateway = await start({ perMinute: 100 });
+  const gateway = await startGrouped({ perMinute: 100 });
   const group = { operations: ['null', 'a b'], perMinute: 3 };
-  const { notReplayed, guards } = await gateway.simulate({ plans: { free: { groups: { true: group } } } });
+  const { notReplayed } = await gateway.simulate({ plans: { free: { groups: { true: group } } } });
   expect(notReplayed[0].trial).toBe(
     'trial: { perMinute: 100, groups: { "true": { operations: ["null", "a b"], perMinute: 3 } } }',
   );
-  // The share of refusals for a guard is not on record.
-  expect(guards).toEqual({});
 });

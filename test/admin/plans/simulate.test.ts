@@ -1,59 +1,6 @@
-import { pino } from 'pino';
-import { expect, it, onTestFinished } from 'vitest';
-import type { Gateway } from '../../../gateway/server/gateway.ts';
-import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
-import { askAdmin, makeToken } from '../../support/admin-client.ts';
-import { createGateway } from '../../support/create-gateway.ts';
+import { expect, it } from 'vitest';
 import { makeKey } from '../../support/gateway-process.ts';
-import { settingsOf } from '../../support/settings-of.ts';
-import { tunedBounds } from '../../support/tuned-bounds.ts';
-
-const { token, entry } = makeToken('read');
-const minuteMs = 60_000;
-const noon = Math.floor(Date.now() / 86_400_000) * 86_400_000 + 12 * 3_600_000;
-const at = (minute: number) => `${new Date(noon + minute * minuteMs).toISOString().slice(0, 19)}Z`;
-
-/** Starts a gateway whose clock moves only when the test moves it. */
-async function start(config: Record<string, unknown>, own: Partial<Bounds> = {}) {
-  let nowMs = noon;
-  const settings = (changed: Record<string, unknown>) =>
-    settingsOf({
-      upstream: { url: 'http://127.0.0.1:1' },
-      admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
-      ...config,
-      ...changed,
-    });
-  const gateway: Gateway = createGateway({
-    settings: await settings({}),
-    log: { logger: pino({ level: 'silent' }), access: () => {} },
-    nowMs: () => nowMs,
-    bounds: tunedBounds({ simulationTimeoutMs: 60_000, ...own }),
-  });
-  const { listen, admin } = await gateway.start();
-  onTestFinished(() => gateway.drain({ graceMs: 0 }));
-  return {
-    reload: async (changed: Record<string, unknown>) => gateway.reload(await settings(changed)),
-    /** Sends requests in a minute, which is given by its number. Minute 0 begins at noon. */
-    async send(secret: string, minute: number, requests: number): Promise<void> {
-      nowMs = noon + minute * minuteMs;
-      for (let sent = 0; sent < requests; sent++) {
-        const headers = { authorization: `Bearer ${secret}` };
-        await (await fetch(`http://127.0.0.1:${listen.port}/v1/nothing`, { headers })).arrayBuffer();
-      }
-    },
-    async simulate(json: object) {
-      return (await askAdmin(admin.port, '/api/v1/simulate', { token, method: 'POST', json })).body;
-    },
-    async refusal(json: object) {
-      const { status, body } = await askAdmin(admin.port, '/api/v1/simulate', {
-        token,
-        method: 'POST',
-        json,
-      });
-      return `${status} ${body.message}`;
-    },
-  };
-}
+import { at, minuteMs, noon, startSimulating } from './simulate-fixture.ts';
 
 it('a simulation names the keys that would have been refused, their requests and the first time, and shows that it reproduces the record', async () => {
   const [acme, calm, paid] = [
@@ -61,7 +8,7 @@ it('a simulation names the keys that would have been refused, their requests and
     makeKey({ id: 'calm', plan: 'free' }),
     makeKey({ id: 'paid', plan: 'paid' }),
   ];
-  const gateway = await start({
+  const gateway = await startSimulating({
     plans: { free: { perMinute: 6, perDay: 20 }, paid: { perMinute: 100 } },
     keys: [acme.entry, calm.entry, paid.entry],
   });
@@ -122,7 +69,7 @@ it('a simulation names the keys that would have been refused, their requests and
 
 it('a simulation gives bounds when bans depend on the order of requests', async () => {
   const key = makeKey({ id: 'acme', plan: 'free' });
-  const gateway = await start({
+  const gateway = await startSimulating({
     plans: { free: { perMinute: 2 } },
     keys: [key.entry],
     bans: { after: 3, within: '60s', for: '120s', max: '1h' },
@@ -146,7 +93,7 @@ it('a simulation gives bounds when bans depend on the order of requests', async 
 
 it('a simulation omits a recorded ban that cannot begin under the edited limits', async () => {
   const key = makeKey({ id: 'acme', plan: 'free' });
-  const gateway = await start({
+  const gateway = await startSimulating({
     plans: { free: { perMinute: 5 } },
     keys: [key.entry],
     bans: { after: 3 },
@@ -164,7 +111,7 @@ it('a simulation omits a recorded ban that cannot begin under the edited limits'
 
 it('a simulation names the minutes that it cannot reproduce, and the edit that explains them', async () => {
   const key = makeKey({ id: 'acme', plan: 'free' });
-  const gateway = await start({ plans: { free: { perMinute: 5 } }, keys: [key.entry] });
+  const gateway = await startSimulating({ plans: { free: { perMinute: 5 } }, keys: [key.entry] });
   await gateway.send(key.secret, 0, 8);
   await gateway.send(key.secret, 10, 1);
   await gateway.reload({ plans: { free: { perMinute: 4 } } });
@@ -186,7 +133,7 @@ it('a simulation names the minutes that it cannot reproduce, and the edit that e
 it('a simulation blames no edit that has nothing to do with the keys of the minute', async () => {
   const [key, other] = [makeKey({ id: 'acme', plan: 'free' }), makeKey({ id: 'other', plan: 'pro' })];
   const first = { free: { perMinute: 5 }, pro: { perMinute: 50 } };
-  const gateway = await start({ plans: first, keys: [key.entry, other.entry] });
+  const gateway = await startSimulating({ plans: first, keys: [key.entry, other.entry] });
   await gateway.send(key.secret, 0, 8);
   await gateway.send(key.secret, 5, 1);
   await gateway.reload({ plans: { ...first, pro: { perMinute: 40 } } });
@@ -207,7 +154,7 @@ it('a simulation blames no edit that has nothing to do with the keys of the minu
 
 it('a simulation in parts continues where a part has ended, and each key is in one part', async () => {
   const keys = Array.from({ length: 25 }, (_, index) => makeKey({ id: `key-${index}`, plan: 'free' }));
-  const gateway = await start(
+  const gateway = await startSimulating(
     { plans: { free: { perMinute: 5 } }, keys: keys.map((one) => one.entry) },
     { simulationTimeoutMs: 0 },
   );
@@ -223,64 +170,21 @@ it('a simulation in parts continues where a part has ended, and each key is in o
   expect(seen.sort()).toEqual(keys.map(({ entry: { id } }) => id).sort());
 });
 
-it('a simulation of smaller limits proposes a guard, which would not have reverted the plan in the busiest ten minutes', async () => {
-  const keys = Array.from({ length: 10 }, (_, index) => makeKey({ id: `key-${index}`, plan: 'free' }));
-  const gateway = await start({
-    plans: { free: { perMinute: 30, perDay: 900 }, spare: { perDay: 5 } },
-    keys: keys.map((one) => one.entry),
-  });
-  for (const { secret } of keys) await gateway.send(secret, 0, 12);
-  for (const { secret } of keys) await gateway.send(secret, 20, 5);
-  const tried = (edit: object) => gateway.simulate({ plans: { free: edit } });
-  const until = new Date(noon + 10 * 86_400_000).toISOString().slice(0, 10);
-  const guard = (percent: number) =>
-    `guard: { before: { perMinute: 30, perDay: 900 }, refusedAtMost: ${percent} %, until: ${until} }`;
-  // In the busiest ten minutes the limit refuses 30 of 120 requests, but in the whole period only 30 of 170.
-  expect(await tried({ perMinute: 9 })).toMatchObject({
-    plans: [{ name: 'free', refusedThen: 30, guardShare: 0.25 }],
-    guards: { free: guard(32) },
-  });
-  expect(await tried({ perHour: 100 })).toMatchObject({
-    plans: [{ refusedThen: 0, guardShare: 0 }],
-    guards: { free: guard(1) },
-  });
-  const larger = await tried({ perMinute: 40, perDay: null });
-  expect([larger.plans[0].guardShare, larger.guards]).toEqual([0, {}]);
-  const present = await gateway.simulate({});
-  expect([present.plans[0].guardShare, present.guards]).toEqual([undefined, {}]);
-  // A plan without requests gets a proposal too.
-  const unused = await gateway.simulate({ plans: { spare: { perDay: 4 } } });
-  expect(unused).toMatchObject({
-    plans: [],
-    guards: { spare: `guard: { before: { perDay: 5 }, refusedAtMost: 1 %, until: ${until} }` },
-  });
-});
-
 it('a simulation of a period that is no longer on record has no requests', async () => {
   const key = makeKey({ id: 'acme', plan: 'free' });
-  const gateway = await start({ plans: { free: { perMinute: 5 } }, keys: [key.entry] });
+  const gateway = await startSimulating({ plans: { free: { perMinute: 5 } }, keys: [key.entry] });
   await gateway.send(key.secret, 0, 8);
   const period = { from: '2001-01-01', to: '2001-01-02' };
   const found = await gateway.simulate({ ...period, plans: { free: { perMinute: 2 } } });
   expect(found).toMatchObject({ totals: { keys: 0, offered: 0 }, plans: [] });
-  expect(found.guards.free).toContain('refusedAtMost: 1 %');
-});
-
-it('a simulation that edits very many plans proposes no guard', async () => {
-  const key = makeKey({ id: 'acme', plan: 'free' });
-  const plans = { free: { perMinute: 5 }, spare: { perMinute: 5 } };
-  const gateway = await start({ plans, keys: [key.entry] }, { simulationGuardsMax: 1 });
-  await gateway.send(key.secret, 0, 8);
-  const smaller = { perMinute: 2 };
-  const both = await gateway.simulate({ plans: { free: smaller, spare: smaller } });
-  expect([both.plans[0].guardShare, both.guards]).toEqual([undefined, {}]);
-  const one = await gateway.simulate({ plans: { free: smaller } });
-  expect([one.plans[0].guardShare, Object.keys(one.guards)]).toEqual([0, ['free']]);
 });
 
 it('a simulation that cannot be replayed is refused with a sentence', async () => {
   const key = makeKey({ id: 'acme', plan: 'own', limits: { perDay: 5 } });
-  const gateway = await start({ plans: { free: { perMinute: 5 }, own: 'custom' }, keys: [key.entry] });
+  const gateway = await startSimulating({
+    plans: { free: { perMinute: 5 }, own: 'custom' },
+    keys: [key.entry],
+  });
   const refused = async (json: object) => (await gateway.refusal(json)).replace(/"/g, '');
   expect(await refused({ plans: { gold: { perDay: 1 } } })).toBe(
     '400 There is no plan gold; plans are: free, own.',
@@ -301,7 +205,7 @@ it('a simulation that cannot be replayed is refused with a sentence', async () =
 it('a simulation replays each minute under the limits that its plan had then', async () => {
   const key = makeKey({ id: 'acme', plan: 'free' });
   const changes = [{ from: at(2), perMinute: 3, perMonth: 1_000 }];
-  const gateway = await start({ plans: { free: { perMinute: 6, changes } }, keys: [key.entry] });
+  const gateway = await startSimulating({ plans: { free: { perMinute: 6, changes } }, keys: [key.entry] });
   await gateway.send(key.secret, 0, 8);
   // The test moves the clock past the date of the scheduled plan change, but no timer fires. The reload therefore applies the plan change.
   await gateway.send(key.secret, 2, 0);

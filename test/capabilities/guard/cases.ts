@@ -64,6 +64,7 @@ export const cases: CapabilityCases = {
     },
     { kind: 'plan_retried', plan: 'free', by: 'alice', before: { perMinute: 60 }, after: { perMinute: 40 } },
   ],
+  plans: { guarded: { perMinute: 40, guard } },
   redisKeys: {
     kinds: guardKeys,
     page: new URL('../../../gateway/capabilities/guard/README.md', import.meta.url),

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { capabilityWebhookTypes } from '../../../gateway/capabilities/lists/words.js';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { webhookEventTypes } from '../../../gateway/shared/words/event-names.js';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { type Fleet, readiness, startFleetHere } from '../../support/fleet.ts';
-import { makeKey, plans as plansOfTests, type RunningGateway } from '../../support/gateway-process.ts';
+import { makeKey, plans, type RunningGateway } from '../../support/gateway-process.ts';
 import { type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { patientGateway } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
@@ -17,9 +18,6 @@ const { token, entry } = makeToken('write', 'alice');
 const banned = makeKey({ id: 'banned', plan: 'enterprise', limits: { perMinute: 1 } });
 const counted = makeKey({ id: 'counted', plan: 'enterprise', limits: { perMonth: 10 } });
 const leaked = makeKey({ id: 'leaked', plan: 'pro' });
-const guarded = makeKey({ id: 'guarded', plan: 'guarded' });
-const guard = { before: { perDay: 9 }, refusedAtMost: '50 %', until: '2100-01-01' };
-const plans = { ...plansOfTests, guarded: { perDay: 1, guard } };
 const made = makeKey({ id: 'expiring' });
 /** The filter of each further receiver, and its events. */
 const filters = {
@@ -36,14 +34,13 @@ const expiring = {
   entry: { ...made.entry, secrets: made.entry.secrets.map((one) => ({ ...one, expires: soon(10) })) },
 };
 /** Everything that no body may contain. */
-const secrets = [hookSecret, token, ...[banned, counted, leaked, guarded, expiring].map((one) => one.secret)];
+const secrets = [hookSecret, token, ...[banned, counted, leaked, expiring].map((one) => one.secret)];
 
 const bounds = {
   ...patientGateway,
   eventsMergedWithinMs: 600_000,
   changesMergedWithinMs: 600_000,
   noticeScanIntervalMs: 200,
-  guardRequestsMin: 2,
 };
 const api = {
   openapi: '3.1.0',
@@ -79,7 +76,7 @@ beforeAll(async () => {
     files: {
       hook: hookSecret,
       'openapi.yaml': api,
-      'keys.yaml': [banned.entry, counted.entry, leaked.entry, guarded.entry, expiring.entry],
+      'keys.yaml': [banned.entry, counted.entry, leaked.entry, expiring.entry],
     },
     config: {
       upstream: { url: backend.url, health: '/healthz' },
@@ -185,11 +182,6 @@ it('each threshold is one event over both processes, in ascending order', async 
   expect(reached[0]).toMatchObject({ key: 'counted', window: 'month', used: 5, limit: 10, source: 'shared' });
 });
 
-it('a revert that both processes see is one event', async () => {
-  for (const index of [0, 1] as const) await send(member(index), guarded.secret);
-  expect(await arrives('plan.reverted')).toMatchObject({ plan: 'guarded', requests: 2, refused: 1 });
-});
-
 it('a target that fails its health check and recovers is one event each', async () => {
   backend.health = 503;
   expect(await arrives('target.down')).toMatchObject({
@@ -252,9 +244,13 @@ it('each event arrived once, with a right signature, and no body has a secret or
   const counts = Map.groupBy(receiver.received, ({ id }) => id);
   expect([...counts.values()].map((same) => same.length).filter((times) => times > 1)).toEqual([]);
   const times = (type: string) => receiver.received.filter((one) => one.type === type).length;
-  const once = webhookEventTypes.filter(
-    (type) => !['key.revoked', 'quota.threshold', 'usage.paused'].includes(type),
-  );
+  const others = new Set<string>([
+    'key.revoked',
+    'quota.threshold',
+    'usage.paused',
+    ...capabilityWebhookTypes,
+  ]);
+  const once = webhookEventTypes.filter((type) => !others.has(type));
   expect(Object.fromEntries(once.map((type) => [type, times(type)]))).toEqual(
     Object.fromEntries(once.map((type) => [type, 1])),
   );

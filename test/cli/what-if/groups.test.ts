@@ -122,10 +122,6 @@ it('diff proposes a trial for a new group, and shows the effect of the other lim
   );
   expect(alone.text).toContain('gets: { operations: [getPet], perMinute: 1 } } }');
   expect(alone.text).not.toContain('as many requests would have been refused');
-  expect(alone.text).toContain(
-    'without a guard. The share for a guard of the group is not on record: try it first.',
-  );
-  expect(alone.text).not.toContain('refusedAtMost');
   const withDay = await diff({ plans: { free: { perMinute: 1, groups: { lists, gets } } } });
   expect(withDay.text).toContain('group gets only by the hour');
   expect(withDay.text).toMatch(/in the last 7 days 2 of them would have been refused \d+ more requests/);

@@ -1,27 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { apiDocument, configFolder, mainDocument } from '../../support/config-folder.ts';
-
-/** The warnings about a plan with the given limits. */
-function warningsOf(limits: string, files: Readonly<Record<string, string>> = {}): readonly string[] {
-  const { file } = configFolder({
-    'tollgate.yaml': mainDocument.replace('perMinute: 60, perDay: 1000', limits),
-    ...files,
-  });
-  const loaded = loadSettings({ file, env: {} });
-  if (loaded.kind === 'invalid') throw new Error(loaded.problems.map(({ message }) => message).join('\n'));
-  return loaded.warnings.map((warning) => warning.slice(warning.search(/(tollgate|keys)\.yaml/)));
-}
-
-/** The problems of a configuration with a plan that has the given limits. */
-function problemsOf(limits: string, files: Readonly<Record<string, string>> = {}): readonly string[] {
-  const { file } = configFolder({
-    'tollgate.yaml': mainDocument.replace('perMinute: 60, perDay: 1000', limits),
-    ...files,
-  });
-  const loaded = loadSettings({ file, env: {} });
-  return loaded.kind === 'valid' ? [] : loaded.problems.map(({ message }) => message);
-}
+import { group, misspelt, ofCreate, problemsOf, warningsOf } from './check-limits-fixture.ts';
 
 it.each([
   [
@@ -112,8 +92,6 @@ it('a warning about the limits of a key names their line', () => {
 });
 
 describe('groups of operations', () => {
-  const group = (name: string, members: string) => `groups: { ${name}: { ${members} } }`;
-  const ofCreate = (limits: string) => group('reports', `operations: [createPet], ${limits}`);
   const costs = (cost: number) => ({
     'openapi.yaml': apiDocument.replace('operationId: createPet', `operationId: createPet, x-cost: ${cost}`),
   });
@@ -151,10 +129,6 @@ describe('groups of operations', () => {
       `perMinute: 60, ${ofCreate('perMinute: 5')}, trial: { perMinute: 60 }`,
       'tollgate.yaml:5:97: `plans.free.trial` has no `groups.reports.perMinute`, so it tries the plan without this limit; if the limit stays, write `groups.reports.perMinute: 5`',
     ],
-    [
-      `perMinute: 60, ${ofCreate('perMinute: 5')}, guard: { before: { perMinute: 60, ${ofCreate('perMinute: 5')} }, refusedAtMost: 3 %, until: 2100-01-01 }`,
-      'tollgate.yaml:5:97: `plans.free.guard` has nothing to watch, because no limit of the plan is smaller than in `before`; remove the guard, or write the limits before the edit',
-    ],
   ])('a mistake in a group gets one warning with its place and the reason: %s', (limits, warning) => {
     expect(warningsOf(limits)).toEqual([warning]);
   });
@@ -170,10 +144,6 @@ describe('groups of operations', () => {
     [
       'two groups have the same operation',
       'perMinute: 60, groups: { a: { operations: [listPets], perMinute: 5 }, b: { operations: [listPets], perDay: 9 } }',
-    ],
-    [
-      'the guard watches an operation that the group did not count before',
-      `perMinute: 60, ${ofCreate('perMinute: 5')}, guard: { before: { perMinute: 60, ${group('reports', 'operations: [listPets], perMinute: 5')} }, refusedAtMost: 3 %, until: 2100-01-01 }`,
     ],
   ])('a group gets no warning if %s', (_, limits) => {
     expect(warningsOf(limits)).toEqual([]);
@@ -204,15 +174,10 @@ describe('groups of operations', () => {
     ]);
   });
 
-  const misspelt = group('reports', 'operations: [createPets], perMinute: 5');
   it.each([
     ['groups', `perMinute: 60, ${misspelt}`],
     ['changes[0].groups', `perMinute: 60, changes: [{ from: 2100-01-01, perMinute: 9, ${misspelt} }]`],
     ['trial.groups', `perMinute: 60, trial: { perMinute: 9, ${misspelt} }`],
-    [
-      'guard.before.groups',
-      `perMinute: 60, guard: { before: { perMinute: 90, ${misspelt} }, refusedAtMost: 3 %, until: 2100-01-01 }`,
-    ],
   ])('an unknown operation in %s of a plan is refused with the closest name', (path, limits) => {
     expect(problemsOf(limits)).toEqual([
       `\`plans.free.${path}.reports.operations[0]\` names no operation of the API document; did you mean \`createPet\`?`,

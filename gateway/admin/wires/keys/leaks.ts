@@ -1,14 +1,6 @@
 import * as z from 'zod';
-import {
-  components,
-  digestStart as digestStartShown,
-  list,
-  positive,
-  words,
-} from '../../../keys/response-parts.ts';
+import { components, digestStart, list, positive } from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
-import { digestOf, expects, list as listOf } from '../../../shared/schema/schema-parts.ts';
-import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { leakShown } from './key.ts';
 
 /** The leaked secrets of keys in the configuration. */
@@ -19,55 +11,12 @@ export const leakedSecrets = z
         key: z.string().describe('The id of the key.'),
         file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
         line: positive.optional().describe('The first line of the entry of the key in this file.'),
-        digestStart: digestStartShown,
+        digestStart,
         leak: leakShown,
       }),
     ),
   })
   .register(components, { id: 'LeakedSecrets' });
-
-/** The response to a report, in the form of GitHub's feedback, with the key of each known secret. */
-export const judgedSecrets = list(
-  z.object({
-    token_hash: z.string().describe('The SHA-256 digest of the secret, in hex.'),
-    token_type: z.string().describe('The member `type` of the report.'),
-    label: words('true_positive', 'false_positive').describe('Whether a key has the secret.'),
-    key: z.string().optional().describe('The id of the key; absent if no key has the secret.'),
-    ended: z
-      .boolean()
-      .optional()
-      .describe('Whether the secret is refused because it leaked; absent if no key has the secret.'),
-    descendants: list(digestStartShown)
-      .optional()
-      .describe(
-        'The secrets that ended too, because the holder of the key issued them from this secret, directly or through others; absent if there are none.',
-      ),
-  }),
-).register(components, { id: 'JudgedSecrets' });
-
-export type JudgedSecrets = z.output<typeof judgedSecrets>;
-
-export const reported = z
-  .object(
-    {
-      token: z.string().min(1, expects('a secret')).optional().describe('The secret. It is not stored.'),
-      sha256: digestOf('secret').optional(),
-      type: z.string().optional(),
-      url: z.string().optional(),
-      source: z.string().optional(),
-    },
-    expects('an object with token or sha256'),
-  )
-  .refine(
-    ({ token, sha256 }) => (token === undefined) !== (sha256 === undefined),
-    'must have either `token` or `sha256`',
-  );
-
-/** The form of GitHub's reports. An entry may have the digest of the secret as `sha256` in place of `token`. Other members are ignored. */
-export function leaksBody(secretsMax: number) {
-  const what = `a list of 1 to ${secretsMax} leaked secrets`;
-  return listOf(reported, what).min(1, expects(what)).max(secretsMax, expects(what));
-}
 
 export const listLeaksWire = defineWire({
   method: 'GET',
@@ -79,21 +28,3 @@ export const listLeaksWire = defineWire({
     'The leaked secrets of keys in the configuration. These secrets are refused until an operator removes them from the keys file, unless the setting `leaks.onLeak` was `report` at the time of the report. A removed secret stays in this list for some minutes. The page of a key shows the leaked secrets of a key in the key directory.',
   answers: { 200: { description: 'The leaked secrets.', schema: leakedSecrets } },
 });
-
-export const reportLeaksWire = (bounds: Bounds) =>
-  defineWire({
-    method: 'POST',
-    path: '/leaks',
-    operationId: 'reportLeaks',
-    tag: 'Keys',
-    summary: 'Report leaked secrets',
-    description: `Reports secrets that were found where others can read them, in the form of GitHub's reports. An entry has either the secret as \`token\`, or its digest as \`sha256\`. A leaked secret ends at once on every process, and the other secrets of its key stay valid. With the setting \`leaks.onLeak: report\`, the leak is only recorded. A report can be sent again. The second report changes nothing and gets the same response.`,
-    body: leaksBody(bounds.leakSecretsMax),
-    answers: {
-      200: {
-        description:
-          'A judgement for each entry, in the order of the report. The response contains no secret.',
-        schema: judgedSecrets,
-      },
-    },
-  });

@@ -112,3 +112,12 @@ it('diff of two files warns without a proposal, and check does not compare with 
     'no gateway could be asked whether a secret has leaked, or whether a plan becomes smaller.',
   );
 });
+
+it('diff proposes no guard for a new group, because the share of its refusals is not on record', async () => {
+  const group = 'groups: { gets: { operations: [getPet], perDay: 1 } }';
+  const { stdout } = await run('diff', await draft(['perDay: 400', group]));
+  expect(oneLine(stdout)).toContain(
+    'without a guard. The share for a guard of the group is not on record: try it first.',
+  );
+  expect(stdout).not.toContain('refusedAtMost');
+});

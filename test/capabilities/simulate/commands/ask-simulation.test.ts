@@ -9,7 +9,7 @@ const totals = {
 const simulation = {
   ...{ from: '2026-11-25T12:00:00.000Z', to: '2026-11-26T12:00:00.000Z', source: 'record', totals },
   reproduced: { recordedRefusals: 0, replayedRefusals: 0, minutesThatDiffer: 0, differences: [] },
-  ...{ plans: [], guards: {}, keys: [], moreKeys: 0, activeKeys: 0, examinedKeys: 0 },
+  ...{ plans: [], keys: [], moreKeys: 0, activeKeys: 0, examinedKeys: 0 },
 };
 
 it('a command with several simulations makes the processes send their counts once, before the first simulation', async () => {

@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { GithubKey, LeakSettings } from '../../../shared/model.ts';
+import type { SettingsMembers } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import type { GithubKey } from '../schema.ts';
 import { publicKeyOf } from './public-key-of.ts';
 
 /**
@@ -27,7 +28,7 @@ export function createSigningKeys({
   bounds,
   nowMs = () => performance.now(),
 }: {
-  readonly log: Logger;
+  readonly log: Pick<Logger, 'error'>;
   readonly bounds: Bounds;
   /** A monotonic clock. */
   readonly nowMs?: () => number;
@@ -42,9 +43,12 @@ export function createSigningKeys({
   let since = new Set<string>();
 
   return {
-    async find(identifier: string, { github }: LeakSettings): Promise<FoundKey> {
-      if (github?.keys !== undefined)
-        return foundIn(keysByIdentifier(github.keys), identifier) ?? { kind: 'unknown' };
+    async find(
+      identifier: string,
+      { githubKeys, leaks: { github } }: Pick<SettingsMembers, 'githubKeys' | 'leaks'>,
+    ): Promise<FoundKey> {
+      if (githubKeys !== undefined)
+        return foundIn(keysByIdentifier(githubKeys), identifier) ?? { kind: 'unknown' };
       if (github?.keysUrl === undefined) return { kind: 'unknown' };
       if (github.keysUrl !== url) forget(github.keysUrl);
       if (!fetched.has(identifier)) {

@@ -1,13 +1,14 @@
-import type { Away } from '../../redis/redis-reply.ts';
-import type { Leak, Settings } from '../../shared/model.ts';
-import { digestStart } from '../../shared/secrets.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { withSecrets } from '../directory/change-secrets.ts';
-import type { KeyDirectory } from '../directory/key-directory.ts';
-import { descendantsOf } from '../directory/lineage.ts';
-import { tableIn } from '../key-table.ts';
-import type { BlockedSecrets } from './blocked/blocked-secrets.ts';
-import { endLine, lineOf } from './end-line.ts';
+import type { NewLeak } from '../../../fleet/changes.ts';
+import { withSecrets } from '../../../keys/directory/change-secrets.ts';
+import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
+import { descendantsOf } from '../../../keys/directory/lineage.ts';
+import { tableIn } from '../../../keys/key-table.ts';
+import type { BlockedSecrets } from '../../../keys/leaks/blocked/blocked-secrets.ts';
+import { endLine, lineOf } from '../../../keys/leaks/end-line.ts';
+import type { Away } from '../../../redis/redis-reply.ts';
+import type { Leak, Settings } from '../../../shared/model.ts';
+import { digestStart } from '../../../shared/secrets.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { ReportedSecret } from './read-report.ts';
 import type { Slices } from './slices.ts';
 
@@ -27,18 +28,6 @@ export type Judged =
 export type Applied =
   | { readonly kind: 'applied'; readonly judged: readonly Judged[] }
   | { readonly kind: 'away'; readonly reason: string };
-
-/** A leak that a report has made known, or has confirmed shortly after. */
-export interface NewLeak {
-  readonly keyId: string;
-  /** The first digits of the digest of the secret. */
-  readonly digestStart: string;
-  readonly leak: Leak;
-  /** See `Judged`. */
-  readonly descendants: readonly string[];
-  /** The reason why the store gave no reply. The store may still have stored the leak. */
-  readonly error?: string | undefined;
-}
 
 export interface ApplyDeps {
   /** The key directory; undefined when all keys are in the configuration. */

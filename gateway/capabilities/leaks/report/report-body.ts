@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import type { ReportPlace } from '../../keys/leaks/report-room.ts';
-import type { Rejection } from '../../shared/errors.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import type { ClientResponse } from '../respond/client-response.ts';
+import type { ClientResponse } from '../../../request/respond/client-response.ts';
+import type { Rejection } from '../../../shared/errors.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import type { ReportPlace } from './report-room.ts';
 
 /** The body of a report, or the reason why it was not read. `client_gone`: the client has closed the connection. */
 export type ReadBody =

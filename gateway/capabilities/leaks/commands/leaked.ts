@@ -1,15 +1,15 @@
 import { createInterface } from 'node:readline';
-import { type JudgedSecrets, reportLeaksWire } from '../../admin/wires/keys/leaks.ts';
-import { digestSecret, digestStart } from '../../shared/secrets.ts';
-import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
-import type { AdminClient } from '../admin/admin-client.ts';
-import { clientOf } from '../admin/find-gateway.ts';
-import type { Asking } from '../command.ts';
-import { CommandError } from '../output/command-error.ts';
-import type { Screen } from '../output/screen.ts';
-import { show } from '../output/show.ts';
-import { type Cell, type Column, table } from '../output/table.ts';
-import { refuseArguments } from './whoami.ts';
+import type { AdminClient } from '../../../cli/admin/admin-client.ts';
+import { clientOf } from '../../../cli/admin/find-gateway.ts';
+import type { Asking } from '../../../cli/command.ts';
+import { refuseArguments } from '../../../cli/keys/whoami.ts';
+import { CommandError } from '../../../cli/output/command-error.ts';
+import type { Screen } from '../../../cli/output/screen.ts';
+import { show } from '../../../cli/output/show.ts';
+import { type Cell, type Column, table } from '../../../cli/output/table.ts';
+import { digestSecret, digestStart } from '../../../shared/secrets.ts';
+import { defaultBounds } from '../../../shared/timeouts-and-sizes.ts';
+import { type JudgedSecrets, leakSecretsMax, reportLeaksWire } from '../operators/wires.ts';
 
 export interface LeakedOptions extends Asking {
   readonly url?: string;
@@ -59,12 +59,11 @@ async function report(
   lines: readonly Line[],
   { url, source }: LeakedOptions,
 ): Promise<readonly JudgedLine[]> {
-  const wire = reportLeaksWire(defaultBounds);
   const judged: JudgedLine[] = [];
-  for (let from = 0; from < lines.length; from += defaultBounds.leakSecretsMax) {
-    const part = lines.slice(from, from + defaultBounds.leakSecretsMax);
+  for (let from = 0; from < lines.length; from += leakSecretsMax) {
+    const part = lines.slice(from, from + leakSecretsMax);
     const body = part.map(({ secret }) => ({ sha256: digestSecret(secret), url, source }));
-    const reply = await client.ask(wire, { body });
+    const reply = await client.ask(reportLeaksWire, { body });
     reply.body.forEach((one, index) => {
       judged.push({ line: part[index]?.line ?? 0, ...one });
     });

@@ -1,4 +1,4 @@
-/** In `npm test`: `test/keys/leaks/reports.test.ts` */
+/** In `npm test`: `test/capabilities/leaks/reports.test.ts` */
 import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
 import { issueSecret } from '../../../gateway/shared/secrets.ts';

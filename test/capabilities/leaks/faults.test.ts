@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { createSigningKeys } from '../../../gateway/keys/leaks/github/signing-keys.ts';
+import { createSigningKeys } from '../../../gateway/capabilities/leaks/github/signing-keys.ts';
 import { issueSecret } from '../../../gateway/shared/secrets.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { createGateway } from '../../support/create-gateway.ts';
@@ -161,7 +161,7 @@ describe('with the setting onLeak: report, in a single process without Redis', (
 });
 
 describe('the public keys of GitHub at a URL', () => {
-  const settings = (keysUrl: string) => ({ onLeak: 'revoke', github: { keysUrl } }) as const;
+  const settings = (keysUrl: string) => ({ leaks: { onLeak: 'revoke', github: { keysUrl } } }) as const;
   const signingKeys = (more = {}) =>
     createSigningKeys({
       log: pino({ level: 'silent' }),

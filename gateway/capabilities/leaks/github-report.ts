@@ -1,52 +1,60 @@
 import { leakChange } from '../../fleet/changes.ts';
-import type { Judged } from '../../keys/leaks/apply-report.ts';
-import { createVerification, signatureOf } from '../../keys/leaks/github/verify-report.ts';
-import { type ReportedSecret, readReport } from '../../keys/leaks/read-report.ts';
-import type { ReportPlace } from '../../keys/leaks/report-room.ts';
-import type { Slices } from '../../keys/leaks/slices.ts';
+import { type Charged, type Screened, withResults } from '../../request/exchange.ts';
+import { answered, type Ending, refused } from '../../request/path/end-exchange.ts';
+import { bucketRefusal } from '../../request/respond/limit-refusal.ts';
+import type { Stations } from '../../request/stations.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
-import { type Charged, type Screened, withResults } from '../exchange.ts';
-import { bucketRefusal } from '../respond/limit-refusal.ts';
-import type { Stations } from '../stations.ts';
-import { answered, type Ending, refused } from './end-exchange.ts';
-import { type ReadBody, readReportBody } from './report-body.ts';
+import type { AnswerPage } from '../interfaces/request.ts';
+import { createVerification, signatureOf } from './github/verify-report.ts';
+import type { Judged } from './report/apply-report.ts';
+import { type ReportedSecret, readReport } from './report/read-report.ts';
+import { type ReadBody, readReportBody } from './report/report-body.ts';
+import type { ReportPlace } from './report/report-room.ts';
+import type { Slices } from './report/slices.ts';
+import type { Reports } from './reports.ts';
 
 /**
  * Receives a report of GitHub about leaked secrets. The request needs no key and is charged to the client's address. A request without a
  * valid signature learns nothing about secrets, because its body is not parsed.
  */
-export async function answerLeakReport(exchange: Screened, stations: Stations): Promise<Ending> {
-  const { limiter, leaks } = stations;
-  const decision = await limiter.chargeLeaks(exchange.address);
-  const charged = withResults(exchange, { decision });
-  if (decision.kind === 'refused') {
-    return refused(charged, bucketRefusal(decision, 'reports of leaked secrets from this address'));
-  }
-  if (exchange.req.method !== 'POST') {
-    return refused(charged, { code: 'method_not_allowed', fields: ['Allow', 'POST'] });
-  }
-  const reporter = addressGroup(exchange.address);
-  const place = leaks.room.enter(reporter);
-  if (place === undefined) return refuseCrowded(charged);
-  try {
-    return await answerReport(charged, reporter, place, stations);
-  } finally {
-    place.leave();
-  }
+export function answerLeakReport(reports: Reports): AnswerPage {
+  return async (exchange, _, stations) => {
+    const reporter = addressGroup(exchange.address);
+    const decision = await reports.bucket.charge(reporter, stations.bounds.leakReportsPerMinuteMax);
+    const charged = withResults(exchange, { decision });
+    if (decision.kind === 'refused') {
+      return refused(charged, bucketRefusal(decision, 'reports of leaked secrets from this address'));
+    }
+    if (exchange.req.method !== 'POST') {
+      return refused(charged, { code: 'method_not_allowed', fields: ['Allow', 'POST'] });
+    }
+    const place = reports.room.enter(reporter);
+    if (place === undefined) return refuseCrowded(charged);
+    try {
+      return await answerReport(charged, { reporter, place, reports }, stations);
+    } finally {
+      place.leave();
+    }
+  };
+}
+
+interface ReportToAnswer {
+  readonly reporter: string;
+  readonly place: ReportPlace;
+  readonly reports: Reports;
 }
 
 async function answerReport(
   exchange: Screened & Charged,
-  reporter: string,
-  place: ReportPlace,
-  { leaks, recordKeyChange, bounds }: Stations,
+  { reporter, place, reports }: ReportToAnswer,
+  { recordKeyChange, bounds }: Stations,
 ): Promise<Ending> {
   const { req, res, snapshot } = exchange;
   const { settings } = snapshot;
   const signed = signatureOf(req.headers);
   if (signed === undefined) return refused(exchange, { code: 'invalid_signature' });
-  const key = await leaks.signingKeys.find(signed.identifier, settings.leaks);
+  const key = await reports.signingKeys.find(signed.identifier, settings);
   if (key.kind === 'away') {
     return refuseForNow(exchange, 'The public keys of GitHub cannot be read now.', key.retryMs);
   }
@@ -56,12 +64,12 @@ async function answerReport(
   const read = await readReportBody({ req, res, place, bounds, onPart: verification.add });
   if (read.kind !== 'read') return refuseUnread(exchange, read);
   if (!verification.isValid()) return refused(exchange, { code: 'invalid_signature' });
-  return leaks.inTurn(reporter, async (slices) => {
+  return reports.inTurn(reporter, async (slices) => {
     const report = await readReport(Buffer.concat(read.parts), slices, bounds);
     if (report.kind === 'malformed') {
       return refused(exchange, { code: 'invalid_request', message: report.message });
     }
-    const applied = await leaks.apply(report.secrets, {
+    const applied = await reports.apply(report.secrets, {
       settings,
       by: 'github',
       record: (leak) => recordKeyChange(leakChange(leak)),

@@ -1,5 +1,5 @@
-import type { GithubKey } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import type { GithubKey } from '../schema.ts';
 import { parsePublicKeys } from './public-keys.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { Shares } from '../../shared/structures/shares.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { Shares } from '../../../shared/structures/shares.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
 /** The room of one report in the memory of this process. */
 export interface ReportPlace {

@@ -1,5 +1,5 @@
-import { digestSecret, isInventedSecret } from '../../shared/secrets.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { digestSecret, isInventedSecret } from '../../../shared/secrets.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type LeakedPlace, leakedPlace } from './leaked-place.ts';
 import type { Slices } from './slices.ts';
 

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
 /** Divides long work of the event loop into short slices. */
 export interface Slices {

@@ -1,6 +1,6 @@
-import type { Leak } from '../../shared/model.ts';
-import { printable } from '../../shared/terminal/printable.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import type { Leak } from '../../../shared/model.ts';
+import { printable } from '../../../shared/terminal/printable.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
 /** The place where a secret was found, as a report states it. */
 export type LeakedPlace = Pick<Leak, 'url' | 'source' | 'type'>;

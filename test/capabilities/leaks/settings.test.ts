@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
-import { configFolder, mainDocument } from '../support/config-folder.ts';
-import { makeReporter } from '../support/leak-report.ts';
+import { loadSettings } from '../../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
+import { configFolder, mainDocument } from '../../support/config-folder.ts';
+import { makeReporter } from '../../support/leak-report.ts';
 
 const reporter = makeReporter();
 
@@ -20,24 +20,29 @@ function listOf(key: string): string {
 
 describe('the settings of leaked secrets', () => {
   it.each([
-    ['', { onLeak: 'revoke' }],
-    ['leaks: { onLeak: report }', { onLeak: 'report' }],
+    ['', { leaks: { onLeak: 'revoke' } }],
+    ['leaks: { onLeak: report }', { leaks: { onLeak: 'report' } }],
     [
       'leaks: { github: { keysUrl: "https://api.github.com/meta/public_keys/secret_scanning" } }',
-      { onLeak: 'revoke', github: { keysUrl: 'https://api.github.com/meta/public_keys/secret_scanning' } },
+      {
+        leaks: {
+          onLeak: 'revoke',
+          github: { keysUrl: 'https://api.github.com/meta/public_keys/secret_scanning' },
+        },
+      },
     ],
     [
       'leaks: { github: { keysUrl: "http://[::1]:80/k" } }',
-      { onLeak: 'revoke', github: { keysUrl: 'http://[::1]:80/k' } },
+      { leaks: { onLeak: 'revoke', github: { keysUrl: 'http://[::1]:80/k' } } },
     ],
     [
       'leaks: { github: { keysFile: github.json } }',
-      { onLeak: 'revoke', github: { keys: [{ identifier: reporter.identifier }] } },
+      { leaks: { onLeak: 'revoke' }, githubKeys: [{ identifier: reporter.identifier }] },
     ],
   ])('are read: %s', (settings, leaks) => {
     const { loaded, report } = load(settings);
     expect(report).toBe('');
-    expect(loaded.kind === 'valid' && loaded.settings.leaks).toMatchObject(leaks);
+    expect(loaded.kind === 'valid' && loaded.settings).toMatchObject(leaks);
   });
 
   it.each([

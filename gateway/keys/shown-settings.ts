@@ -1,0 +1,50 @@
+import * as z from 'zod';
+import { isMasked, marks, marksIn, partsOf } from '../shared/schema/marks.ts';
+import { shownName } from '../shared/schema/stated-form.ts';
+import { digestStart, list } from './response-parts.ts';
+
+/** Returns the schema of the form that `statedForm` makes of a setting. It accepts the settings of other releases too. */
+function shownSchema(schema: z.ZodType): z.ZodType {
+  const described = (shown: z.ZodType) => {
+    const { description } = schema;
+    if (description === undefined) return shown;
+    return shown.describe([description, maskOf(schema) ?? []].flat().join(' '));
+  };
+  const mark = marks.get(schema);
+  if (mark?.secret === 'digest') return digestStart;
+  if (mark !== undefined && isMasked(mark)) return described(z.string().describe(maskOf(schema) ?? ''));
+  const parts = partsOf(schema);
+  switch (parts.kind) {
+    case 'members':
+      return described(z.object(shownMembers(parts.of)));
+    case 'entries':
+      return described(
+        parts.step === '[]' ? list(shownSchema(parts.of)) : z.record(z.string(), shownSchema(parts.of)),
+      );
+    case 'options':
+      return described(z.union(parts.of.map(shownSchema)));
+    case 'inner': {
+      const shown = shownSchema(parts.of);
+      return described(schema instanceof z.ZodOptional ? shown.optional() : shown);
+    }
+    case 'leaf':
+      return z.unknown().meta({ of: schema });
+  }
+}
+
+/** Describes how a value of the schema is masked; undefined if the value as a whole has no mark. */
+function maskOf(schema: z.ZodType): string | undefined {
+  const mark = marksIn(schema).find(({ path }) => path.length === 0)?.mark;
+  if (mark?.secret === true) return 'The response shows `***`.';
+  if (mark?.secretInUrl === 'path') return 'The path and the parameters are shown as `***`.';
+  if (mark?.secretInUrl === 'credentials')
+    return 'User information and the values of parameters are shown as `***`.';
+  return undefined;
+}
+
+/** The members of a mapping in the form that `statedForm` makes. */
+export function shownMembers(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
+  return Object.fromEntries(
+    Object.entries(shape).map(([name, member]) => [shownName(name), shownSchema(member)]),
+  );
+}
