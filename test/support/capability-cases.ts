@@ -4,6 +4,7 @@ import type { RedisConnection } from '../../gateway/redis/redis-connection.ts';
 import type { RedisKeyKind } from '../../gateway/redis/redis-keys.ts';
 import type { Limiter } from '../../gateway/request/limit/limiter.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import type { makeKey } from './gateway-process.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -23,6 +24,8 @@ export interface CapabilityCases {
   readonly notices?: (values: { readonly leaky: string; readonly atMs: number }) => readonly Notice[];
   /** Plans with which each metric of the capability has a value (`metrics.test.ts`). */
   readonly plans?: Members;
+  /** Events of webhooks that the capability causes (`webhooks.test.ts`). */
+  readonly webhookEvents?: readonly WebhookCase[];
   readonly redisKeys?: RedisKeyCases;
   /** Uses of several keys in one script, each as the file below `gateway/` and the use. The keys are in one slot (`scripts.test.ts`). */
   readonly severalKeys?: readonly string[];
@@ -48,6 +51,22 @@ interface RedisKeyCases {
     readonly bounds: Bounds;
     readonly keyId: string;
   }): Promise<void>;
+}
+
+/** An event of webhooks, which two processes must report once. */
+interface WebhookCase {
+  readonly what: string;
+  readonly type: string;
+  readonly plans?: Members;
+  readonly bounds?: Partial<Bounds>;
+  readonly key: ReturnType<typeof makeKey>;
+  cause(by: {
+    /** Sends a request with the key to one of two gateways. */
+    request(index: 0 | 1): Promise<void>;
+    /** Changes something over the admin API. */
+    change(method: string, path: string, json?: unknown): Promise<void>;
+  }): Promise<void>;
+  readonly data: Members;
 }
 
 /** The result of one measurement, for its rows in the list of faults. */

@@ -4,6 +4,7 @@ import { createRedisGuardStore } from '../../../gateway/capabilities/guard/proce
 import { guardKeys } from '../../../gateway/capabilities/guard/process/redis-keys.ts';
 import { limitFieldNames } from '../../../gateway/keys/limits/limit-fields.ts';
 import type { CapabilityCases } from '../../support/capability-cases.ts';
+import { makeKey } from '../../support/gateway-process.ts';
 import { countsOf, guardedEdit } from './process/guard-fixture.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -65,6 +66,22 @@ export const cases: CapabilityCases = {
     { kind: 'plan_retried', plan: 'free', by: 'alice', before: { perMinute: 60 }, after: { perMinute: 40 } },
   ],
   plans: { guarded: { perMinute: 40, guard } },
+  webhookEvents: [
+    {
+      what: 'a revert of a plan',
+      type: 'plan.reverted',
+      plans: {
+        guarded: { perDay: 1, guard: { before: { perDay: 9 }, refusedAtMost: '50 %', until: '2100-01-01' } },
+      },
+      bounds: { guardRequestsMin: 2 },
+      key: makeKey({ id: 'guarded', plan: 'guarded' }),
+      async cause({ request }) {
+        await request(0);
+        await request(1);
+      },
+      data: { plan: 'guarded', requests: 2, refused: 1 },
+    },
+  ],
   redisKeys: {
     kinds: guardKeys,
     page: new URL('../../../gateway/capabilities/guard/README.md', import.meta.url),

@@ -1,8 +1,11 @@
 import { leakReportKeys } from '../../../gateway/capabilities/leaks/redis-keys.ts';
+import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import type { CapabilityCases } from '../../support/capability-cases.ts';
+import { makeKey } from '../../support/gateway-process.ts';
 import { makeReporter } from '../../support/leak-report.ts';
 
 const [github, other] = [makeReporter(), makeReporter()];
+const leaked = makeKey({ id: 'leaked', plan: 'pro' });
 const keysUrl = 'https://one.example.com/keys';
 const leaksOf = (github: object) => ({ leaks: { github } });
 
@@ -18,6 +21,26 @@ export const cases: CapabilityCases = {
     ],
     'leaks.github.keysUrl': [leaksOf({ keysUrl }), leaksOf({ keysUrl: 'http://127.0.0.1:1/keys' })],
   },
+  webhookEvents: [
+    {
+      what: 'a leaked secret',
+      type: 'secret.leaked',
+      key: leaked,
+      async cause({ change }) {
+        const { secret: token } = leaked;
+        const report = [{ token, url: `https://example.com/${token}`, type: 'api_key' }];
+        for (let sent = 0; sent < 3; sent++) await change('POST', '/leaks', report);
+      },
+      data: {
+        key: 'leaked',
+        plan: 'pro',
+        digestStart: digestSecret(leaked.secret).slice(0, 8),
+        source: 'alice',
+        url: 'https://example.com/…',
+        ended: true,
+      },
+    },
+  ],
   redisKeys: {
     kinds: leakReportKeys,
     page: new URL('../../../gateway/capabilities/leaks/README.md', import.meta.url),

@@ -4,8 +4,9 @@ import { capabilityWebhookTypes } from '../../../gateway/capabilities/lists/word
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { webhookEventTypes } from '../../../gateway/shared/words/event-names.js';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
+import { capabilityCases } from '../../support/capability-cases.ts';
 import { type Fleet, readiness, startFleetHere } from '../../support/fleet.ts';
-import { makeKey, plans, type RunningGateway } from '../../support/gateway-process.ts';
+import { makeKey, plans as plansOfTests, type RunningGateway } from '../../support/gateway-process.ts';
 import { type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { patientGateway } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
@@ -17,8 +18,9 @@ const hookSecret = `whsec_${randomBytes(32).toString('base64')}`;
 const { token, entry } = makeToken('write', 'alice');
 const banned = makeKey({ id: 'banned', plan: 'enterprise', limits: { perMinute: 1 } });
 const counted = makeKey({ id: 'counted', plan: 'enterprise', limits: { perMonth: 10 } });
-const leaked = makeKey({ id: 'leaked', plan: 'pro' });
 const made = makeKey({ id: 'expiring' });
+const ofCapabilities = (await capabilityCases()).flatMap(({ webhookEvents = [] }) => webhookEvents);
+const plans = Object.assign({}, plansOfTests, ...ofCapabilities.map((one) => one.plans));
 /** The filter of each further receiver, and its events. */
 const filters = {
   ofKey: { keys: ['counted'], events: ['quota.threshold', 'key.banned', 'key.created'], at: [50, 80, 100] },
@@ -33,14 +35,16 @@ const expiring = {
   ...made,
   entry: { ...made.entry, secrets: made.entry.secrets.map((one) => ({ ...one, expires: soon(10) })) },
 };
+const keys = [banned, counted, expiring, ...ofCapabilities.map(({ key }) => key)];
 /** Everything that no body may contain. */
-const secrets = [hookSecret, token, ...[banned, counted, leaked, expiring].map((one) => one.secret)];
+const secrets = [hookSecret, token, ...keys.map((one) => one.secret)];
 
 const bounds = {
   ...patientGateway,
   eventsMergedWithinMs: 600_000,
   changesMergedWithinMs: 600_000,
   noticeScanIntervalMs: 200,
+  ...Object.assign({}, ...ofCapabilities.map((one) => one.bounds)),
 };
 const api = {
   openapi: '3.1.0',
@@ -76,7 +80,7 @@ beforeAll(async () => {
     files: {
       hook: hookSecret,
       'openapi.yaml': api,
-      'keys.yaml': [banned.entry, counted.entry, leaked.entry, expiring.entry],
+      'keys.yaml': keys.map((one) => one.entry),
     },
     config: {
       upstream: { url: backend.url, health: '/healthz' },
@@ -153,18 +157,12 @@ it('a key that is created, rotated, revoked and deleted is one event each, in th
   ]);
 });
 
-it('a leaked secret is one event with the place where it was found, also when the report is repeated', async () => {
-  const report = [{ token: leaked.secret, url: `https://example.com/${leaked.secret}`, type: 'api_key' }];
-  for (let sent = 0; sent < 3; sent++) await change('POST', '/leaks', report);
-  expect(await arrives('secret.leaked')).toMatchObject({
-    key: 'leaked',
-    plan: 'pro',
-    digestStart: digestSecret(leaked.secret).slice(0, 8),
-    source: 'alice',
-    url: 'https://example.com/…',
-    ended: true,
+for (const { what, type, key, cause, data } of ofCapabilities) {
+  it(`${what} is one event, although it happens on both processes or again`, async () => {
+    await cause({ request: (index) => send(member(index), key.secret), change });
+    expect(await arrives(type)).toMatchObject(data);
   });
-});
+}
 
 it('a ban that both processes see is one event, and so is its end', async () => {
   for (let request = 0; request < 8; request++) await send(member(0), banned.secret);
@@ -176,8 +174,10 @@ it('a ban that both processes see is one event, and so is its end', async () => 
 it('each threshold is one event over both processes, in ascending order', async () => {
   for (let request = 0; request < 10; request++)
     await send(member(request % 2 === 0 ? 0 : 1), counted.secret);
-  await arrives('quota.threshold', ({ percent }) => percent === 100);
-  const reached = receiver.received.filter(({ type }) => type === 'quota.threshold').map(({ data }) => data);
+  await arrives('quota.threshold', ({ key, percent }) => key === 'counted' && percent === 100);
+  const reached = receiver.received
+    .filter(({ type, data }) => type === 'quota.threshold' && data.key === 'counted')
+    .map(({ data }) => data);
   expect(reached.map(({ percent }) => percent)).toEqual([50, 80, 100]);
   expect(reached[0]).toMatchObject({ key: 'counted', window: 'month', used: 5, limit: 10, source: 'shared' });
 });
@@ -248,9 +248,13 @@ it('each event arrived once, with a right signature, and no body has a secret or
     'key.revoked',
     'quota.threshold',
     'usage.paused',
+    'secret.leaked',
     ...capabilityWebhookTypes,
   ]);
-  const once = webhookEventTypes.filter((type) => !others.has(type));
+  const once = [
+    ...webhookEventTypes.filter((type) => !others.has(type)),
+    ...ofCapabilities.map(({ type }) => type),
+  ];
   expect(Object.fromEntries(once.map((type) => [type, times(type)]))).toEqual(
     Object.fromEntries(once.map((type) => [type, 1])),
   );
