@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers';
 
 /**
  * Runs `npm test`: type check, lint and the everyday tests, all at the same time. The argument `unit` runs only the everyday tests (`npm
- * run unit`), and `rest` runs the full-size tests (`npm run test:rest`). Further arguments select the files whose path contains one of
- * them. The exit code is 1 when any part fails.
+ * run unit`), and `rest` runs the full-size tests and then the proofs that each capability can be deleted (`npm run test:rest`). Further
+ * arguments select the files whose path contains one of the arguments. With such arguments, `rest` runs no proofs. The exit code is 1 when any part fails.
  */
 async function run(args: readonly string[]): Promise<void> {
   const startedMs = performance.now();
@@ -21,8 +21,15 @@ async function run(args: readonly string[]): Promise<void> {
 function partsOf(args: readonly string[]): Promise<boolean>[] {
   const [part, ...filters] = args;
   if (part === 'unit') return [runTests([...everyday, ...filters])];
-  if (part === 'rest') return [runTests([...full, ...(filters.length > 0 ? filters : filesOfFullSize())])];
+  if (part === 'rest') return [filters.length > 0 ? runTests([...full, ...filters]) : runRest()];
   return [checked('check'), checked('lint'), runTests([...everyday, ...args])];
+}
+
+/** The proofs run the everyday tests several times, and so run after the full-size tests. */
+async function runRest(): Promise<boolean> {
+  const isGood = await runTests([...full, ...filesOfFullSize()]);
+  const proofs = await runCommand(process.execPath, ['test/deletion/run.ts'], 'inherit');
+  return isGood && proofs.isGood;
 }
 
 const everyday = ['--tagsFilter', '!full'];

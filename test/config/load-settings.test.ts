@@ -1,6 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { settingsShapes } from '../../gateway/capabilities/lists/configuration.ts';
 import { configSizes } from '../../gateway/config/config-sizes.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
@@ -71,7 +73,7 @@ test('a small configuration gets every default', () => {
       },
     ],
     directory: false,
-    selfService: { rotate: false },
+    ...z.object(settingsShapes).parse({}),
     bans: { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 },
     addressBucket: { perMinute: 30 },
     bodyBytesMax: 1_048_576,

@@ -24,6 +24,8 @@ export interface CapabilityCases {
 
 interface RedisKeyCases {
   readonly kinds: Readonly<Record<string, RedisKeyKind>>;
+  /** The places where a script, or its caller, uses several keys with the same hash tag (`scripts.test.ts`). */
+  readonly inOneSlot?: readonly string[];
   /** The page with their table. */
   readonly page: URL;
   /** Members of the configuration with which a gateway writes the keys. `limits` are limits of the plan `all`. */

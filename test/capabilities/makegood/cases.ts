@@ -7,6 +7,11 @@ import type { CapabilityCases } from '../../support/capability-cases.ts';
 export const cases: CapabilityCases = {
   redisKeys: {
     kinds: creditKeys,
+    // Both names have the key's id as their hash tag.
+    inOneSlot: [
+      'capabilities/makegood/credits/give-back.lua: KEYS[2]',
+      'capabilities/makegood/credits/redis-credits.ts: numberOfKeys: 2',
+    ],
     page: new URL('../../../gateway/capabilities/makegood/README.md', import.meta.url),
     async fill({ limiter, keyId }) {
       const nowHour = Math.floor(Date.now() / 3_600_000);
