@@ -64,6 +64,18 @@ describe('the architecture', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('no test names a capability, apart from the tests of this capability', () => {
+    const tests = sourceFiles('test', ['node_modules', 'bench/node_modules']);
+    const wrong = tests.flatMap((file) => {
+      const [, room, own] = file.split('/');
+      if (room === 'deletion') return [];
+      return importsOf(file)
+        .map((target) => ({ file, target, to: capabilityOf(target) ?? testedCapability(target) }))
+        .filter(({ to }) => to !== undefined && !(room === 'capabilities' && mayKnow(file, own, to)));
+    });
+    expect(wrong).toEqual([]);
+  });
+
   it('there are at most seven lists of capabilities', () => {
     const lists = files.filter((file) => file.startsWith('gateway/capabilities/lists/'));
     expect(lists.length).toBeLessThanOrEqual(7);
@@ -117,7 +129,7 @@ describe('the architecture', () => {
     const loadedByBrowsers = [
       'gateway/admin/pages/browser/main.js',
       'gateway/admin/pages/browser/before-paint.js',
-      'gateway/capabilities/holder/browser/holder.js',
+      ...files.filter((file) => /^gateway\/capabilities\/[^/]+\/browser\//.test(file)),
       'gateway/request/pages/browser/page.js',
     ];
     const reached = new Set([...entries, 'gateway/cli/bin.js', ...loadedByBrowsers]);
@@ -244,9 +256,10 @@ describe('the tests of full size', () => {
 });
 
 /** All files except the type declarations of packages, which no file imports. */
-function sourceFiles(folder: string): string[] {
+function sourceFiles(folder: string, without: readonly string[] = []): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.[jt]s$/.test(name) && !name.endsWith('.d.ts'))
+    .filter((name) => !without.some((folder) => name.startsWith(`${folder}/`)))
     .map((name) => join(folder, name));
 }
 
@@ -297,6 +310,16 @@ function isOfCapabilities(file: string): boolean {
 function capabilityOf(file: string): string | undefined {
   const [, , name = ''] = isOfCapabilities(file) ? file.split('/') : [];
   return ['', 'interfaces', 'lists', 'README.md'].includes(name) ? undefined : name;
+}
+
+/** Whether the tests of a capability may know another one: the capabilities that it needs, and the one of a folder `with-NAME`. */
+function mayKnow(file: string, own = '', other = ''): boolean {
+  return own === other || needs[own]?.includes(other) === true || file.includes(`/with-${other}/`);
+}
+
+/** The name of the capability whose tests contain a file; undefined for any other file. */
+function testedCapability(file: string): string | undefined {
+  return /^test\/capabilities\/([^/]+)\//.exec(file)?.[1];
 }
 
 /** The place of a file's layer in `layers`. The layer of a file of capabilities is the highest layer that it imports. */

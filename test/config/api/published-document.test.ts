@@ -38,7 +38,7 @@ test('the published document has a parameter for the rest of a path in the form 
 });
 
 test('the description of the published document ends with the limits of each plan', () => {
-  const main = `${mainDocument.replace('enterprise: custom', 'burst: { perSecond: 5, perMonth: 1000000, concurrent: 10, operations: [listPets] }\n  enterprise: custom')}limitsPath: /me\n`;
+  const main = `${mainDocument.replace('enterprise: custom', 'burst: { perSecond: 5, perMonth: 1000000, concurrent: 10, operations: [listPets] }\n  enterprise: custom')}`;
   const api = 'info: { description: A store. }\npaths: { /pets: { get: { operationId: listPets } } }\n';
   expect(published({ main, api }).info.description).toBe(`A store.
 
@@ -48,9 +48,7 @@ test('the description of the published document ends with the limits of each pla
 | --- | ---: | ---: | ---: | ---: | ---: | --- |
 | free | unlimited | 60 | 1,000 | unlimited | unlimited | all |
 | burst | 5 | unlimited | unlimited | 1,000,000 | 10 | \`listPets\` |
-| enterprise | custom | custom | custom | custom | unlimited | all |
-
-\`GET https://api.example.com/me\` returns the limits of a key and the remaining requests, and is not charged.`);
+| enterprise | custom | custom | custom | custom | unlimited | all |`);
 });
 
 test('the published document has the limits of a plan in each period, from the present one on', () => {

@@ -37,8 +37,7 @@ test('an edit sends only the differences, which change the old settings into the
     () => write('keys.yaml', keysOf([...hundred.slice(0, 50), 500, ...hundred.slice(51)])),
     () => write('keys.yaml', keysOf(hundred.toReversed())),
     () => write('keys.yaml', keysOf(hundred).replace('k7, plan: free', 'k7, disabled: true, plan: free')),
-    () =>
-      write('tollgate.yaml', `${mainDocument.replace('perDay: 1000', 'perDay: 2000')}limitsPath: /limits\n`),
+    () => write('tollgate.yaml', `${mainDocument.replace('perDay: 1000', 'perDay: 2000')}docsPath: /docs\n`),
     () => write('tollgate.yaml', mainDocument),
   ];
   for (const edit of edits) {

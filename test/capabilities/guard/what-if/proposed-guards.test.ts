@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { noon, startGrouped, startSimulating } from '../../../admin/plans/simulate-fixture.ts';
 import { makeKey } from '../../../support/gateway-process.ts';
+import { noon, startGrouped, startSimulating } from '../../simulate/simulate-fixture.ts';
 
 it('a simulation of smaller limits proposes a guard, which would not have reverted the plan in the busiest ten minutes', async () => {
   const keys = Array.from({ length: 10 }, (_, index) => makeKey({ id: `key-${index}`, plan: 'free' }));

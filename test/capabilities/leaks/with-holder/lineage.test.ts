@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { withSecrets } from '../../../gateway/keys/directory/change-secrets.ts';
-import { digestSecret, digestStart, issueSecret } from '../../../gateway/shared/secrets.ts';
-import { askAdmin, makeToken } from '../../support/admin-client.ts';
-import type { RedisPlace } from '../../support/connect-redis.ts';
-import { type DirectoryOfTest, directoryOf } from '../../support/directory-of.ts';
-import { fetchOnce } from '../../support/fetch-once.ts';
-import { type Fleet, startFleetHere } from '../../support/fleet.ts';
-import type { RunningGateway } from '../../support/gateway-process.ts';
-import { entryFor, labelOf, makeReporter, sendReport } from '../../support/leak-report.ts';
-import { redisForms } from '../../support/redis-forms.ts';
-import { runTollgate } from '../../support/run-tollgate.ts';
-import { tagsOf } from '../../support/start-form.ts';
-import { patientGateway } from '../../support/tuning.ts';
+import { withSecrets } from '../../../../gateway/keys/directory/change-secrets.ts';
+import { digestSecret, digestStart, issueSecret } from '../../../../gateway/shared/secrets.ts';
+import { askAdmin, makeToken } from '../../../support/admin-client.ts';
+import type { RedisPlace } from '../../../support/connect-redis.ts';
+import { type DirectoryOfTest, directoryOf } from '../../../support/directory-of.ts';
+import { fetchOnce } from '../../../support/fetch-once.ts';
+import { type Fleet, startFleetHere } from '../../../support/fleet.ts';
+import type { RunningGateway } from '../../../support/gateway-process.ts';
+import { entryFor, labelOf, makeReporter, sendReport } from '../../../support/leak-report.ts';
+import { redisForms } from '../../../support/redis-forms.ts';
+import { runTollgate } from '../../../support/run-tollgate.ts';
+import { tagsOf } from '../../../support/start-form.ts';
+import { patientGateway } from '../../../support/tuning.ts';
 
 /** A holder, who may be a thief, rotates a leaked secret before the report. Two processes share one Redis. */
 

@@ -6,16 +6,16 @@ import { stringify } from 'yaml';
 import {
   sentence,
   simulationLines,
-} from '../../../gateway/capabilities/simulate/commands/simulation-view.ts';
-import { changesOf, verdictText } from '../../../gateway/capabilities/simulate/commands/verdicts.ts';
-import { makeToken } from '../../support/admin-client.ts';
-import { startGatewayHere } from '../../support/gateway-here.ts';
-import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
-import { freshPrefix, redisUrl } from '../../support/redis.ts';
-import { runTollgate } from '../../support/run-tollgate.ts';
-import { startStubAdmin } from '../../support/stub-admin.ts';
-import { patientStore } from '../../support/tuning.ts';
-import { withinOneMinute } from '../../support/within-one-minute.ts';
+} from '../../../../gateway/capabilities/simulate/commands/simulation-view.ts';
+import { changesOf, verdictText } from '../../../../gateway/capabilities/simulate/commands/verdicts.ts';
+import { makeToken } from '../../../support/admin-client.ts';
+import { startGatewayHere } from '../../../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../../../support/gateway-process.ts';
+import { freshPrefix, redisUrl } from '../../../support/redis.ts';
+import { runTollgate } from '../../../support/run-tollgate.ts';
+import { startStubAdmin } from '../../../support/stub-admin.ts';
+import { patientStore } from '../../../support/tuning.ts';
+import { withinOneMinute } from '../../../support/within-one-minute.ts';
 
 const token = makeToken('read');
 const acme = makeKey({ id: 'acme', plan: 'free' });
