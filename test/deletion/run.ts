@@ -13,7 +13,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { withDependents } from './needs.ts';
 import { withoutAlerts, withoutCapabilities, withoutSettings } from './without-capabilities.ts';
@@ -46,7 +45,7 @@ const checks: readonly (readonly [Part, command: string, args: readonly string[]
   ['tests', process.execPath, ['test/run.ts', 'unit']],
 ];
 /** The last lines of a failed part that the program prints. */
-const linesShown = 80;
+const linesShown = 150;
 
 async function prove(names: readonly string[]): Promise<boolean> {
   const startedMs = performance.now();
@@ -128,11 +127,11 @@ async function run(place: string, part: Part, command: string, args: readonly st
     isLate = true;
     endGroup(child);
   }, minutesMax[part] * 60_000);
-  const { exitCode, output, errors } = await outputOf(child);
+  const { exitCode, output, all } = await outputOf(child);
   clearTimeout(timer);
   if (exitCode === 0) return { isGood: true, output };
   const why = isLate ? `the ${part} took more than ${minutesMax[part]} minutes` : `the ${part} failed`;
-  const lines = `${output}${errors}`.trimEnd().split('\n').slice(-linesShown);
+  const lines = all.trimEnd().split('\n').slice(-linesShown);
   return { isGood: false, failure: [why, ...lines, ''].join('\n') };
 }
 
@@ -147,14 +146,19 @@ function spawnIn(cwd: string, place: string, command: string, args: readonly str
   return child;
 }
 
+/** What a process prints to its standard output, and what it prints to both outputs, in the order of time. */
 async function outputOf(child: ReturnType<typeof spawnIn>) {
-  const [exitCode, output, errors] = await Promise.all([
-    new Promise<number | null>((resolve, reject) => child.once('close', resolve).once('error', reject)),
-    text(child.stdout),
-    text(child.stderr),
-  ]);
+  const [output, all]: [string[], string[]] = [[], []];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output.push(text);
+    all.push(text);
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => all.push(text));
+  const exitCode = await new Promise<number | null>((resolve, reject) =>
+    child.once('close', resolve).once('error', reject),
+  );
   present = undefined;
-  return { exitCode, output, errors };
+  return { exitCode, output: output.join(''), all: all.join('') };
 }
 
 /** Ends a part and the processes that it started, which are one process group. */
@@ -164,18 +168,20 @@ function endGroup({ pid }: ChildProcess): void {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
+    console.error(`The proof was ended by ${signal}.`);
     if (present !== undefined) endGroup(present);
     process.exit(1);
   });
 
-const all = readdirSync(join(root, folder), { withFileTypes: true })
+const capabilities = readdirSync(join(root, folder), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && entry.name !== 'interfaces' && entry.name !== 'lists')
   .map(({ name }) => name);
 const [asked] = process.argv.slice(2);
-const proofs = asked === undefined ? [...all.map((name) => [name]), all] : [asked.split(',')];
-const unknown = proofs.flat().filter((name) => !all.includes(name));
+const proofs =
+  asked === undefined ? [...capabilities.map((name) => [name]), capabilities] : [asked.split(',')];
+const unknown = proofs.flat().filter((name) => !capabilities.includes(name));
 if (unknown.length > 0)
-  throw new Error(`There is no capability ${unknown.join(', ')}; there are ${all.join(', ')}.`);
+  throw new Error(`There is no capability ${unknown.join(', ')}; there are ${capabilities.join(', ')}.`);
 let isGood = true;
 for (const names of proofs) isGood = (await prove(withDependents(names))) && isGood;
 process.exitCode = isGood ? 0 : 1;
