@@ -23,7 +23,7 @@ export const leaksCommands: CommandPart = {
       )
       .allowExcessArguments()
       .action(async (options: LeakedOptions, { args }: Command) => {
-        const { reportLeaked } = await import('../../capabilities/leaks/commands/leaked.ts');
+        const { reportLeaked } = await import('./commands/leaked.ts');
         await reportLeaked(args, options);
       });
   },
