@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { withDependents } from './needs.ts';
 import { withoutAlerts, withoutCapabilities, withoutSettings } from './without-capabilities.ts';
 
@@ -26,6 +27,7 @@ import { withoutAlerts, withoutCapabilities, withoutSettings } from './without-c
  *     node test/deletion/run.ts              every capability, and all together
  *     node test/deletion/run.ts guard        one capability
  *     node test/deletion/run.ts guard,leaks  two capabilities together
+ *     node test/deletion/run.ts --no-tests   only the type checks and the linter
  *
  * The exit code is 1 when any proof fails.
  */
@@ -42,8 +44,8 @@ const checks: readonly (readonly [Part, command: string, args: readonly string[]
   ['type check', 'npx', tsc],
   ['type check of the pages', 'npx', [...tsc, '-p', 'gateway/admin/pages/browser']],
   ['lint', 'npx', ['biome', 'check', '--vcs-enabled=false', 'gateway', 'test', 'backend', 'config']],
-  ['tests', process.execPath, ['test/run.ts', 'unit']],
 ];
+const tests = ['tests', process.execPath, ['test/run.ts', 'unit']] as const;
 /** The last lines of a failed part that the program prints. */
 const linesShown = 150;
 
@@ -92,7 +94,7 @@ async function failureWithout(names: readonly string[], place: string): Promise<
   for (const sample of globSync('config/{local,staging,production}.yaml', { cwd: copy }))
     edit(sample, (yaml) => withoutSettings(yaml, known));
 
-  for (const [part, command, args] of checks) {
+  for (const [part, command, args] of values.tests ? [...checks, tests] : checks) {
     const result = await run(place, part, command, args);
     if (!result.isGood) return result.failure;
   }
@@ -176,7 +178,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 const capabilities = readdirSync(join(root, folder), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && entry.name !== 'interfaces' && entry.name !== 'lists')
   .map(({ name }) => name);
-const [asked] = process.argv.slice(2);
+const options = { tests: { type: 'boolean', default: true } } as const;
+const { values, positionals } = parseArgs({ options, allowNegative: true, allowPositionals: true });
+const [asked] = positionals;
 const proofs =
   asked === undefined ? [...capabilities.map((name) => [name]), capabilities] : [asked.split(',')];
 const unknown = proofs.flat().filter((name) => !capabilities.includes(name));

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ShownSchema } from '../../capabilities/interfaces/configuration.ts';
 import { settingsShownSchemas } from '../../capabilities/lists/schemas.ts';
 import { statedSettings } from '../../config/schema/settings-schema.ts';
 import { keySchema } from '../../keys/key-schema.ts';
@@ -44,9 +45,10 @@ const clientDigests = {
 const { upstream: _, upstreams: __, ...asStated } = shownMembers(statedSettings.shape);
 
 const shownByParts: Readonly<Record<string, z.ZodType>> = Object.fromEntries(
-  Object.entries<(entry: Readonly<Record<string, z.ZodType>>) => z.ZodType>(settingsShownSchemas).map(
-    ([name, schemaOf]) => [name, schemaOf(membersAt(name))],
-  ),
+  Object.entries<ShownSchema>(settingsShownSchemas).map(([name, schemaOf]) => [
+    name,
+    schemaOf(membersAt(name)),
+  ]),
 );
 
 /**

@@ -1,3 +1,4 @@
+import type * as z from 'zod';
 import type { GroupsByName, LimitsByField } from '../../keys/limits/limit-fields.ts';
 import type {
   Deprecation,
@@ -84,6 +85,9 @@ export interface SettingsPart {
   /** A line of the configuration that `tollgate init` writes. */
   readonly initLine?: string;
 }
+
+/** Makes the schema of a setting as `/settings` shows it. @param stated the stated members of an entry, with their masks */
+export type ShownSchema = (stated: Readonly<Record<string, z.ZodType>>) => z.ZodType;
 
 export type SettingPath = readonly (string | number)[];
 

@@ -4,6 +4,7 @@ import { brownoutsShape, brownoutsShownShape } from '../brownouts/schema.ts';
 import { retryPlanWire } from '../guard/operators/wires.ts';
 import { guardFiguresShape, guardShape, guardShownShape } from '../guard/schema.ts';
 import { holderShape } from '../holder/schema.ts';
+import type { ShownSchema } from '../interfaces/configuration.ts';
 import { reportLeaksWire } from '../leaks/operators/wires.ts';
 import { leaksShape, leaksShown } from '../leaks/schema.ts';
 import { creditsShape } from '../makegood/credit-shape.ts';
@@ -36,14 +37,11 @@ export const capabilityWires = [
   sendAgainWire,
 ] as const;
 
-/**
- * The schemas of settings that `/settings` does not show as they are stated (`SettingsPart.shown`). Each is made from the stated members of
- * an entry, with their masks.
- */
+/** The schemas of settings that `/settings` does not show as they are stated (`SettingsPart.shown`). */
 export const settingsShownSchemas = {
   ...leaksShown,
   ...receiversShown,
-};
+} satisfies Readonly<Record<string, ShownSchema>>;
 
 /** The schemas of members in responses: of a plan, of its figures, of a key, of a deprecation. */
 export const planShownShapes = {
