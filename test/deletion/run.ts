@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   globSync,
@@ -72,6 +73,13 @@ async function failureWithout(names: readonly string[], place: string): Promise<
   mkdirSync(join(place, 'tmp'));
   for (const file of await filesOfRepository(place)) cpSync(join(root, file), join(copy, file));
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  // Tests ask git which files belong to the repository, and start programs as another user.
+  for (const args of [
+    ['init', '--quiet'],
+    ['add', '--all'],
+  ])
+    await outputOf(spawnIn(copy, place, 'git', args));
+  chmodSync(place, 0o755);
   const edit = (file: string, change: (text: string) => string) =>
     writeFileSync(join(copy, file), change(readFileSync(join(copy, file), 'utf8')));
 

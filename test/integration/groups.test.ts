@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { axeFindings, openWithToken, startBrowser, watchedPage } from '../support/browser.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { until } from '../support/until.ts';
+import { withinOneMinute } from '../support/within-one-minute.ts';
 import { longGroup, plan, reports, startGroups, startMs, token } from './groups-fixture.ts';
 
 /** What clients and operators see of groups of operations. */
@@ -127,6 +128,9 @@ it('a key with a used-up group is limited, and the sentence says what it may cal
 });
 
 it('the pages for operators show the limits of groups', async () => {
+  const browser = await startBrowser();
+  onTestFinished(() => browser.close());
+  await withinOneMinute(30_000);
   const { send, show, adminPort } = await startGroups({
     plans: {
       small: {
@@ -139,8 +143,6 @@ it('the pages for operators show the limits of groups', async () => {
     atMs: Date.now(),
   });
   for (let request = 0; request < 60; request++) await send(request < 6 ? '/report' : '/pets');
-  const browser = await startBrowser();
-  onTestFinished(() => browser.close());
   const words = (element: Element) => (element.textContent ?? '').replaceAll(/\s+/g, ' ').trim();
 
   const origin = `http://127.0.0.1:${adminPort}`;
