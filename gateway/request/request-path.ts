@@ -15,7 +15,7 @@ import {
   permit,
   withResults,
 } from './exchange.ts';
-import type { TunnelOpener } from './forward/forward-types.ts';
+import type { Attempt, TunnelOpener } from './forward/forward-types.ts';
 import type { ForwardOutcome } from './forward/forwarder.ts';
 import type { ScreenRefusal } from './listen/screen-refusal.ts';
 import { type ScreenedRequest, screenRequest } from './listen/screen-request.ts';
@@ -43,7 +43,7 @@ export async function serveExchange(
     await failForBug(exchange, stations);
   } finally {
     releaseSlot(exchange, stations);
-    record(exchange, stations);
+    observeEnd(exchange, stations, hooks);
   }
 }
 
@@ -55,12 +55,26 @@ function releaseSlot({ key, decision, req, status }: Exchange, { limiter }: Stat
   else limiter.release(id);
 }
 
-/** Calls all recorders at the end of each exchange. An exception in one recorder does not affect the other recorders. */
-function record(exchange: Exchange, stations: Stations): void {
+function observeEnd(exchange: Exchange, stations: Stations, hooks: RequestHooks): void {
   asMutable(exchange).endedMs = performance.now();
-  for (const write of stations.records) {
+  for (const observe of hooks.observeEnd) {
     try {
-      write(exchange);
+      observe(exchange);
+    } catch (bug) {
+      stations.reportBug(bug, exchange);
+    }
+  }
+}
+
+function observeAttempt(
+  exchange: Permitted,
+  attempt: Attempt,
+  stations: Stations,
+  hooks: RequestHooks,
+): void {
+  for (const observe of hooks.observeAttempt) {
+    try {
+      observe(exchange, attempt);
     } catch (bug) {
       stations.reportBug(bug, exchange);
     }
@@ -138,7 +152,7 @@ async function travel(exchange: Exchange, stations: Stations, hooks: RequestHook
     return refused(decided, costRefusal(units, decision.rateLimit));
   }
 
-  return forward(permit(decided, route.offered), stations);
+  return forward(permit(decided, route.offered), stations, hooks);
 }
 
 /** Checks the request head. If Node's parser has refused the request, the fault that the parser found is the result. */
@@ -154,7 +168,8 @@ function screenHead(
   });
 }
 
-async function forward(exchange: Permitted, { forwarder }: Stations): Promise<Ending> {
+async function forward(exchange: Permitted, stations: Stations, hooks: RequestHooks): Promise<Ending> {
+  const { forwarder } = stations;
   const { req, res, snapshot, origin, arrival, offered, key, target, host } = exchange;
   const request = {
     upstream: offered.operation.upstream,
@@ -167,6 +182,10 @@ async function forward(exchange: Permitted, { forwarder }: Stations): Promise<En
     keepForwarded: origin.trustedPeer,
     responseFields: gatewayFields(exchange),
     bodyBytesMax: snapshot.settings.bodyBytesMax,
+    onAttemptEnd:
+      hooks.observeAttempt.length > 0
+        ? (attempt: Attempt) => observeAttempt(exchange, attempt, stations, hooks)
+        : undefined,
   };
   const outcome =
     arrival.kind === 'upgrade'

@@ -28,8 +28,6 @@ export interface Stations {
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. The limiter uses the store's clock, not this clock. */
   readonly nowMs: () => number;
-  /** Functions that are each called once for every exchange, after its end. */
-  readonly records: readonly ((exchange: Exchange) => void)[];
   /** Called with every exception in the request path. */
   readonly reportBug: (error: unknown, exchange: Exchange) => void;
 }

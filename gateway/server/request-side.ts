@@ -75,7 +75,21 @@ export function createRequestSide({
   const startedAt = new Date(nowMs()).toISOString();
   const parts = partsOf(capabilities);
   const sources = { directory, blocked };
-  const hookSources = { assets: createReferenceAssets(), recordDecision: usage && recordDecision, parts };
+  const metrics = createRequestMetrics();
+  const basePathWatch = createBasePathWatch(logger, (path) => hooks.pages.has(path), bounds);
+  const forwardedForWatch = createForwardedForWatch(logger, { nowMs, bounds });
+  const hookSources = {
+    assets: createReferenceAssets(),
+    recordDecision: usage && recordDecision,
+    recordEnd: [
+      (exchange: Exchange) => access(accessLine(exchange)),
+      metrics.end,
+      basePathWatch.ended,
+      forwardedForWatch.ended,
+      ...(usage === undefined ? [] : [recordUsage]),
+    ],
+    parts,
+  };
   const planChanges = followPlanChanges({
     limiter,
     parts,
@@ -92,9 +106,6 @@ export function createRequestSide({
   /** Whether a drain has begun to cut the requests that are still in progress. */
   let cutsConnections = false;
 
-  const metrics = createRequestMetrics();
-  const basePathWatch = createBasePathWatch(logger, (path) => hooks.pages.has(path), bounds);
-  const forwardedForWatch = createForwardedForWatch(logger, { nowMs, bounds });
   const recentFigures = createRecentFigures(metrics, { nowMs, bounds });
   const atTurnEnd = createEventLoopBatch();
   const fleetHealth = records && createFleetHealth({ records, processId, bounds });
@@ -118,14 +129,6 @@ export function createRequestSide({
     recordKeyChange: onKeyChange,
     bounds,
     nowMs,
-    records: [
-      (exchange) => access(accessLine(exchange)),
-      metrics.end,
-      basePathWatch.ended,
-      forwardedForWatch.ended,
-      (exchange) =>
-        usage?.recorder.ended(endedExchange(exchange, { storeNowMs: limiter.storeNowMs, cutsConnections })),
-    ],
     reportBug: (bug, exchange) => reportBug(bug, exchange.id),
   };
 
@@ -146,6 +149,10 @@ export function createRequestSide({
   function recordDecision({ key, decision, address }: Decided, units: number): void {
     const trial = key.trial && { limits: key.trial, cost: units };
     usage?.recorder.decided(key.id, decision, address, key.digestStart, trial);
+  }
+
+  function recordUsage(exchange: Exchange): void {
+    usage?.recorder.ended(endedExchange(exchange, { storeNowMs: limiter.storeNowMs, cutsConnections }));
   }
 
   function reportBug(bug: unknown, requestId?: string): void {

@@ -1,4 +1,5 @@
-import type { Decided, Screened } from '../../request/exchange.ts';
+import type { Decided, Exchange, Permitted, Screened } from '../../request/exchange.ts';
+import type { Attempt } from '../../request/forward/forward-types.ts';
 import type { Ending } from '../../request/path/end-exchange.ts';
 import type { OfferedOperation } from '../../request/route/operation-table.ts';
 import type { Stations } from '../../request/stations.ts';
@@ -16,6 +17,10 @@ export interface RequestHooks {
   readonly observeDecision: readonly ObserveDecision[];
   /** Refuses admitted requests of keys that may call the operation. The first refusal counts. */
   readonly refuse: readonly RefuseAdmitted[];
+  /** Called at the end of each attempt to forward a request, before the end of its exchange. */
+  readonly observeAttempt: readonly ObserveAttempt[];
+  /** Called once for each exchange, at its end. A WebSocket's exchange ends with its handshake. An exception affects no other observer. */
+  readonly observeEnd: readonly ObserveEnd[];
 }
 
 /** @param offered the operation that also has this path. Without an API document, the only operation has every path */
@@ -32,3 +37,7 @@ export type RefuseAdmitted = (
   operation: Operation,
   decision: Extract<Decision, { kind: 'admitted' }>,
 ) => Refusal | undefined;
+
+export type ObserveAttempt = (exchange: Permitted, attempt: Attempt) => void;
+
+export type ObserveEnd = (exchange: Exchange) => void;

@@ -41,6 +41,22 @@ export interface ForwardRequest {
    */
   readonly responseFields: readonly string[];
   readonly bodyBytesMax: number;
+  /** Called at the end of each attempt, before the outcome. */
+  readonly onAttemptEnd: ((attempt: Attempt) => void) | undefined;
+}
+
+/** An attempt to forward a request to a target. */
+export interface Attempt {
+  /** Address and port of the target. */
+  readonly target: string;
+  /** Monotonic, ms. */
+  readonly startedMs: number;
+  /** Monotonic, ms. */
+  readonly endedMs: number;
+  /** The status of the target's response; 0 without a response. */
+  readonly status: number;
+  /** Why the response is missing or incomplete; undefined after a whole response. */
+  readonly cause: string | undefined;
 }
 
 /** A WebSocket handshake. `res` writes to `socket`, for example when the target refuses the handshake. */

@@ -58,6 +58,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   private isWaiting = false;
   private connection: ActiveConnection | undefined;
   private attempts = 0;
+  private attemptStartedMs = 0;
   /** The number of attempts whose connection was lost before the first octet of the response. */
   private losses = 0;
   /** The two paces are created at the first check of deadlines, because most requests end before the first check. */
@@ -272,6 +273,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.targetRequest = request;
     this.target = target;
     this.attempts++;
+    this.attemptStartedMs = performance.now();
     target.inFlight++;
     this.isWaiting = true;
     target.pool.send(request, this);
@@ -371,7 +373,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 
   private endAttempt(failure: TransportFailure): void {
-    const target = this.leaveTarget();
+    const target = this.leaveTarget(failure.cause);
     const { attempts, context, upstream, targetRequest: request } = this;
     if (this.settled || target === undefined || upstream === undefined || request === undefined) return;
     if (failure.kind === 'connect') upstream.targets.eject(target, failure.cause);
@@ -390,11 +392,16 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     setTimeout(() => this.guard(() => this.attempt(body)), pauseMs);
   }
 
-  private leaveTarget(): Target | undefined {
+  /** Ends the attempt. @param cause why the response is missing or incomplete */
+  private leaveTarget(cause?: string): Target | undefined {
+    const { target, status, attemptStartedMs: startedMs, request } = this;
     this.isWaiting = false;
     this.connection = undefined;
-    if (this.target !== undefined) this.target.inFlight--;
-    return this.target;
+    if (target === undefined) return undefined;
+    target.inFlight--;
+    const endedMs = performance.now();
+    request.onAttemptEnd?.({ target: target.address, startedMs, endedMs, status, cause });
+    return target;
   }
 
   private onClientClose(): void {
@@ -432,7 +439,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.body?.release();
     if (this.isWaiting && this.targetRequest !== undefined) {
       this.target?.pool.withdraw(this.targetRequest, this);
-      this.leaveTarget();
+      this.leaveTarget('the request was abandoned before it had a connection');
     } else this.connection?.abort();
   }
 }

@@ -1,4 +1,9 @@
-import type { AnswerPage, ObserveDecision, RequestHooks } from '../../capabilities/interfaces/request.ts';
+import type {
+  AnswerPage,
+  ObserveDecision,
+  ObserveEnd,
+  RequestHooks,
+} from '../../capabilities/interfaces/request.ts';
 import type { ProcessPart } from '../../capabilities/interfaces/running.ts';
 import type { Settings } from '../../shared/model.ts';
 import { apiReference, type ReferenceAssets } from '../pages/api-reference.ts';
@@ -9,10 +14,11 @@ import { answerPublicPage } from './own-answers.ts';
  *
  * @param assets the files of the API reference, which are the same in every snapshot
  * @param recordDecision records a decision in the usage record; undefined without a usage record
+ * @param recordEnd records an ended exchange: the access log, metrics, warnings and the usage record
  */
 export function compileHooks(
   settings: Settings,
-  { assets, recordDecision, parts }: HookSources,
+  { assets, recordDecision, recordEnd, parts }: HookSources,
 ): RequestHooks {
   const all = parts.flatMap((part) => part.hooks?.(settings) ?? []);
   return {
@@ -22,12 +28,15 @@ export function compileHooks(
       ...all.flatMap(({ observeDecision }) => observeDecision ?? []),
     ],
     refuse: all.flatMap(({ refuse }) => refuse ?? []),
+    observeAttempt: all.flatMap(({ observeAttempt }) => observeAttempt ?? []),
+    observeEnd: [...recordEnd, ...all.flatMap(({ observeEnd }) => observeEnd ?? [])],
   };
 }
 
 export interface HookSources {
   readonly assets: ReferenceAssets;
   readonly recordDecision: ObserveDecision | undefined;
+  readonly recordEnd: readonly ObserveEnd[];
   readonly parts: readonly ProcessPart[];
 }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import type { TargetSeen } from '../../../gateway/fleet/process-state.ts';
-import type { TunnelOpener } from '../../../gateway/request/forward/forward-types.ts';
+import type { Attempt, TunnelOpener } from '../../../gateway/request/forward/forward-types.ts';
 import {
   createForwarder,
   type Forwarder,
@@ -51,6 +51,8 @@ export interface Front {
   readonly port: number;
   readonly forwarder: Forwarder;
   readonly outcomes: ForwardOutcome[];
+  /** The attempts that have ended. */
+  readonly attempts: Attempt[];
   /** The errors with which the promise of `forward` was rejected. Each error destroyed the client's connection. */
   readonly bugs: unknown[];
   /** Resolves when `count` requests have ended. */
@@ -88,7 +90,14 @@ export async function startFront({
   });
   const outcomes: ForwardOutcome[] = [];
   const bugs: unknown[] = [];
-  const common = { requestFields, responseFields, keepForwarded, upstream: 'default' };
+  const attempts: Attempt[] = [];
+  const common = {
+    requestFields,
+    responseFields,
+    keepForwarded,
+    upstream: 'default',
+    onAttemptEnd: (attempt: Attempt) => void attempts.push(attempt),
+  };
   /** The key of a request: `X-Holder`, or a default. */
   const holderOf = ({ headers }: IncomingMessage) => String(headers['x-holder'] ?? 'acme');
 
@@ -161,6 +170,7 @@ export async function startFront({
     port,
     forwarder,
     outcomes,
+    attempts,
     bugs,
     targets: () => forwarder.state().default?.targets ?? [],
     setUrl: (next) => forwarder.setUpstreams([upstreamAt(next, upstream)]),

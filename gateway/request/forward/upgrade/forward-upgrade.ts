@@ -54,8 +54,17 @@ export function createUpgrades({
     }
     const { target } = choice;
     tunnels.count(request.req.socket, { target, holder: request.holder });
+    const attemptStartedMs = performance.now();
     const end = await shakeHands(request, choice);
-    const use = { target: target.address, upstreamMs: performance.now() - startedMs, attempts: 1 };
+    const endedMs = performance.now();
+    request.onAttemptEnd?.({
+      target: target.address,
+      startedMs: attemptStartedMs,
+      endedMs,
+      status: end.kind === 'forwarded' ? end.status : 0,
+      cause: end.kind === 'failed' ? end.cause : end.kind === 'client_gone' ? clientGone : undefined,
+    });
+    const use = { target: target.address, upstreamMs: endedMs - startedMs, attempts: 1 };
     if (end.kind !== 'failed') return { ...end, ...use };
     return { ...end, ...use, headersSent: request.res.headersSent };
   }
@@ -120,6 +129,8 @@ function fillIn(
   handshake.setHeader('Upgrade', 'websocket');
   handshake.path = target;
 }
+
+const clientGone = 'the client closed the connection';
 
 const draining = unavailable('the gateway drains');
 

@@ -84,12 +84,11 @@ async function startBare({ forwarder, bugs }: Front): Promise<number> {
     const res = new ClientResponse(req);
     res.assignSocket(socket);
     const fields = { ...addressOf(req), requestFields: [], responseFields: [], keepForwarded: false };
-    forwarder
-      .forwardUpgrade({ req, res, socket, head, holder: 'acme', opener, upstream: 'default', ...fields })
-      .catch((bug) => {
-        bugs.push(bug);
-        res.destroy();
-      });
+    const caller = { holder: 'acme', opener, upstream: 'default', onAttemptEnd: undefined };
+    forwarder.forwardUpgrade({ req, res, socket, head, ...caller, ...fields }).catch((bug) => {
+      bugs.push(bug);
+      res.destroy();
+    });
   });
   await once(server, 'listening');
   started.push({ close: async () => void server.close() });
