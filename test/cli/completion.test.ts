@@ -22,7 +22,7 @@ const completed = [
   ['admin token --may w', 'admin token --may write'],
   ['check dr', 'check draft.yaml'],
   ['check --conf', 'check --config'],
-  ['simulate --config dr', 'simulate --config draft.yaml'],
+  ['usage --config dr', 'usage --config draft.yaml'],
   ['diff --against draft.yaml dr', 'diff --against draft.yaml draft.yaml'],
 ] as const;
 

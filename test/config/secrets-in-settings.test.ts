@@ -9,12 +9,15 @@ import { formatProblems } from '../../gateway/config/problems/format-problems.ts
 import { settingsSchema } from '../../gateway/config/schema/settings-schema.ts';
 import { isMasked, type Mark, marksIn } from '../../gateway/shared/schema/marks.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
+import { capabilityCases } from '../support/capability-cases.ts';
 import { type ConfigFolder, configFolder } from '../support/config-folder.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { settingPaths } from '../support/setting-paths.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const secret = 'Xq7Zw9Kv_Rt4';
+
+const ofCapabilities = (await capabilityCases()).flatMap(({ secretSetting = [] }) => secretSetting);
 
 const marked = marksIn(settingsSchema)
   .filter(({ mark }) => isMasked(mark))
@@ -24,8 +27,10 @@ const marked = marksIn(settingsSchema)
 const withMarks = new Set(marked.map(({ path }) => path.split('.')[0]));
 
 /** Parts of settings with a mark that are shown, because they are valid with every text. */
-const shownAsStated =
-  /^((listen|admin)\.(host|port)|admin\.hosts|redis\.(onFailure|prefix|sentinel\.name)|keys\.directory|keys\.\[\]\.(id|plan)|notify\.\[\]\.(keys|plans|operations))$/;
+const shownInCore =
+  /^((listen|admin)\.(host|port)|admin\.hosts|redis\.(onFailure|prefix|sentinel\.name)|keys\.directory|keys\.\[\]\.(id|plan))$/;
+const shownInCapabilities = ofCapabilities.flatMap(({ shownAsStated = [] }) => shownAsStated);
+const isShownAsStated = (path: string) => shownInCore.test(path) || shownInCapabilities.includes(path);
 
 /** URLs with the secret. Each URL is broken in another way. */
 const brokenUrls: Readonly<Record<string, string>> = {
@@ -52,7 +57,7 @@ const sound: Members = {
   upstream: { url: 'https://backend:3000' },
   plans: { free: { perMinute: 60 } },
   keys: [],
-  notify: [{ url: 'https://hooks.example.com/', secretFile: 'hook', events: ['key.banned'] }],
+  ...Object.assign({}, ...ofCapabilities.map(({ settings }) => settings)),
 };
 const redis: Readonly<Record<string, Members>> = {
   cluster: { cluster: ['redis://r'] },
@@ -64,7 +69,7 @@ const files = {
   password: 'password',
   'cert.pem': certificate.cert,
   'key.pem': certificate.key,
-  hook: `whsec_${'a'.repeat(40)}`,
+  ...Object.fromEntries(ofCapabilities.map(({ name, secretFile = '' }) => [`${name}-secret`, secretFile])),
 };
 
 type Members = Readonly<Record<string, unknown>>;
@@ -118,7 +123,7 @@ test.each(paths)('no output has a secret of a broken URL in %s', async (path) =>
   }
 });
 
-test.each(paths.filter((path) => withMarks.has(path.split('.')[0]) && !shownAsStated.test(path)))(
+test.each(paths.filter((path) => withMarks.has(path.split('.')[0]) && !isShownAsStated(path)))(
   'no output has a secret that stands in %s, and a report names the setting',
   async (path) => {
     const folder = configFolder(files);
@@ -147,8 +152,8 @@ test('a setting whose name says that it is about a secret has a mark', () => {
 function soundValue(path: string, { secret: kind, secretInUrl }: Mark, word: string): unknown {
   if (kind === 'digest') return digestSecret(word);
   if (kind === true) return word;
-  if (path.startsWith('notify')) return `https://hooks.example.com/${word}?token=${word}`;
-  if (path.startsWith('leaks')) return `https://keys.example.com/keys?token=${word}`;
+  const ofCapability = ofCapabilities.find(({ name }) => path.split('.')[0] === name);
+  if (ofCapability !== undefined) return ofCapability.url(word);
   return secretInUrl && path === 'redis.url' ? `rediss://me:${word}@r` : undefined;
 }
 
@@ -176,7 +181,7 @@ test.each(withValidSecrets)('no output has the valid secret in $path', async ({ 
     configWith(path, soundValue(path, mark, word), beside[path] ?? beside[setting]);
   const contents: Readonly<Record<string, string>> = {
     key: certificate.key,
-    secretFile: files.hook,
+    secretFile: ofCapabilities.find(({ name }) => name === setting)?.secretFile ?? '',
     passwordFile: 'password',
   };
   const folder = configFolder(files);

@@ -14,6 +14,8 @@ export interface CapabilityCases {
   readonly settings?: Readonly<Record<string, readonly [before: Members, after: Members]>>;
   /** Files that these configurations name. */
   readonly files?: Readonly<Record<string, string>>;
+  /** A setting with secrets (`secrets-in-settings.test.ts`). */
+  readonly secretSetting?: SecretSetting;
   /** The settings of a minimal configuration (`load-settings.test.ts`). */
   readonly defaults?: Members;
   /** Pairs of operations that differ in a member of the capability, by its name. */
@@ -24,11 +26,25 @@ export interface CapabilityCases {
   readonly notices?: (values: { readonly leaky: string; readonly atMs: number }) => readonly Notice[];
   /** Plans with which each metric of the capability has a value (`metrics.test.ts`). */
   readonly plans?: Members;
+  /** Pages of operators without data of the capability, each as in `admin-pages-browser.test.ts`. */
+  readonly pages?: readonly PageCase[];
   /** Events of webhooks that the capability causes (`webhooks.test.ts`). */
   readonly webhookEvents?: readonly WebhookCase[];
   readonly redisKeys?: RedisKeyCases;
   /** Uses of several keys in one script, each as the file below `gateway/` and the use. The keys are in one slot (`scripts.test.ts`). */
   readonly severalKeys?: readonly string[];
+}
+
+interface SecretSetting {
+  readonly name: string;
+  /** The settings that a valid configuration with this setting has. */
+  readonly settings?: Members;
+  /** Parts of the setting that are shown, because they are valid with every text. */
+  readonly shownAsStated?: readonly string[];
+  /** A valid URL in the setting. */
+  url(secret: string): string;
+  /** The content of a secret file. */
+  readonly secretFile?: string;
 }
 
 interface RedisKeyCases {
@@ -52,6 +68,9 @@ interface RedisKeyCases {
     readonly keyId: string;
   }): Promise<void>;
 }
+
+/** The address of a page, the elements that it shows when its figures have arrived, and the API path that it requests repeatedly. */
+export type PageCase = readonly [path: string, parts: readonly [string, ...string[]], asked: string];
 
 /** An event of webhooks, which two processes must report once. */
 interface WebhookCase {

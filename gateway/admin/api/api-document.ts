@@ -1,13 +1,7 @@
 import * as z from 'zod';
 import { components } from '../../keys/response-parts.ts';
-import {
-  type Answer,
-  eventIdParameter,
-  ifMatchHeader,
-  keyIdParameter,
-  type Wire,
-} from '../../shared/http/wire.ts';
-import { parameterShown, periodQuery } from '../../shared/schema/query-parameters.ts';
+import type { Answer, Wire } from '../../shared/http/wire.ts';
+import { parameterShown, sharedParameters } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { whatHoldsAnswer } from '../wires/keys/bans-and-grants.ts';
 import { definitionAnswer, issuedAnswer } from '../wires/keys/definitions.ts';
@@ -22,13 +16,14 @@ export type ApiDocument = ReturnType<typeof apiDocument>;
  * Making the document takes 0.1 s.
  */
 export function apiDocument(bounds: Bounds) {
+  const all = wires(bounds);
   return {
     openapi: '3.1.0',
     info,
     servers: [{ url: '/api/v1', description: 'The admin listener, by default on http://127.0.0.1:9090.' }],
     security: [{ token: [] }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
-    paths: pathsOf(wires(bounds)),
+    paths: pathsOf(all),
     components: {
       securitySchemes: {
         token: {
@@ -38,12 +33,7 @@ export function apiDocument(bounds: Bounds) {
             'A token of `admin.tokens`. A token that may only `read` gets 403 for a request that makes a change.',
         },
       },
-      parameters: Object.fromEntries(
-        [...sharedParameters].map(([schema, { component, ...place }]) => [
-          component,
-          parameter(schema, place),
-        ]),
-      ),
+      parameters: parametersShared(all),
       headers,
       responses: {
         ...Object.fromEntries([...sharedAnswers].map(([answer, name]) => [name, response(answer)])),
@@ -104,14 +94,24 @@ const errorShown = z.object({
 const errorDescription =
   '400: the request is malformed, or a query parameter or a member of the body is unknown or has a bad value, and the message names it. 401: the token is missing or wrong. 403: no token is configured, the token may only read, or the request comes from a page of another origin. 404: the path, key or operation does not exist. 405: the path does not offer the method; Allow names its methods. 409: the change conflicts with the present state. 412: the key has changed since it was read. 408, 413, 414, 417, 431: as on the public listener; 413 also if the body has too many members. 415: the body is not JSON. 421: the name in Host is not in `admin.hosts`. 429: this address has sent too many wrong tokens (a valid token is not affected), or the token has made too many changes within a minute. 500: a bug. 503: too many requests are under way, this request took too long, or the data is only in Redis and Redis is away.';
 
-/** Parameters that several operations have, by their schema. */
-const sharedParameters = new Map<z.ZodType, Place & { readonly component: string }>([
-  [keyIdParameter, { component: 'keyId', name: 'id', in: 'path' }],
-  [eventIdParameter, { component: 'eventId', name: 'id', in: 'path' }],
-  [ifMatchHeader, { component: 'ifMatch', name: 'If-Match', in: 'header' }],
-  [periodQuery.from, { component: 'from', name: 'from', in: 'query' }],
-  [periodQuery.to, { component: 'to', name: 'to', in: 'query' }],
-]);
+/** The parameters that several operations have, by their ids. */
+function parametersShared(all: readonly Wire[]) {
+  return Object.fromEntries(
+    all.flatMap(placesOf).flatMap(({ schema, place }) => {
+      const shared = sharedParameters.get(schema);
+      return shared === undefined ? [] : [[shared.id, parameter(schema, place)]];
+    }),
+  );
+}
+
+/** The parameters of a wire, each with its place. */
+function placesOf({ params, query, headers }: Wire) {
+  return (['path', 'query', 'header'] as const).flatMap((place) => {
+    const ofPlace: Readonly<Record<string, z.ZodType>> =
+      { path: params, query: query.shape, header: headers }[place] ?? {};
+    return Object.entries(ofPlace).map(([name, schema]) => ({ schema, place: { name, in: place } }));
+  });
+}
 
 interface Place {
   readonly name: string;
@@ -135,15 +135,11 @@ function pathsOf(all: readonly Wire[]) {
   );
 }
 
-function operation({ operationId, tag, summary, description, body, answers, ...wire }: Wire) {
-  const parameters = (['path', 'query', 'header'] as const).flatMap((place) => {
-    const ofPlace = { path: wire.params, query: wire.query.shape, header: wire.headers }[place] ?? {};
-    return Object.entries(ofPlace).map(([name, schema]) => {
-      const shared = sharedParameters.get(schema as z.ZodType);
-      return shared === undefined
-        ? parameter(schema as z.ZodType, { name, in: place })
-        : { $ref: `#/components/parameters/${shared.component}` };
-    });
+function operation(wire: Wire) {
+  const { operationId, tag, summary, description, body, answers } = wire;
+  const parameters = placesOf(wire).map(({ schema, place }) => {
+    const shared = sharedParameters.get(schema);
+    return shared === undefined ? parameter(schema, place) : { $ref: `#/components/parameters/${shared.id}` };
   });
   const responses = Object.entries(answers).map(([status, answer]) => {
     const shared = sharedAnswers.get(answer);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { noQuery, type QuerySchema } from '../schema/query-parameters.ts';
+import { noQuery, type QuerySchema, sharedParameters } from '../schema/query-parameters.ts';
 
 /**
  * What clients know about one method of one path: its parameters, its body and its responses. The gateway parses requests with these
@@ -90,11 +90,10 @@ export function readingOnly<Of extends Wire, Schema extends z.ZodType>(
   return { ...wire, answers: { 200: { description: wire.summary, schema } } };
 }
 
-export const keyIdParameter = z.string().describe('The id of a key.');
-
-export const eventIdParameter = z
+export const keyIdParameter = z
   .string()
-  .describe('The id of a webhook event, which its receivers get as `webhook-id`.');
+  .describe('The id of a key.')
+  .register(sharedParameters, { id: 'keyId' });
 
 /** The largest number of keys on a page of a list. */
 export const keysPerPageMax = 500;
@@ -108,4 +107,5 @@ export const ifMatchHeader = z
   .string()
   .describe(
     'The ETag of the definition that the change is meant for. The response is 412 if the definition has changed since. Without If-Match, the change applies to any version.',
-  );
+  )
+  .register(sharedParameters, { id: 'ifMatch' });

@@ -91,12 +91,19 @@ export function instantParameter() {
   return shownAs(schema, { type: 'string', anyOf: [{ format: 'date' }, { format: 'date-time' }] });
 }
 
+/** Parameters that several operations have. The API document describes each once, by its id. */
+export const sharedParameters = z.registry<{ id: string }>();
+
 /** The query parameters `from` and `to` of a period. */
 export const periodQuery = {
   from: instantParameter()
     .optional()
-    .describe('A date, or a time with its zone (RFC 3339); by default 24 hours before `to`.'),
-  to: instantParameter().optional().describe('A date or time in the form of `from`; by default now.'),
+    .describe('A date, or a time with its zone (RFC 3339); by default 24 hours before `to`.')
+    .register(sharedParameters, { id: 'from' }),
+  to: instantParameter()
+    .optional()
+    .describe('A date or time in the form of `from`; by default now.')
+    .register(sharedParameters, { id: 'to' }),
 };
 
 /** The period that a query selects. Without parameters the period is the last 24 hours. Returns an error for an invalid period. */

@@ -21,7 +21,6 @@ import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
-import { until } from '../../support/until.ts';
 import { withinOneMinute } from '../../support/within-one-minute.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a parsed document
@@ -45,14 +44,14 @@ const tight = { perMinute: 60, operations: ['listPets'] };
 /** Starts gateways of every kind, so that each optional member is present in one of them and absent in another. */
 const starts: Record<string, () => Promise<Settings>> = {
   'in memory': () =>
-    withReceiver({
+    settingsOf({
       upstream: { url: backend.url },
       plans: { free: { perMinute: 60, trial: { perMinute: 40 } }, enterprise: 'custom' },
       keys: [key.entry],
       admin,
     }),
   'on Redis': () =>
-    withReceiver({
+    settingsOf({
       upstreams: {
         store: { url: backend.url, timeouts: { connect: '1s' } },
         gone: { url: 'http://gone.invalid:1' },
@@ -71,13 +70,6 @@ const starts: Record<string, () => Promise<Settings>> = {
 };
 const admin = { host: '127.0.0.1', port: 0, tokens: [entry] };
 
-/** The backend is also a receiver of webhooks, so that the queue has an event. */
-function withReceiver(overrides: Record<string, unknown>): Promise<Settings> {
-  const receiver = { url: `${backend.url}/hook`, secretFile: 'hook', events: ['config.rejected'] };
-  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-  return settingsOf({ ...overrides, notify: [receiver] }, { hook: secret });
-}
-
 let backend: RecordingBackend;
 beforeAll(async () => {
   backend = await startRecordingBackend({ react: (_request, socket) => socket.write(okResponse('[]')) });
@@ -86,15 +78,12 @@ afterAll(() => backend.close());
 
 /** The value for each parameter of a path. */
 const samples: Record<string, string> = { id: key.entry.id, operationId: 'listPets', name: 'free' };
-const concrete = (path: string, sample = samples) =>
-  path.replaceAll(/\{(\w+)\}/g, (_, name) => sample[name] ?? 'none');
+const concrete = (path: string) => path.replaceAll(/\{(\w+)\}/g, (_, name) => samples[name] ?? 'none');
 
 describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
   let gateway: Gateway;
   let port: number;
   let settings: Settings;
-  /** The id of the webhook event of the failed reload. */
-  let eventId: string;
   beforeAll(async () => {
     settings = { ...(await settingsFor()), directory: true };
     gateway = createGateway({
@@ -111,19 +100,13 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     gateway.reload(settings);
     gateway.reportFailedReload('gateway.yaml:1:1: not valid', '0123456789ab');
     gateway.reload(settings);
-    await until('the failed reload is a webhook event', async () => {
-      const { body } = await askAdmin(port, '/api/v1/deliveries', { token });
-      eventId = body.events?.[0]?.id;
-      return eventId !== undefined;
-    });
   });
   afterAll(() => gateway.drain({ graceMs: 0 }));
 
   const gets = routesOfCore.filter(({ method }) => method === 'GET');
 
   it.each(gets.map(({ path }) => path))('answers GET %s as described, member by member', async (path) => {
-    const sample = path.startsWith('/deliveries') ? { id: eventId } : samples;
-    const ask = () => askAdmin(port, `/api/v1${concrete(path, sample)}`, { token });
+    const ask = () => askAdmin(port, `/api/v1${concrete(path)}`, { token });
     if (path === '/changes') await expect.poll(async () => (await ask()).body.changes.length).toBe(3);
     const reply = await ask();
     expect([reply.status, faultsOf(reply, 'GET', path)]).toEqual([200, []]);
@@ -145,19 +128,6 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     ];
     expect(replies.map(({ status }) => status)).toEqual([401, 400, 421, 403]);
     for (const reply of replies) expect(faultsOf(reply, 'GET', path)).toEqual([]);
-  });
-
-  it('answers POST /simulate as described, member by member', async () => {
-    const body = { plans: { free: { perMinute: 2, perDay: null } }, minutesOf: key.entry.id };
-    const reply = await askAdmin(port, '/api/v1/simulate', { token, method: 'POST', json: body });
-    expect([reply.status, faultsOf(reply, 'POST', '/simulate')]).toEqual([200, []]);
-    expect(reply.body).toMatchObject({
-      totals: { refusedThen: 1 },
-      minutes: [{ offered: 3, admittedThen: 2 }],
-    });
-    const wrong = { plans: { gold: { perMinute: 2 } } };
-    const refused = await askAdmin(port, '/api/v1/simulate', { token, method: 'POST', json: wrong });
-    expect([refused.status, faultsOf(refused, 'POST', '/simulate')]).toEqual([400, []]);
   });
 
   it('answers every method that changes something as described, member by member', async () => {
@@ -190,21 +160,18 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
         },
       ],
       ['POST', '/whoami', { sha256: digestSecret('moved') }],
-      ['POST', '/leaks', [{ token: key.secret, url: 'https://example.com' }, { token: 'nobody' }]],
       ['GET', '/leaks'],
       ['GET', '/directory'],
       ['POST', '/directory/ids', { ids: ['moved', 'nobody', key.entry.id] }],
       ['GET', '/keys/{id}'],
       ['POST', '/changes', { action: 'revoke', key: 'acme', after: { disabled: true } }],
-      ['POST', '/deliveries/{id}/send', {}],
       ['DELETE', '/keys/{id}/secrets/{digest}'],
       ['DELETE', '/keys/{id}'],
     ];
     const statuses: number[] = [];
     let digest = '';
     for (const [method, path, json] of calls) {
-      const id = path.startsWith('/deliveries') ? eventId : 'issued';
-      const url = `/api/v1${path.replace('{id}', id).replace('{digest}', digest)}`;
+      const url = `/api/v1${path.replace('{id}', 'issued').replace('{digest}', digest)}`;
       const reply = await askAdmin(port, url, { token, method, json });
       if (path === '/keys/{id}/secrets') digest = reply.body.secrets[0].digestStart;
       statuses.push(reply.status);
@@ -212,7 +179,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
       expect([method, path, faults, instantsOutOfPlace(reply.body)]).toEqual([method, path, [], []]);
     }
     expect(statuses).toEqual([
-      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200,
+      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200,
     ]);
     const called = new Set(calls.map(([method, path]) => `${method} ${path}`));
     const changing = routesOfCore.filter(({ method, needs }) => method !== 'GET' && needs === 'write');

@@ -1,5 +1,8 @@
 import type { Browser } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { axeFindings, openWithToken, type Tab, watchedPage } from '../../support/browser.ts';
+import { makeKey } from '../../support/gateway-process.ts';
+import { until } from '../../support/until.ts';
 import {
   checkPlan,
   clipboardOf,
@@ -10,10 +13,7 @@ import {
   textOf,
   verdictOf,
   withoutClipboard,
-} from '../../integration/plans-page-fixture.ts';
-import { axeFindings, openWithToken, type Tab, watchedPage } from '../../support/browser.ts';
-import { makeKey } from '../../support/gateway-process.ts';
-import { until } from '../../support/until.ts';
+} from '../simulate/plans-page-fixture.ts';
 
 /** The guard on the page about plans: its states, and the line that a simulation proposes. */
 let plansPage: PlansPage;

@@ -11,6 +11,7 @@ const leaksOf = (github: object) => ({ leaks: { github } });
 
 export const cases: CapabilityCases = {
   defaults: { leaks: { onLeak: 'revoke' } },
+  secretSetting: { name: 'leaks', url: (secret) => `https://keys.example.com/keys?token=${secret}` },
   files: { 'github.json': github.publicKeys, 'other-github.json': other.publicKeys },
   settings: {
     leaksPath: [leaksOf({ keysUrl }), { leaksPath: '/leaks' }],

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { issueSecret } from '../../../gateway/shared/secrets.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
+import { faultsOf } from '../../support/described-replies.ts';
 import { type DirectoryOfTest, directoryOf, secretOf } from '../../support/directory-of.ts';
 import { fetchOnce } from '../../support/fetch-once.ts';
 import { type Fleet, readiness, startFleetHere } from '../../support/fleet.ts';
@@ -326,7 +327,10 @@ describe('a report to the admin API', () => {
     const refused = await ask('/leaks', { method: 'POST', token: reader.token, json });
     expect(refused.status).toBe(403);
     expect(await statusesOf(issued)).toEqual([200, 200]);
-    const { status, body } = await ask('/leaks', { method: 'POST', json });
+    const reply = await ask('/leaks', { method: 'POST', json });
+    expect([faultsOf(reply, 'POST', '/leaks'), faultsOf(refused, 'POST', '/leaks')]).toEqual([[], []]);
+    expect(faultsOf(await ask('/leaks'), 'GET', '/leaks')).toEqual([]);
+    const { status, body } = reply;
     expect({ status, body }).toEqual({
       status: 200,
       body: [

@@ -31,6 +31,7 @@ export async function startSimulating(config: Record<string, unknown>, own: Part
   });
   const { listen, admin } = await gateway.start();
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
+  const ask = (json: object) => askAdmin(admin.port, '/api/v1/simulate', { token, method: 'POST', json });
   return {
     reload: async (changed: Record<string, unknown>) => gateway.reload(await settings(changed)),
     /** Sends requests in a minute, which is given by its number. Minute 0 begins at noon. `path` begins with `/v1`. */
@@ -41,17 +42,12 @@ export async function startSimulating(config: Record<string, unknown>, own: Part
         await (await fetch(`http://127.0.0.1:${listen.port}${path}`, { headers })).arrayBuffer();
       }
     },
-    async simulate(json: object) {
-      return (await askAdmin(admin.port, '/api/v1/simulate', { token, method: 'POST', json })).body;
-    },
+    simulate: async (json: object) => (await ask(json)).body,
     async refusal(json: object) {
-      const { status, body } = await askAdmin(admin.port, '/api/v1/simulate', {
-        token,
-        method: 'POST',
-        json,
-      });
+      const { status, body } = await ask(json);
       return `${status} ${body.message}`;
     },
+    ask,
   };
 }
 

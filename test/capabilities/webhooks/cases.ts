@@ -9,6 +9,15 @@ const inQueue = (use: string) => `capabilities/webhooks/queue/${use}`;
 
 export const cases: CapabilityCases = {
   defaults: { notify: [] },
+  secretSetting: {
+    name: 'notify',
+    settings: {
+      notify: [{ url: 'https://hooks.example.com/', secretFile: 'notify-secret', events: ['key.banned'] }],
+    },
+    shownAsStated: ['keys', 'plans', 'operations'].map((member) => `notify.[].${member}`),
+    url: (secret) => `https://hooks.example.com/${secret}?token=${secret}`,
+    secretFile: `whsec_${'a'.repeat(40)}`,
+  },
   settings: {
     'notify.[].url': [notify({}), notify({ url: 'https://one.example.com/other' })],
     'notify.[].secretFile': [notify({}), notify({ secretFile: 'other-hook' })],
@@ -21,6 +30,8 @@ export const cases: CapabilityCases = {
     ],
     'notify.[].plans': [notify({}), notify({ plans: ['free'] })],
   },
+  // The gateway has no receiver. `deliveries-browser.test.ts` shows deliveries.
+  pages: [['/deliveries', ['.empty pre'], '/deliveries']],
   // All keys of the queue have the same hash tag.
   severalKeys: [
     'redis-queue.ts: numberOfKeys: number',

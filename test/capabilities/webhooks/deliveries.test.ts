@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { faultsOf, instantsOutOfPlace } from '../../support/described-replies.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { startDeliveries, startWithTokens, webhookSecret } from './start-deliveries.ts';
 
@@ -38,7 +39,9 @@ describe.each([
   };
 
   it('are listed with the newest event first, with the answer of each receiver, and without the path of a URL', async () => {
-    const { body, text } = await ask('/deliveries');
+    const reply = await ask('/deliveries');
+    expect([faultsOf(reply, 'GET', '/deliveries'), instantsOutOfPlace(reply.body)]).toEqual([[], []]);
+    const { body, text } = reply;
     const events: readonly Event[] = body.events;
     expect(events.map(({ type, subject }) => [type, subject])).toEqual([
       ['config.rejected', 'config'],
@@ -109,7 +112,9 @@ describe.each([
 
   it('of one event are shown with the body exactly as the receivers get it', async () => {
     const { id } = await first('?type=key.revoked');
-    const { body } = await ask(`/deliveries/${id}`);
+    const reply = await ask(`/deliveries/${id}`);
+    expect([faultsOf(reply, 'GET', '/deliveries/{id}'), instantsOutOfPlace(reply.body)]).toEqual([[], []]);
+    const { body } = reply;
     expect(started.accepting.bodies).toContain(body.body);
     expect(JSON.parse(body.body)).toMatchObject({ type: 'key.revoked', data: { key: 'acme' } });
     expect(body.deliveries).toMatchObject([{ state: 'delivered', last: { status: 204 } }]);
@@ -119,8 +124,9 @@ describe.each([
     const { id } = await first('?type=config.rejected');
     const path = `/deliveries/${id}/send`;
     const refused = await ask(path, { method: 'POST', json: {}, token: started.reader.token });
-    expect(refused.status).toBe(403);
-    expect((await ask(path, { method: 'POST', json: {} })).body).toEqual({ due: 1 });
+    const sent = await ask(path, { method: 'POST', json: {} });
+    expect([refused.status, sent.body]).toEqual([403, { due: 1 }]);
+    for (const reply of [refused, sent]) expect(faultsOf(reply, 'POST', '/deliveries/{id}/send')).toEqual([]);
     const received = () => started.accepting.received.filter((event) => event.id === id).length;
     await expect.poll(received, waitMs).toBe(2);
     const state = async () => (await ask(`/deliveries/${id}`)).body.deliveries[0].state;

@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { components, count, instant, integer, list, nextPage, words } from '../../../keys/response-parts.ts';
-import { afterPage, defineWire, eventIdParameter } from '../../../shared/http/wire.ts';
+import { afterPage, defineWire } from '../../../shared/http/wire.ts';
 import {
   cursor,
   instantParameter,
   queryOf,
+  sharedParameters,
   someOf,
   text,
   wholeNumber,
@@ -151,6 +152,11 @@ export const sentAgain = z
   })
   .register(components, { id: 'SentAgain' });
 
+const eventId = z
+  .string()
+  .describe('The id of a webhook event, which its receivers get as `webhook-id`.')
+  .register(sharedParameters, { id: 'eventId' });
+
 export const getDeliveryWire = defineWire({
   method: 'GET',
   path: '/deliveries/{id}',
@@ -158,7 +164,7 @@ export const getDeliveryWire = defineWire({
   tag: 'Webhooks',
   summary: 'One webhook event',
   description: 'An event with the body that the receivers get, and with its deliveries.',
-  params: { id: eventIdParameter },
+  params: { id: eventId },
   answers: { 200: { description: 'The event.', schema: deliveredEvent } },
 });
 
@@ -170,7 +176,7 @@ export const sendAgainWire = defineWire({
   summary: 'Send a webhook event again',
   description:
     'The event is due at once for one receiver, or for each of its receivers in the configuration. The `webhook-id` and the body stay the same, so a receiver that has the event already can ignore it. A delivery that had ended begins anew, with three days of retries. The response does not wait for the attempt.',
-  params: { id: eventIdParameter },
+  params: { id: eventId },
   body: sendAgainBody,
   answers: { 200: { description: 'The deliveries are due.', schema: sentAgain } },
 });

@@ -11,6 +11,7 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { figure } from '../../../shared/words/figures.js';
 import type { AdminClient } from '../../admin/admin-client.ts';
 import { CommandError } from '../../output/command-error.ts';
+import { progressHere } from '../../output/progress.ts';
 import { movedJson } from './transfer.ts';
 
 /**
@@ -58,12 +59,14 @@ export async function importToDirectory(
   bounds: Bounds,
 ): Promise<Imported> {
   const sum = { created: 0, unchanged: 0, refused: [] as Imported['refused'][number][] };
+  const progress = progressHere();
   try {
     for (const part of partsOf(keys.map(movedJson), bounds)) {
       const body = await sendPart(client, part, bounds);
       sum.created += body.created;
       sum.unchanged += body.unchanged;
       sum.refused.push(...body.refused);
+      progress.show(sum.created + sum.unchanged + sum.refused.length, keys.length);
     }
     return sum;
   } catch (error) {
@@ -71,6 +74,8 @@ export async function importToDirectory(
     throw new CommandError(
       `${error.message} Before this error, ${figure(sum.created)} of ${figure(keys.length)} keys were added. Run the same command again to add the other keys.`,
     );
+  } finally {
+    progress.end();
   }
 }
 

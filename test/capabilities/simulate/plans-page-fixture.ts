@@ -1,15 +1,15 @@
 import { pino } from 'pino';
 import type { Page } from 'puppeteer-core';
 import { expect } from 'vitest';
-import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
-import { makeToken } from '../support/admin-client.ts';
-import { openTab, startBrowser } from '../support/browser.ts';
-import { configFolder, mainDocument } from '../support/config-folder.ts';
-import { createGateway } from '../support/create-gateway.ts';
-import { makeKey } from '../support/gateway-process.ts';
-import { settingsOf } from '../support/settings-of.ts';
-import { tunedBounds } from '../support/tuned-bounds.ts';
+import { loadSettings } from '../../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
+import { makeToken } from '../../support/admin-client.ts';
+import { openTab, startBrowser } from '../../support/browser.ts';
+import { configFolder, mainDocument } from '../../support/config-folder.ts';
+import { createGateway } from '../../support/create-gateway.ts';
+import { makeKey } from '../../support/gateway-process.ts';
+import { settingsOf } from '../../support/settings-of.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
 
 const keys = [
   { key: makeKey({ id: 'acme', plan: 'free' }), requests: 70 },

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { axeFindings, openWithToken, type Tab, watchedPage } from '../support/browser.ts';
+import { axeFindings, openWithToken, type Tab, watchedPage } from '../../support/browser.ts';
 import {
   checkPlan,
   clipboardOf,
