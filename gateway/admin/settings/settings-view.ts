@@ -121,17 +121,21 @@ export function planView({
   name,
   isCustom,
   limits,
+  concurrent,
+  operations,
   changes,
   trial,
-  ...rest
+  ...ofCapabilities
 }: Plan): z.output<typeof planShown> {
   const later = changes?.map((change) => ({
     from: isoOf(change.fromMs),
     limits: toLimitFields(change.limits),
   }));
-  const plan = { name, isCustom, windows: windowsView(limits), ...rest, changes: later };
-  const members = planMembers.map((member) => member.shown(rest));
-  return { ...plan, trial: trial && toLimitFields(trial), ...Object.assign({}, ...members) };
+  return {
+    ...{ name, isCustom, windows: windowsView(limits), concurrent, operations, changes: later },
+    trial: trial && toLimitFields(trial),
+    ...Object.assign({}, ...planMembers.map((member) => member.shown(ofCapabilities))),
+  };
 }
 
 /** Returns limits as the list of windows that all responses use. */
