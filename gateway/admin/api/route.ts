@@ -29,6 +29,8 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
    * response is cached for a short time.
    */
   readonly isFixed?: true;
+  /** True for a route whose response must be complete. While Redis is away, the response is 503. */
+  readonly isExact?: true;
   /** True for a route whose response has counts of all processes. Each request to such a route asks for a flush of the fleet. */
   readonly readsCounts?: true;
   /**

@@ -10,6 +10,7 @@ import {
   instant,
   integer,
   list,
+  missing,
   positive,
   quantity,
   words,
@@ -37,6 +38,7 @@ function refusalsOf(aboutRequests: string) {
 
 export const callers = z
   .object({
+    missing,
     operationId: z.string(),
     fromAt: instant,
     toAt: instant,
@@ -133,7 +135,7 @@ const operationUse = z.object({
 export type OperationUse = z.output<typeof operationUse>;
 
 export const operationsPage = z
-  .object({ fromAt: instant, toAt: instant, operations: list(operationUse) })
+  .object({ missing, fromAt: instant, toAt: instant, operations: list(operationUse) })
   .register(components, { id: 'Operations' });
 
 export const listOperationsWire = defineWire({
@@ -173,7 +175,7 @@ export const trafficRow = z.object({
 });
 
 export const traffic = z
-  .object({ step: words(...trafficSteps), rows: list(trafficRow) })
+  .object({ missing, step: words(...trafficSteps), rows: list(trafficRow) })
   .register(components, { id: 'Traffic' });
 
 export const getTrafficWire = defineWire({

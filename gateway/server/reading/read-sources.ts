@@ -6,6 +6,7 @@ import { createUsageReader } from '../../usage/read/usage-reader.ts';
 import { usageCalendar } from '../../usage/usage-calendar.ts';
 import type { KeptInRedis } from './kept-in-redis.ts';
 import type { Kept, Lent, ReadingData } from './reading-messages.ts';
+import { createRemembering } from './remembering.ts';
 
 /** Opens the data sources of the routes in the reading thread: Redis over a separate connection, or the memory of the main thread. */
 export async function openReadSources({
@@ -26,7 +27,8 @@ export async function openReadSources({
 }): Promise<ReadSources> {
   const { redis } = settings();
   const inRedis = redis && (await openKept(redis));
-  const kept: Kept = inRedis ?? inParts(lent);
+  const own = inParts(lent);
+  const kept: Kept = inRedis === undefined ? own : createRemembering(inRedis, own, bounds);
   const store = { read: kept.readRecords, active: kept.readActive, lastSeen: kept.readLastSeen };
   const usage: KeySources['usage'] =
     keptDays === undefined

@@ -34,7 +34,9 @@ export interface Lent extends LentMembers {
   readonly readProcesses: Presence['read'];
   readonly planFigures: () => ReadonlyMap<string, PlanFigures>;
   readonly readMembers: KeyDetailSources['readMembers'];
-  /** The members from here on read the main thread's memory; only without Redis. */
+  /** The time since which Redis is away, epoch ms; undefined while it is not. */
+  readonly awaySinceMs: () => Promise<number | undefined>;
+  /** The members from here on read the main thread's memory: without Redis, and while Redis is away. */
   readonly readStatuses: ReadStatuses;
   readonly readRecords: UsageStore['read'];
   readonly readActive: UsageStore['active'];

@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { missingText } from '../../words/list.js';
 import { forgetToken, hasToken, keepToken, whenRefused } from './api.js';
 import { Header } from './header.js';
 import { listenToKeys } from './keyboard.js';
@@ -44,10 +45,13 @@ function App() {
     return html`<${TokenForm} refusal=${refusal} onToken=${enter} />`;
   }
   const Page = route?.component ?? NotFound;
+  // The page Now says it in its verdict.
+  const store = page?.name === 'now' ? undefined : live.state?.store;
   return html`
     <a class="skip" href="#main">Skip to the page</a>
     <${Header} live=${live} open=${page?.name} />
     <main id="main" tabindex="-1" ref=${main} aria-label=${title}>
+      ${store?.available === false && html`<p class="near" role="status">${missingText(store)}</p>`}
       <${Page} key=${path} params=${page?.params ?? {}} query=${query} live=${live} />
     </main>
   `;

@@ -8,6 +8,7 @@ import {
   limitName,
   limitsByField,
   list,
+  missing,
   positive,
   words,
 } from '../../../keys/response-parts.ts';
@@ -84,6 +85,7 @@ export type KeyItem = z.output<typeof keyItem>;
 
 export const keyPage = z
   .object({
+    missing,
     keys: list(keyItem),
     next: z
       .string()

@@ -6,6 +6,7 @@ import {
   instant,
   limitsByField,
   list,
+  missing,
   nextPage,
   positive,
   refusedShown,
@@ -51,7 +52,7 @@ export const usageRow = z
   .register(components, { id: 'UsageRow' });
 
 export const keyUsage = z
-  .object({ step: words(...usageSteps), rows: list(usageRow) })
+  .object({ missing, step: words(...usageSteps), rows: list(usageRow) })
   .register(components, { id: 'KeyUsage' });
 
 export const getKeyUsageWire = defineWire({
@@ -72,6 +73,7 @@ export const getKeyUsageWire = defineWire({
 
 export const monthPage = z
   .object({
+    missing,
     month: z.string(),
     fromAt: instant.describe('The beginning of the recorded part of the month.'),
     toAt: instant.describe('The end of the month, or now for the present month.'),
@@ -111,6 +113,7 @@ export const getMonthUsageWire = defineWire({
 
 export const limitsSteps = z
   .object({
+    missing,
     limits: list(
       z.object({
         fromAt: instant.describe('These limits apply from this time until the time of the next entry.'),

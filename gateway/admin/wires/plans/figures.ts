@@ -1,5 +1,13 @@
 import * as z from 'zod';
-import { components, count, instant, limitsByField, list, positive } from '../../../keys/response-parts.ts';
+import {
+  components,
+  count,
+  instant,
+  limitsByField,
+  list,
+  missing,
+  positive,
+} from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 import { periodQuery, queryOf, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { trialFigures } from '../keys/key.ts';
@@ -33,6 +41,7 @@ export type Spread = z.output<typeof spread>;
 
 export const planDistribution = z
   .object({
+    missing,
     plan: z.string(),
     hours: positive,
     keys: count.describe('Keys on the plan. Keys of the key directory count only if they are active.'),
@@ -76,6 +85,7 @@ export const getPlanDistributionWire = defineWire({
 /** The response of `GET /plans/{name}/trial`. */
 export const planTrial = z
   .object({
+    missing,
     plan: z.string(),
     limits: limitsByField.describe('The limits of the trial.'),
     limitsNow: limitsByField.describe('The limits of the plan.'),
