@@ -36,6 +36,7 @@ const base: Members = {
   plans: { free: { perMinute: 60 }, enterprise: 'custom' },
   keys: [],
   api: 'openapi.yaml',
+  redis: { url: 'redis://redis:6379' },
 };
 const pair = (name: string) => ({ cert: `${name}.pem`, key: `${name}.key` });
 const token = { name: 'alice', sha256: digestOf('a'), may: 'read' };

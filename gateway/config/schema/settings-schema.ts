@@ -256,7 +256,7 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .optional()
     .describe(
-      'The Redis that stores the counts. Without this setting or with an empty url, counts are kept in memory. A change of this setting or of the files that it names needs a restart.',
+      'The Redis that stores the counts. Without this setting or with an empty url, counts are kept in memory, and settings that need Redis are refused. A change of this setting or of the files that it names needs a restart.',
     ),
   upstream: upstream.optional().describe('A single upstream, with the name `default`.'),
   upstreams: z
