@@ -902,8 +902,6 @@ export const defaultBounds = Object.freeze({
   webhooksKeptMs: 2_592_000_000,
   /** How long the queue merges late reports about an event whose identity may occur again: a day. */
   webhookIdentityKeptMs: 86_400_000,
-  /** The maximum number of event identities that the queue remembers if no Redis is configured. The oldest is forgotten first. */
-  webhookIdentitiesInMemoryMax: 100_000,
   /** The timeout from the start of an attempt to the end of the response head. Standard Webhooks recommends 15 to 30 s. */
   webhookTimeoutMs: 15_000,
   /**

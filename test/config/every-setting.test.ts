@@ -23,8 +23,6 @@ const files = {
   'other.key': other.key,
   password: 'not-a-secret',
   'keys.yaml': '[]\n',
-  'one-hook': `whsec_${'a'.repeat(40)}`,
-  'other-hook': `whsec_${'b'.repeat(40)}`,
   ...Object.assign({}, ...ofCapabilities.map((cases) => cases.files)),
 };
 const reports = (perMinute: number) => ({ reports: { operations: ['listPets'], perMinute } });
