@@ -70,7 +70,11 @@ export interface SettingsPart {
     others: { readonly hasDirectory: boolean; readonly hasKey: (id: string) => boolean },
   ): Iterable<SettingFault>;
   /** The effective form of the settings, if it differs from the stated form. */
-  compile?(settings: StatedSettingsMembers, files: SettingsFiles): Partial<SettingsMembers>;
+  compile?(
+    settings: StatedSettingsMembers,
+    files: SettingsFiles,
+    others: { readonly hasRedis: boolean },
+  ): Partial<SettingsMembers>;
   /** The percentages of limits at which the capability wants notices. */
   thresholds?(settings: SettingsMembers): readonly number[];
   /**

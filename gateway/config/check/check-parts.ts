@@ -9,6 +9,7 @@ import { createProblemList } from '../problems/problem-list.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import type { LoadContext } from '../source/source-reader.ts';
+import { hasRedis } from './check-redis.ts';
 
 /** Checks the settings of capabilities. */
 export function checkParts(raw: RawSettings, main: YamlSource): readonly Problem[] {
@@ -55,7 +56,10 @@ export function compileParts(raw: RawSettings, context: LoadContext | undefined)
       context?.problems.push({ file: context.fileOf(file), line, column: 1, excerpt: '', message });
     },
   };
-  return Object.assign({}, ...settingsParts.map((part) => part.compile?.(raw, files)));
+  return Object.assign(
+    {},
+    ...settingsParts.map((part) => part.compile?.(raw, files, { hasRedis: hasRedis(raw) })),
+  );
 }
 
 function hasDirectory({ keys }: RawSettings): boolean {

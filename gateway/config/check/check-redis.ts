@@ -17,7 +17,7 @@ const forms = ['url', 'cluster', 'sentinel'] as const;
  */
 export function checkRedis(raw: RawSettings, source: YamlSource): readonly Problem[] {
   const { redis } = raw;
-  if (redis === undefined || redis.url === '') return checkWithoutRedis(raw, source);
+  if (redis === undefined || !hasRedis(raw)) return checkWithoutRedis(raw, source);
   const [form, other] = forms.filter((name) => redis[name] !== undefined);
   const problem = (path: readonly PropertyKey[], message: string) => ({
     ...source.placeOf(['redis', ...path]),
@@ -59,6 +59,11 @@ export function checkRedis(raw: RawSettings, source: YamlSource): readonly Probl
     found.push(problem([tlsField], `\`redis.${tlsField}\` is for TLS and needs ${what}`));
   }
   return found;
+}
+
+/** An empty URL counts as no Redis. */
+export function hasRedis({ redis }: Pick<RawSettings, 'redis'>): boolean {
+  return redis !== undefined && redis.url !== '';
 }
 
 /**
