@@ -135,8 +135,6 @@ export function createAdminSide({
       readRecords: async (reads) => usage?.store.read(reads),
       readActive: async () => usage?.store.active(),
       readLastSeen: async (ids) => usage?.store.lastSeen(ids),
-      readKeys: async (ids) => directory?.readMany(ids) ?? { kind: 'found', keys: [] },
-      readKeyIds: async (query) => directory?.page(query) ?? { kind: 'page', ids: [] },
       planFigures,
       readMembers,
     },

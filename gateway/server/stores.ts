@@ -15,7 +15,7 @@ import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createUsage, type Usage } from '../usage/usage.ts';
 
-/** The stores of keys, counts and usage, in Redis or in memory. */
+/** The stores of a process. Counts and usage are in Redis or in memory. Everything else is in Redis. */
 export interface Stores {
   readonly limiter: Limiter;
   /** Undefined without a key directory. */
@@ -68,15 +68,15 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
   const { redis, directory: hasDirectory, usage: usageSettings } = settings();
   // Look-ups have a separate connection, so that they do not wait behind reads of usage records.
   const directoryRecords = hasDirectory && redis ? openRedis(redis, bounds) : undefined;
-  const directory = hasDirectory
-    ? createKeyDirectory({
-        redis: directoryRecords,
-        nowMs,
-        storeNowMs: () => limiter.storeNowMs(),
-        log,
-        bounds,
-      })
-    : undefined;
+  const directory =
+    directoryRecords &&
+    createKeyDirectory({
+      redis: directoryRecords,
+      nowMs,
+      storeNowMs: () => limiter.storeNowMs(),
+      log,
+      bounds,
+    });
   const records = redis && openRedis(redis, bounds);
   const limiter = createLimiter({
     log,

@@ -387,8 +387,6 @@ export const defaultBounds = Object.freeze({
   directoryMarkLeaseMs: 1_000,
   directoryMarkWaitMs: 1_500,
   directoryMarkWaitsMax: 3,
-  /** The maximum number of keys in a key directory that is in memory, without Redis. */
-  directoryKeysInMemoryMax: 100_000,
 
   /**
    * The timeout of a TCP connect to a target, including any TLS handshake. An upstream may set its own connect, header and total timeout.

@@ -34,6 +34,12 @@ it.each<readonly [what: string, settings: Members, path: string, message: string
     'workers',
     '`workers` must be 1 without `redis`: in memory each worker would count limits on its own',
   ],
+  [
+    'the key directory',
+    { keys: { directory: true } },
+    'keys.directory',
+    '`keys.directory` needs `redis`: without Redis, a restart would lose every key of the directory; add `redis`, or write the keys into a file',
+  ],
   ...ofCapabilities.flatMap(({ needRedis = [] }) => needRedis),
 ])('%s needs Redis, and the report states where and why', (_, settings, path, message) => {
   const { text, problems } = load(settings);

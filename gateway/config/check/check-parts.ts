@@ -6,10 +6,9 @@ import { nameOf } from '../../shared/schema/schema-faults.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
-import type { RawSettings } from '../schema/settings-schema.ts';
+import { hasDirectory, hasRedis, type RawSettings } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import type { LoadContext } from '../source/source-reader.ts';
-import { hasRedis } from './check-redis.ts';
 
 /** Checks the settings of capabilities. */
 export function checkParts(raw: RawSettings, main: YamlSource): readonly Problem[] {
@@ -60,8 +59,4 @@ export function compileParts(raw: RawSettings, context: LoadContext | undefined)
     {},
     ...settingsParts.map((part) => part.compile?.(raw, files, { hasRedis: hasRedis(raw) })),
   );
-}
-
-function hasDirectory({ keys }: RawSettings): boolean {
-  return typeof keys === 'object' && 'directory' in keys && keys.directory;
 }

@@ -4,7 +4,7 @@ import { parseRedisUrl } from '../../shared/addresses/redis-url.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
-import type { RawSettings } from '../schema/settings-schema.ts';
+import { hasDirectory, hasRedis, type RawSettings } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 
 type RawRedis = NonNullable<RawSettings['redis']>;
@@ -61,11 +61,6 @@ export function checkRedis(raw: RawSettings, source: YamlSource): readonly Probl
   return found;
 }
 
-/** An empty URL counts as no Redis. */
-export function hasRedis({ redis }: Pick<RawSettings, 'redis'>): boolean {
-  return redis !== undefined && redis.url !== '';
-}
-
 /**
  * Refuses the settings that need Redis, because their data must outlive the process or must be the same in each process. Counts and the usage
  * record also have a store in memory. A restart then loses at most one window of the counts and one day of the record.
@@ -88,6 +83,10 @@ function checkWithoutRedis(raw: RawSettings, source: YamlSource): readonly Probl
 }
 
 function* needsOf(raw: RawSettings): Iterable<RedisNeed> {
+  if (hasDirectory(raw)) {
+    const lost = 'a restart would lose every key of the directory';
+    yield { path: ['keys', 'directory'], lost, instead: 'write the keys into a file' };
+  }
   for (const part of settingsParts) yield* part.needsRedis?.(raw) ?? [];
   for (const [name, plan] of Object.entries(raw.plans)) {
     for (const member of planMembers) {

@@ -144,7 +144,7 @@ const keySources = fields('a mapping with file and directory', {
   directory: flag()
     .default(false)
     .describe(
-      'Whether the admin API can issue keys while the gateway runs. These keys are stored in Redis. A change needs a restart.',
+      'Whether the admin API can issue keys while the gateway runs. These keys are stored in Redis, so this needs `redis`. A change needs a restart.',
     ),
 })
   .refine(
@@ -380,6 +380,16 @@ function namesIn(schema: unknown): readonly string[] {
 }
 
 export type RawSettings = z.output<typeof settingsSchema>;
+
+/** Whether there is a key directory, for keys that the admin API issues. */
+export function hasDirectory({ keys }: Pick<RawSettings, 'keys'>): boolean {
+  return typeof keys === 'object' && 'directory' in keys && keys.directory;
+}
+
+/** An empty URL counts as no Redis. */
+export function hasRedis({ redis }: Pick<RawSettings, 'redis'>): boolean {
+  return redis !== undefined && redis.url !== '';
+}
 export type RawUpstream = z.output<typeof upstream>;
 
 function timeout(maxMs: number) {
