@@ -136,8 +136,6 @@ export function createAdminSide({
       readRecords: async (reads) => usage?.remembered.read(reads),
       readActive: async () => usage?.remembered.active(),
       readLastSeen: async (ids) => usage?.remembered.lastSeen(ids),
-      readKeys: async (ids) => directory?.readMany(ids) ?? { kind: 'found', keys: [] },
-      readKeyIds: async (query) => directory?.page(query) ?? { kind: 'page', ids: [] },
       planFigures,
       readMembers,
     },

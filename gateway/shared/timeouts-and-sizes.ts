@@ -387,8 +387,6 @@ export const defaultBounds = Object.freeze({
   directoryMarkLeaseMs: 1_000,
   directoryMarkWaitMs: 1_500,
   directoryMarkWaitsMax: 3,
-  /** The maximum number of keys in a key directory that is in memory, without Redis. */
-  directoryKeysInMemoryMax: 100_000,
 
   /**
    * The timeout of a TCP connect to a target, including any TLS handshake. An upstream may set its own connect, header and total timeout.
@@ -915,8 +913,6 @@ export const defaultBounds = Object.freeze({
   webhooksKeptMs: 2_592_000_000,
   /** How long the queue merges late reports about an event whose identity may occur again: a day. */
   webhookIdentityKeptMs: 86_400_000,
-  /** The maximum number of event identities that the queue remembers if no Redis is configured. The oldest is forgotten first. */
-  webhookIdentitiesInMemoryMax: 100_000,
   /** The timeout from the start of an attempt to the end of the response head. Standard Webhooks recommends 15 to 30 s. */
   webhookTimeoutMs: 15_000,
   /**

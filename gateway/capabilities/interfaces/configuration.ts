@@ -24,6 +24,8 @@ export interface PlanMember {
   groupsIn?(
     stated: StatedPlanMembers,
   ): readonly { readonly path: readonly string[]; readonly groups: GroupsByName | undefined }[];
+  /** What the member needs `redis` for, with paths in the plan. */
+  needsRedis?(stated: StatedPlanMembers): Iterable<RedisNeed>;
   /** A warning of `check`: what is wrong about the value at a path in the plan. */
   warning?(
     plan: Plan,
@@ -56,6 +58,8 @@ export interface SettingsPart {
       readonly canMatch: (type: WebhookEventType, filter: 'keys' | 'plans' | 'operations') => boolean;
     },
   ): Iterable<SettingFault>;
+  /** What the settings need `redis` for. */
+  needsRedis?(settings: StatedSettingsMembers): Iterable<RedisNeed>;
   /** The ids of operations in the settings, each list with its path. `check` looks them up. */
   operationsIn?(
     settings: StatedSettingsMembers,
@@ -66,7 +70,11 @@ export interface SettingsPart {
     others: { readonly hasDirectory: boolean; readonly hasKey: (id: string) => boolean },
   ): Iterable<SettingFault>;
   /** The effective form of the settings, if it differs from the stated form. */
-  compile?(settings: StatedSettingsMembers, files: SettingsFiles): Partial<SettingsMembers>;
+  compile?(
+    settings: StatedSettingsMembers,
+    files: SettingsFiles,
+    others: { readonly hasRedis: boolean },
+  ): Partial<SettingsMembers>;
   /** The percentages of limits at which the capability wants notices. */
   thresholds?(settings: SettingsMembers): readonly number[];
   /**
@@ -98,6 +106,15 @@ export interface SettingFault {
   readonly message: string;
   /** The path of another setting that is part of the fault. */
   readonly related?: SettingPath;
+}
+
+/** A setting that `check` refuses in a configuration without `redis`. */
+export interface RedisNeed {
+  readonly path: SettingPath;
+  /** What would be lost without Redis, such as "a restart would lose the events". */
+  readonly lost: string;
+  /** What the operator can do in place of adding `redis`, such as "remove `notify`". */
+  readonly instead: string;
 }
 
 /** The files that settings name. Relative names are relative to the folder of the configuration. */

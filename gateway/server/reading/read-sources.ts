@@ -58,7 +58,7 @@ export async function openReadSources({
         return read.kind === 'read' ? read.keys : undefined;
       },
       readMembers: (ids) => lent.readMembers(ids),
-      ...(hasDirectory && { directory: { readMany: kept.readKeys, page: kept.readKeyIds } }),
+      ...(hasDirectory && kept.directory && { directory: kept.directory }),
       leakOf,
       planFigures: () => lent.planFigures(),
       usage,
@@ -91,14 +91,6 @@ export async function openReadSources({
       readRecords: (reads) => manyOf(reads, async (part) => (await all.readRecords(part)) ?? []),
       readActive: () => all.readActive(),
       readLastSeen: (ids) => all.readLastSeen(ids),
-      async readKeys(ids) {
-        const found = await manyOf(ids, async (part) => {
-          const read = await all.readKeys(part);
-          return read.kind === 'found' ? read.keys : part.map(() => 'unknown' as const);
-        });
-        return { kind: 'found', keys: found };
-      },
-      readKeyIds: (query) => all.readKeyIds(query),
     };
   }
 

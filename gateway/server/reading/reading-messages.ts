@@ -41,15 +41,13 @@ export interface Lent extends LentMembers {
   readonly readRecords: UsageStore['read'];
   readonly readActive: UsageStore['active'];
   readonly readLastSeen: UsageStore['lastSeen'];
-  readonly readKeys: DirectoryStore['readMany'];
-  readonly readKeyIds: DirectoryStore['page'];
 }
 
 /** The records of keys, in Redis or in the main thread's memory. */
-export type Kept = Pick<
-  Lent,
-  'readStatuses' | 'readRecords' | 'readActive' | 'readLastSeen' | 'readKeys' | 'readKeyIds'
->;
+export interface Kept extends Pick<Lent, 'readStatuses' | 'readRecords' | 'readActive' | 'readLastSeen'> {
+  /** The key directory, which needs Redis. */
+  readonly directory?: Pick<DirectoryStore, 'readMany' | 'page'>;
+}
 
 export type ToReading =
   /** A change of the settings. The change is sent before the next request to the thread. `nowMs` is the store's clock, epoch ms. */

@@ -79,33 +79,39 @@ export function createRemembering(
       return ids.map((id, index) => Math.max(lastSeen.get(id) ?? 0, recorded[index] ?? 0));
     },
 
-    async readKeys(ids) {
-      const read = await ask(
-        () => kept.readKeys(ids),
-        ({ kind }) => kind === 'found',
-      );
-      const found = read?.kind === 'found' ? read.keys : ids.map(() => 'unknown' as const);
-      for (const key of found) if (typeof key === 'object') rememberKey(key);
-      if (found.includes('unknown')) noteMissing();
-      return {
-        kind: 'found',
-        keys: found.map((key, index) => (key === 'unknown' ? (keys.get(ids[index] ?? '') ?? key) : key)),
-      };
-    },
-
-    async readKeyIds(query) {
-      const read = await ask(
-        () => kept.readKeyIds(query),
-        ({ kind }) => kind === 'page',
-      );
-      if (read?.kind === 'page') return read;
-      noteMissing();
-      const { after = '', prefix = '', limit } = query;
-      const ids = [...keys.keys()].filter((id) => id > after && id.startsWith(prefix)).sort();
-      const page = ids.slice(0, limit);
-      return { kind: 'page', ids: page, next: ids.length > limit ? page.at(-1) : undefined };
-    },
+    ...(kept.directory && { directory: rememberedDirectory(kept.directory) }),
   };
+
+  function rememberedDirectory(directory: NonNullable<Kept['directory']>): NonNullable<Kept['directory']> {
+    return {
+      async readMany(ids) {
+        const read = await ask(
+          () => directory.readMany(ids),
+          ({ kind }) => kind === 'found',
+        );
+        const found = read?.kind === 'found' ? read.keys : ids.map(() => 'unknown' as const);
+        for (const key of found) if (typeof key === 'object') rememberKey(key);
+        if (found.includes('unknown')) noteMissing();
+        return {
+          kind: 'found',
+          keys: found.map((key, index) => (key === 'unknown' ? (keys.get(ids[index] ?? '') ?? key) : key)),
+        };
+      },
+
+      async page(query) {
+        const read = await ask(
+          () => directory.page(query),
+          ({ kind }) => kind === 'page',
+        );
+        if (read?.kind === 'page') return read;
+        noteMissing();
+        const { after = '', prefix = '', limit } = query;
+        const ids = [...keys.keys()].filter((id) => id > after && id.startsWith(prefix)).sort();
+        const page = ids.slice(0, limit);
+        return { kind: 'page', ids: page, next: ids.length > limit ? page.at(-1) : undefined };
+      },
+    };
+  }
 
   /** Asks Redis, unless no server has replied just before. */
   async function ask<Reply>(

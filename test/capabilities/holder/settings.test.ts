@@ -58,7 +58,8 @@ test.each(['/docs', '/docs/limits', '/openapi.json'])(
 );
 
 test('the path of the limits conflicts with the path for reports of leaked secrets', () => {
-  const lines = 'leaksPath: /limits\nlimitsPath: /limits\nleaks: { github: { keysFile: github.json } }\n';
+  const lines =
+    'leaksPath: /limits\nlimitsPath: /limits\nleaks: { onLeak: report, github: { keysFile: github.json } }\n';
   const { file } = configFolder({
     'tollgate.yaml': mainDocument + lines,
     'github.json': makeReporter().publicKeys,

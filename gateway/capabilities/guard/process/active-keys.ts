@@ -22,7 +22,7 @@ export function createActiveKeys({
   redis,
   bounds,
 }: {
-  readonly redis: RedisConnection | undefined;
+  readonly redis: RedisConnection;
   readonly bounds: Bounds;
 }) {
   const { guardActiveKeysMax, guardActiveMs, guardActiveRenewMs } = bounds;
@@ -46,22 +46,19 @@ export function createActiveKeys({
       }
     },
     /**
-     * Sends the notes of this process, and counts the active keys of plans. The number is Infinity if Redis does not reply and this process has
-     * noted no key.
+     * Sends the notes of this process, and counts the active keys of plans. The number is Infinity if Redis does not reply.
      *
      * @param of the plans to count
      */
     async count(of: readonly string[], nowMs: number): Promise<ReadonlyMap<string, number>> {
-      const unsent = redis === undefined ? [] : [...plans].filter(([, noted]) => noted.unsent.size > 0);
-      const shared =
-        redis && (of.length > 0 || unsent.length > 0) ? await share(redis, { of, unsent, nowMs }) : [];
+      const unsent = [...plans].filter(([, noted]) => noted.unsent.size > 0);
+      const shared = of.length > 0 || unsent.length > 0 ? await share(of, unsent, nowMs) : [];
       return new Map(
         of.map((plan, at) => {
           const here = (plans.get(plan)?.keys.values() ?? [].values()).filter(
             (atMs) => nowMs - atMs < guardActiveMs,
           );
-          const known = redis === undefined ? 0 : (shared[at] ?? Number.POSITIVE_INFINITY);
-          return [plan, Math.max(known, [...here].length)];
+          return [plan, Math.max(shared[at] ?? Number.POSITIVE_INFINITY, [...here].length)];
         }),
       );
     },
@@ -69,17 +66,11 @@ export function createActiveKeys({
 
   /** @returns the number of active keys of each plan; undefined for a plan without a reply */
   async function share(
-    { commands, prefix, gather, isReady }: RedisConnection,
-    {
-      of,
-      unsent,
-      nowMs,
-    }: {
-      readonly of: readonly string[];
-      readonly unsent: readonly [string, Noted][];
-      readonly nowMs: number;
-    },
+    of: readonly string[],
+    unsent: readonly [string, Noted][],
+    nowMs: number,
   ): Promise<readonly (number | undefined)[]> {
+    const { commands, prefix, gather, isReady } = redis;
     const nameOf = (plan: string) => guardKeys.activeKeys.name(prefix, plan);
     const attempt = <T>(plan: string, call: (name: string) => Promise<T>) =>
       replyOrUndefined({ isReady }, [nameOf(plan)], () => call(nameOf(plan)), bounds.storePatientDeadlineMs);

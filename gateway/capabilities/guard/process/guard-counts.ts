@@ -106,13 +106,6 @@ function byGroup(counts: GuardCounts): GuardCounts {
   return groups;
 }
 
-/** Adds up the counts of slots. If a slot has groups, all keys are counted by group. */
-export function sumOf(slots: Iterable<GuardCounts>, namesMax: number): GuardCounts {
-  const sum: GuardCounts = new Map();
-  for (const counts of slots) addCounts(sum, counts, namesMax);
-  return sum.keys().some(isGroup) ? byGroup(sum) : sum;
-}
-
 function addTo(sums: GuardCounts, name: string, { requests, refused }: KeyCounts): void {
   const before = sums.get(name);
   const sum =
@@ -124,10 +117,6 @@ function addTo(sums: GuardCounts, name: string, { requests, refused }: KeyCounts
 
 function groupOf(name: string): string {
   return name.slice(0, groupDigits);
-}
-
-function isGroup(name: string): boolean {
-  return name.length === groupDigits;
 }
 
 /** Returns a short name for a key: a hash of its id (FNV-1a with the final mix of MurmurHash3) in hex. */

@@ -215,10 +215,18 @@ export interface DeliveryQueue {
   /**
    * Writes the events that Redis does not have yet, and stops.
    *
-   * @returns the number of events that are lost: events that Redis did not take, or without Redis, events that wait for a delivery
+   * @returns the number of events that are lost, because Redis did not take them
    */
   close(): Promise<number>;
 }
+
+/** The queue of a gateway without Redis. Such a gateway has no receivers. */
+export const emptyQueue: Pick<DeliveryQueue, 'list' | 'read' | 'resend' | 'counts'> = {
+  list: async () => ({ events: [] }),
+  read: async () => 'unknown',
+  resend: async () => 'unknown',
+  counts: async () => ({ events: 0, waiting: 0, delivered: 0, failed: 0, dropped: 0, unsent: 0 }),
+};
 
 /** Why waiting deliveries fail after their receiver was removed from the configuration. */
 export const receiverGone = 'the configuration no longer has this receiver';

@@ -71,7 +71,7 @@ export const webhooksShape = {
     .max(receiversMax, expects(`a list of at most ${receiversMax} receivers`))
     .default([])
     .describe(
-      'The receivers of webhooks. The gateway posts events to them in the form of Standard Webhooks. A change needs no restart.',
+      'The receivers of webhooks. The gateway posts events to them in the form of Standard Webhooks. They need `redis`. A change needs no restart.',
     ),
 };
 
