@@ -35,7 +35,7 @@ function refusalsOf(aboutRequests: string) {
   });
 }
 
-export const callers = z
+const callers = z
   .object({
     operationId: z.string(),
     fromAt: instant,
@@ -83,7 +83,7 @@ export const listCallersWire = defineWire({
   answers: { 200: { description: 'The callers.', schema: callers } },
 });
 
-export const percentiles = z
+const percentiles = z
   .object({ p50Ms: quantity.optional(), p99Ms: quantity.optional() })
   .describe('Estimates from the buckets of a histogram; absent without requests.');
 

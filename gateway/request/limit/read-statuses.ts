@@ -7,7 +7,7 @@ import type { Key, KeyStatus } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
 import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 
-export interface KeysRead {
+interface KeysRead {
   readonly kind: 'read';
   /** The status of each key; undefined for a key whose Redis server does not reply. */
   readonly keys: readonly (KeyStatus | undefined)[];

@@ -55,7 +55,7 @@ export async function startSimulating(config: Record<string, unknown>, own: Part
   };
 }
 
-export const acme = makeKey({ id: 'acme', plan: 'free' });
+const acme = makeKey({ id: 'acme', plan: 'free' });
 
 /** Starts a gateway with the plan `free`, whose requests are of the operations `listPets` and `getPet`. */
 export async function startGrouped(free: object, keys: readonly { readonly entry: object }[] = [acme]) {

@@ -50,7 +50,7 @@ export const usageRow = z
   })
   .register(components, { id: 'UsageRow' });
 
-export const keyUsage = z
+const keyUsage = z
   .object({ step: words(...usageSteps), rows: list(usageRow) })
   .register(components, { id: 'KeyUsage' });
 
@@ -70,7 +70,7 @@ export const getKeyUsageWire = defineWire({
   answers: { 200: { description: 'The rows.', schema: keyUsage } },
 });
 
-export const monthPage = z
+const monthPage = z
   .object({
     month: z.string(),
     fromAt: instant.describe('The beginning of the recorded part of the month.'),
@@ -109,7 +109,7 @@ export const getMonthUsageWire = defineWire({
   answers: { 200: { description: 'The page.', schema: monthPage } },
 });
 
-export const limitsSteps = z
+const limitsSteps = z
   .object({
     limits: list(
       z.object({

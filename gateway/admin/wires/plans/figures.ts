@@ -31,7 +31,7 @@ const spread = z
 
 export type Spread = z.output<typeof spread>;
 
-export const planDistribution = z
+const planDistribution = z
   .object({
     plan: z.string(),
     hours: positive,
@@ -74,7 +74,7 @@ export const getPlanDistributionWire = defineWire({
 });
 
 /** The response of `GET /plans/{name}/trial`. */
-export const planTrial = z
+const planTrial = z
   .object({
     plan: z.string(),
     limits: limitsByField.describe('The limits of the trial.'),

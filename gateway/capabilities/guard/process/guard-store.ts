@@ -16,7 +16,7 @@ export interface GuardStore {
   onReturn(listener: () => void): void;
 }
 
-export interface NumberedReport extends GuardReport {
+interface NumberedReport extends GuardReport {
   /** A report without a reply is sent again with the same number, and the store counts it once. A new report has a larger number. */
   readonly number: number;
 }
