@@ -26,7 +26,7 @@ export interface Served {
   };
 }
 
-export interface WorkerCounts {
+interface WorkerCounts {
   readonly configured: number;
   readonly serving: number;
   readonly replaced: number;

@@ -42,7 +42,7 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
   respond(request: RouteRequest<Query, Body>): AdminResponse | Promise<AdminResponse>;
 }
 
-export interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType> {
+interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType> {
   /** For each parameter of the path template: the decoded segment of the path. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: z.output<Query>;

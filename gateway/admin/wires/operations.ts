@@ -36,7 +36,7 @@ function refusalsOf(aboutRequests: string) {
   });
 }
 
-export const callers = z
+const callers = z
   .object({
     missing,
     operationId: z.string(),
@@ -85,7 +85,7 @@ export const listCallersWire = defineWire({
   answers: { 200: { description: 'The callers.', schema: callers } },
 });
 
-export const percentiles = z
+const percentiles = z
   .object({ p50Ms: quantity.optional(), p99Ms: quantity.optional() })
   .describe('Estimates from the buckets of a histogram; absent without requests.');
 

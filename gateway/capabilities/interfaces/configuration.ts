@@ -99,7 +99,7 @@ export type ShownSchema = (stated: Readonly<Record<string, z.ZodType>>) => z.Zod
 
 export type SettingPath = readonly (string | number)[];
 
-export interface SettingFault {
+interface SettingFault {
   readonly path: SettingPath;
   /** Whether the name of the setting is at fault, and not its value. */
   readonly isName?: boolean;
@@ -131,7 +131,7 @@ export interface SettingList {
   readonly noun: string;
 }
 
-export interface OwnPath {
+interface OwnPath {
   /** The setting that switches the path on. */
   readonly setting: string;
   readonly path: string;

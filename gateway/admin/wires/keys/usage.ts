@@ -51,7 +51,7 @@ export const usageRow = z
   })
   .register(components, { id: 'UsageRow' });
 
-export const keyUsage = z
+const keyUsage = z
   .object({ missing, step: words(...usageSteps), rows: list(usageRow) })
   .register(components, { id: 'KeyUsage' });
 
@@ -71,7 +71,7 @@ export const getKeyUsageWire = defineWire({
   answers: { 200: { description: 'The rows.', schema: keyUsage } },
 });
 
-export const monthPage = z
+const monthPage = z
   .object({
     missing,
     month: z.string(),
@@ -111,7 +111,7 @@ export const getMonthUsageWire = defineWire({
   answers: { 200: { description: 'The page.', schema: monthPage } },
 });
 
-export const limitsSteps = z
+const limitsSteps = z
   .object({
     missing,
     limits: list(

@@ -39,7 +39,7 @@ const spread = z
 
 export type Spread = z.output<typeof spread>;
 
-export const planDistribution = z
+const planDistribution = z
   .object({
     missing,
     plan: z.string(),
@@ -83,7 +83,7 @@ export const getPlanDistributionWire = defineWire({
 });
 
 /** The response of `GET /plans/{name}/trial`. */
-export const planTrial = z
+const planTrial = z
   .object({
     missing,
     plan: z.string(),

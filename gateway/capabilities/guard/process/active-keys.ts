@@ -3,8 +3,6 @@ import { replyOrUndefined } from '../../../redis/redis-reply.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { guardKeys } from './redis-keys.ts';
 
-export type ActiveKeys = ReturnType<typeof createActiveKeys>;
-
 /** The keys of a plan that this process has noted. The maps have the time of the note by the id of the key, the earliest time first. */
 interface Noted {
   readonly keys: Map<string, number>;

@@ -120,7 +120,7 @@ function groupOf(name: string): string {
 }
 
 /** Returns a short name for a key: a hash of its id (FNV-1a with the final mix of MurmurHash3) in hex. */
-export function nameOf(keyId: string): string {
+function nameOf(keyId: string): string {
   let hash = hashOf(keyId);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);

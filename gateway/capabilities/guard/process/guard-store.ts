@@ -11,7 +11,7 @@ const script = readFileSync(new URL('./decide-guard.lua', import.meta.url), 'utf
 
 export type GuardStore = ReturnType<typeof createGuardStore>;
 
-export interface NumberedReport extends GuardReport {
+interface NumberedReport extends GuardReport {
   /** A report without a reply is sent again with the same number, and the store counts it once. A new report has a larger number. */
   readonly number: number;
 }

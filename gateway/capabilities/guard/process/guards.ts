@@ -26,7 +26,7 @@ export interface Guards extends ProcessPart {
 type GuardCounter = (request: CountedRequest) => void;
 
 /** A change of a guard's state that this process has received. */
-export interface GuardNews {
+interface GuardNews {
   readonly edit: GuardedEdit;
   /** The revert; undefined if an operator has ended it. */
   readonly revert: Revert | undefined;
@@ -34,7 +34,7 @@ export interface GuardNews {
   readonly isNew: boolean;
 }
 
-export type RetryOutcome =
+type RetryOutcome =
   | { readonly kind: 'retried'; readonly edit: GuardedEdit; readonly revert: Revert | undefined }
   | { readonly kind: 'not_reverted' | 'no_guard' }
   | Away;

@@ -7,7 +7,7 @@ import { digestOf, expects, list as listOf } from '../../../shared/schema/schema
 export const leakSecretsMax = 1_000;
 
 /** The response to a report, in the form of GitHub's feedback, with the key of each known secret. */
-export const judgedSecrets = list(
+const judgedSecrets = list(
   z.object({
     token_hash: z.string().describe('The SHA-256 digest of the secret, in hex.'),
     token_type: z.string().describe('The member `type` of the report.'),

@@ -27,7 +27,7 @@ const simulatedMinute = z.object({
   admittedThen: count.describe('The mean of the lower and the upper bound.'),
 });
 
-export const totals = z.object({
+const totals = z.object({
   keys: count.describe('Keys with requests.'),
   offered: count,
   refusedNow: count,

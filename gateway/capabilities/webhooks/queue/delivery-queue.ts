@@ -39,7 +39,7 @@ export interface EventReport {
 export type Added = { readonly kind: 'added' | 'merged'; readonly id: string } | { readonly kind: 'dropped' };
 
 /** The result of the last attempt of a delivery. */
-export interface LastAttempt {
+interface LastAttempt {
   /** The end of the attempt, epoch ms. */
   readonly atMs: number;
   /** The status of the response; undefined if there was no response. */
@@ -152,13 +152,13 @@ export type Settlement =
   /** There was no attempt, or it was cancelled, so the delivery is due again. */
   | { readonly kind: 'returned' };
 
-export interface Claims {
+interface Claims {
   /** Whether this process sends to at least one receiver. If not, another process does. */
   readonly isSending: boolean;
   readonly deliveries: readonly ClaimedDelivery[];
 }
 
-export interface WantedDeliveries {
+interface WantedDeliveries {
   readonly receiver: string;
   readonly deliveriesMax: number;
 }

@@ -7,7 +7,7 @@ import { expects, fields, list, text, wholeNumber } from '../../../shared/schema
 import { webhookEventTypes } from '../../../shared/words/event-names.js';
 
 /** The maximum numbers of receivers, and of percentages of one receiver. Each event is stored once for each of its receivers. */
-export const receiversMax = 20;
+const receiversMax = 20;
 const percentagesMax = 10;
 /** The maximum number of entries in each filter of a receiver. */
 const filterMax = 1_000;

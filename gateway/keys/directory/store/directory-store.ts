@@ -66,7 +66,7 @@ export interface Absent {
   readonly kind: 'absent';
 }
 
-export interface KeysFound {
+interface KeysFound {
   readonly kind: 'found';
   /** The keys in the order of the ids. The value undefined stands for a key that does not exist. */
   readonly keys: readonly (DirectoryKey | 'unknown' | undefined)[];
@@ -77,7 +77,7 @@ export interface Written {
   readonly key: DirectoryKey;
 }
 
-export interface Removed {
+interface Removed {
   readonly kind: 'removed';
 }
 
@@ -86,7 +86,7 @@ export interface Changed {
   readonly kind: 'changed';
 }
 
-export interface PageQuery {
+interface PageQuery {
   /** The last id of the previous page. The new page begins after this id. */
   readonly after?: string | undefined;
   /** The prefix of all listed ids. */
@@ -94,7 +94,7 @@ export interface PageQuery {
   readonly limit: number;
 }
 
-export interface IdPage {
+interface IdPage {
   readonly kind: 'page';
   readonly ids: readonly string[];
   /** The value of `after` for the next page. The field is absent if there are no more ids. */
