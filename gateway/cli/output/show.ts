@@ -13,10 +13,15 @@ export function show<Body>(
   { json, body }: Reply<Body>,
   view: (body: Body, screen: Screen, nowMs: number) => readonly string[],
 ): void {
-  const { missing } = Object(json);
-  if (missing !== undefined) process.stderr.write(`${missingText(missing)}\n`);
+  tellMissing(json);
   if (asJson) printJson(json);
   else print(view(body, screenNow(), Date.now()));
+}
+
+/** Prints on standard error that a response lacks figures, if it does. */
+export function tellMissing(json: unknown): void {
+  const { missing } = Object(json);
+  if (missing !== undefined) process.stderr.write(`${missingText(missing)}\n`);
 }
 
 /** Standard output, with the terminal's current width. */
