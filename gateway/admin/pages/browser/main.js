@@ -50,7 +50,7 @@ function App() {
     <a class="skip" href="#main">Skip to the page</a>
     <${Header} live=${live} open=${page?.name} />
     <main id="main" tabindex="-1" ref=${main} aria-label=${title}>
-      ${store?.available === false && html`<p class="near" role="status">${missingText(store)}</p>`}
+      ${store?.available === false && html`<p class="near missing" role="status">${missingText(store)}</p>`}
       <${Page} key=${path} params=${page?.params ?? {}} query=${query} live=${live} />
     </main>
   `;
