@@ -92,7 +92,7 @@ function buildUpstreams(
 
 function buildUpstream(
   name: string,
-  { url, health, host, encodedSlashes, timeouts }: RawUpstream,
+  { url, health, host, encodedSlashes, timeouts, failing }: RawUpstream,
   tls: UpstreamTls | undefined,
 ): Upstream {
   const { connect, headers, total } = timeouts;
@@ -104,5 +104,6 @@ function buildUpstream(
     host,
     encodedSlashes,
     timeouts: { connectMs: connect, headersMs: headers, totalMs: total },
+    failing: { shareMin: failing.share / 100, failuresMin: failing.failures },
   };
 }

@@ -1,9 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import { beginOfOutage, chartMarks } from '../../../shared/words/event-names.js';
 import { figure } from '../../../shared/words/figures.js';
 import { axisTime, clock, fullInstant } from './formats.js';
 import { html } from './parts.js';
 import { useTheme } from './theme.js';
+
+/** @import { BodyOf } from '../../wires/api-types.ts' */
 
 /**
  * @typedef {object} Series
@@ -373,4 +376,23 @@ export function alongTime(rows = new Map(), { fromMs, toMs, stepMs, merge }) {
     return row && merge([row, ...others]);
   });
   return { timesMs, found };
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const beginOf = beginOfOutage;
+
+/**
+ * Returns the marks of an event: its beginning and its end, if it is an outage that has ended.
+ *
+ * @param {BodyOf<'/events'>['events'][number]} event
+ * @returns {Marker[]}
+ */
+export function markersOf({ at, beganAt, kind, target, upstream, server }) {
+  // The name of the only upstream says nothing.
+  const subject = target ?? (upstream === 'default' ? 'upstream' : upstream) ?? server;
+  const mark = (/** @type {string} */ at, /** @type {string | undefined} */ kind = '') =>
+    kind in chartMarks
+      ? [{ atMs: Date.parse(at), text: [chartMarks[kind], subject].filter(Boolean).join(' ') }]
+      : [];
+  return [...(beganAt ? mark(beganAt, beginOf[kind]) : []), ...mark(at, kind)];
 }
