@@ -94,6 +94,7 @@ export function createAdminSide({
     presence,
     events,
     onEvent: recordNotice,
+    reportBug,
     nowMs: limiter.storeNowMs,
     bounds,
   });

@@ -1,7 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startWebhookReceiver, type WebhookReceiver } from '../capabilities/webhooks/webhook-receiver.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type Fleet, startFleetHere } from '../support/fleet.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
@@ -18,14 +16,14 @@ import { until } from '../support/until.ts';
 
 const { token, entry } = makeToken();
 const key = makeCustomKey(1_000_000, 1_000_000);
-const hookSecret = `whsec_${randomBytes(32).toString('base64')}`;
 const tuning = {
   bounds: {
     ...patientGateway,
-    // A "minute" of three seconds.
+    // A "minute" of three seconds. The reports of one outage are closer to each other than two outages.
     failuresShownMs: 3_000,
     failingHoldMaxMs: 3_000,
     failingElsewhereReadMs: 500,
+    eventsMergedWithinMs: 2_000,
     presenceIntervalMs: 250,
   },
 };
@@ -43,35 +41,27 @@ const resetting: Reaction = (_request, socket) => reset(socket);
 let fleet: Fleet<RunningGateway>;
 let store: RecordingBackend;
 let orders: RecordingBackend;
-let receiver: WebhookReceiver;
-let config: Record<string, unknown>;
 /** The paths to which the test sends requests all the time, to both gateways. */
 let paths: readonly string[] = ['/pets', '/orders'];
 let isOver = false;
 let traffic: Promise<unknown>;
 
 beforeAll(async () => {
-  [store, orders, receiver] = await Promise.all([
-    startRecordingBackend(),
-    startRecordingBackend(),
-    startWebhookReceiver(hookSecret),
-  ]);
+  [store, orders] = await Promise.all([startRecordingBackend(), startRecordingBackend()]);
   const operation = (operationId: string, upstream: string) => ({
     get: { operationId, 'x-upstream': upstream },
   });
-  config = {
+  const config = {
     upstream: undefined,
     upstreams: { store: { url: store.url }, orders: { url: orders.url, failing: { share: '20 %' } } },
     api: 'openapi.yaml',
     keys: [key.entry],
     admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
-    notify: [{ url: receiver.url, secretFile: 'hook', events: ['upstream.failing', 'upstream.well'] }],
   };
   const paths = { '/pets': operation('listPets', 'store'), '/orders': operation('listOrders', 'orders') };
   fleet = await startFleetHere({
     starts: [{ tuning }, { tuning }],
     files: {
-      hook: hookSecret,
       'openapi.yaml': { openapi: '3.1.0', info: { title: 'Test', version: '1.0.0' }, paths },
     },
     config,
@@ -82,7 +72,7 @@ afterAll(async () => {
   isOver = true;
   await traffic;
   await fleet.stop();
-  await Promise.all([store.close(), orders.close(), receiver.close()]);
+  await Promise.all([store.close(), orders.close()]);
 });
 
 async function keepSending({ baseUrl }: RunningGateway): Promise<void> {
@@ -91,6 +81,12 @@ async function keepSending({ baseUrl }: RunningGateway): Promise<void> {
     for (const path of paths) await fetch(`${baseUrl}${path}`, { headers }).then((one) => one.arrayBuffer());
     await sleep(20);
   }
+}
+
+async function stopTraffic(other?: Promise<unknown>): Promise<void> {
+  isOver = true;
+  await Promise.all([traffic, other]);
+  isOver = false;
 }
 
 function ask(path: string, gateway = fleet.gateways[0]) {
@@ -106,23 +102,37 @@ interface Event {
   readonly beganAt?: string;
 }
 
-async function events(): Promise<readonly Event[]> {
-  return (await ask('/events?kind=upstream_failing')).body.events;
+/** The outages of the upstreams, the oldest first. A gateway lists the events of an outage as one event. */
+async function outages(gateway = fleet.gateways[0]): Promise<readonly Event[]> {
+  return (await ask('/events?kind=upstream_failing', gateway)).body.events.toReversed();
 }
 
-const hooks = () =>
-  receiver.received.map(({ type, data }) => `${type} ${data.upstream} ${data.ended ?? ''}`.trim());
+async function kinds(gateway?: RunningGateway): Promise<readonly string[]> {
+  return (await outages(gateway)).map(({ kind, upstream }) => `${kind} ${upstream}`);
+}
+
+/** Waits until this is the kind of the newest outage, which is the only outage after the first `before`. */
+async function newest(kind: string, before: number, gateway?: RunningGateway): Promise<Event> {
+  const isListed = async () => (await kinds(gateway)).slice(before).includes(kind);
+  await until(`${kind} is listed`, isListed);
+  const found = (await outages(gateway)).slice(before);
+  expect(found.map((one) => `${one.kind} ${one.upstream}`)).toEqual([kind]);
+  const [only] = found;
+  if (only === undefined) throw new Error(`no ${kind}`);
+  return only;
+}
+
+async function countSoFar(): Promise<number> {
+  return (await outages()).length;
+}
 
 async function faults(): Promise<readonly string[]> {
   return (await ask('/state')).body.verdict.faults.map((fault: { text: string }) => fault.text);
 }
 
-it('a burst of 500 is one event with beginning and end, two webhooks, and a fault in the meantime, over two gateways', async () => {
+it('a burst of 500 is one event with its beginning and end, and a fault in the meantime, over two gateways', async () => {
   store.react = failing;
-  await until('the store fails', async () => (await events()).length > 0);
-  expect((await events()).map(({ kind, upstream }) => [kind, upstream])).toEqual([
-    ['upstream_failing', 'store'],
-  ]);
+  await newest('upstream_failing store', 0);
   await until('the state names it', async () => (await faults()).length > 0);
   expect((await faults()).join()).toMatch(
     /^\d+ % of the requests to the upstream store failed in the last minute \(\d+ × 5xx or cut off\)\.$/,
@@ -133,113 +143,105 @@ it('a burst of 500 is one event with beginning and end, two webhooks, and a faul
     { name: 'orders', failing: { share: '20 %', failures: 5 }, lastMinute: { failed: 0 } },
   ]);
   expect(upstreams[1]).not.toHaveProperty('failingSinceAt');
-  await sleep(1_000);
   store.react = well;
-  await until('the store is well', async () => (await events())[0]?.kind === 'upstream_well');
-  const [over, ...others] = await events();
-  expect(others).toEqual([]);
-  expect(over?.text).toMatch(
-    /^Upstream store is well again\. It had failed for [\d.]+ s, at worst \d+ % of its requests in a minute\.$/,
-  );
-  expect(String(over?.beganAt) < String(over?.at)).toBe(true);
-  await until('both webhooks arrive', () => hooks().length >= 2);
+  const { text, at, beganAt = '' } = await newest('upstream_well store', 0);
+  expect(text).toMatch(/ It had failed for [\d.]+ s, at worst \d+ % of its requests in a minute\.$/);
+  expect(beganAt < at).toBe(true);
   await until('no fault is left', async () => (await faults()).length === 0);
-  await sleep(1_000);
-  expect(hooks()).toEqual(['upstream.failing store', 'upstream.well store recovered']);
+  expect(await kinds()).toEqual(['upstream_well store']);
 });
 
-it('an upstream that flaps stays failing, also if it cuts connections in between', async () => {
-  const before = hooks().length;
-  for (let time = 0; time < 8; time++) {
+it('an upstream that flaps is one outage, also if it cuts connections in between', async () => {
+  const before = await countSoFar();
+  for (let time = 0; time < 6; time++) {
     orders.react = time % 2 === 0 ? failing : resetting;
-    await sleep(600);
+    await sleep(500);
     orders.react = well;
-    await sleep(600);
+    await sleep(500);
   }
-  await until('orders is well', () => hooks().at(-1) === 'upstream.well orders recovered');
-  expect(hooks().slice(before)).toEqual(['upstream.failing orders', 'upstream.well orders recovered']);
+  await newest('upstream_well orders', before);
 });
 
 it('an upstream that gets no more requests is not said to have recovered', async () => {
-  const before = hooks().length;
+  const before = await countSoFar();
   store.react = failing;
-  await until('the store fails', () => hooks().length > before);
+  await newest('upstream_failing store', before);
   paths = ['/orders'];
-  await until('the outage ends', () => hooks().length > before + 1);
-  expect(hooks().slice(before)).toEqual(['upstream.failing store', 'upstream.well store quiet']);
-  expect((await events())[0]?.text).toMatch(
-    /^Upstream store has had no request for a minute, so nothing shows/,
+  const { text } = await newest('upstream_well store', before);
+  expect(text).toMatch(
+    /^Upstream store has had no request for a minute, so nothing shows whether it is well\./,
   );
   store.react = well;
   paths = ['/pets', '/orders'];
 });
 
-it('a gateway that starts during an outage reports no second one', async () => {
-  const before = hooks().length;
+it('a gateway that starts during an outage takes part in it', async () => {
+  const before = await countSoFar();
   orders.react = failing;
-  await until('orders fails', () => hooks().length > before);
+  await newest('upstream_failing orders', before);
   const redis = { url: fleet.redis.url, prefix: fleet.prefix };
-  const files = { hook: hookSecret, 'openapi.yaml': ordersOnly };
+  const files = { 'openapi.yaml': ordersOnly };
   const late = await startGatewayHere({ ...fleet.config, redis }, { tuning, files });
   const lateTraffic = keepSending(late);
   const isSeen = async () => (await ask('/upstreams', late)).body.upstreams[1].failingSinceAt !== undefined;
   await until('the new gateway knows it', isSeen);
-  await sleep(1_000);
-  expect(hooks().slice(before)).toEqual(['upstream.failing orders']);
+  await newest('upstream_failing orders', before);
   orders.react = well;
-  await until('the outage ends', () => hooks().length > before + 1);
-  await sleep(1_000);
-  expect(hooks().slice(before)).toEqual(['upstream.failing orders', 'upstream.well orders recovered']);
-  isOver = true;
-  await Promise.all([traffic, lateTraffic]);
+  await newest('upstream_well orders', before, late);
+  await stopTraffic(lateTraffic);
   await late.stop();
-  isOver = false;
   traffic = Promise.all(fleet.gateways.map(keepSending));
 });
 
 it('an upstream that a reload removes while it fails is said to be removed, and an edit of the bounds applies at once', async () => {
-  const before = hooks().length;
+  const before = await countSoFar();
   orders.react = failing;
-  await until('orders fails', () => hooks().length > before);
+  await newest('upstream_failing orders', before);
   paths = ['/pets'];
   await fleet.editConfig({
     upstreams: { store: { url: store.url, failing: { share: '100 %', failures: 1_000_000 } } },
     api: undefined,
   });
-  await until('the outage ends', () => hooks().length > before + 1);
-  expect(hooks().slice(before)).toEqual(['upstream.failing orders', 'upstream.well orders removed']);
-  const found = (await ask('/upstreams')).body.upstreams;
-  expect(found).toMatchObject([{ name: 'store', failing: { share: '100 %', failures: 1_000_000 } }]);
+  const { text } = await newest('upstream_well orders', before);
+  expect(text).toMatch(/^Upstream orders was removed from the configuration\. It had failed since /);
   store.react = failing;
-  await sleep(2_000);
-  expect(hooks()).toHaveLength(before + 2);
+  const failed = async () => (await ask('/upstreams')).body.upstreams[0].lastMinute.failed;
+  await until('requests fail', async () => (await failed()) > 20);
+  expect((await ask('/upstreams')).body.upstreams).toMatchObject([
+    { name: 'store', failing: { share: '100 %', failures: 1_000_000 } },
+  ]);
+  expect((await ask('/upstreams')).body.upstreams[0]).not.toHaveProperty('failingSinceAt');
+  expect(await countSoFar()).toBe(before + 1);
 });
 
 it('an outage of the only gateway ends after a restart of this gateway', async () => {
-  const before = hooks().length;
+  await stopTraffic();
   const redis = { url: fleet.redis.url, prefix: 'alone' };
   const alone = { ...fleet.config, redis };
-  const files = { hook: hookSecret, 'openapi.yaml': ordersOnly };
+  const files = { 'openapi.yaml': ordersOnly };
   orders.react = failing;
   paths = ['/orders'];
   const first = await startGatewayHere(alone, { tuning, files });
-  isOver = true;
-  await traffic;
-  isOver = false;
   traffic = keepSending(first);
-  await until('orders fails', () => hooks().length > before);
-  isOver = true;
-  await traffic;
+  await newest('upstream_failing orders', 0, first);
+  await stopTraffic();
   await first.stop();
   orders.react = well;
   const second = await startGatewayHere(alone, { tuning, files });
-  isOver = false;
   traffic = keepSending(second);
-  await until('the outage ends', () => hooks().length > before + 1);
-  isOver = true;
-  await traffic;
+  const { text } = await newest('upstream_well orders', 0, second);
+  expect(text).toMatch(/ It had failed since [\d:]+ UTC\.$/);
+  await stopTraffic();
   await second.stop();
-  expect(hooks().slice(before)).toEqual(['upstream.failing orders', 'upstream.well orders recovered']);
-  expect(receiver.received.at(-1)?.data).not.toHaveProperty('failingSeconds');
-  expect(receiver.received.at(-1)?.data.text).toMatch(/ is well again\. It had failed since [\d:]+ UTC/);
+});
+
+it('a gateway without Redis has the same events', async () => {
+  orders.react = failing;
+  const gateway = await startGatewayHere(fleet.config, { tuning, files: { 'openapi.yaml': ordersOnly } });
+  traffic = keepSending(gateway);
+  await newest('upstream_failing orders', 0, gateway);
+  orders.react = well;
+  await newest('upstream_well orders', 0, gateway);
+  await stopTraffic();
+  await gateway.stop();
 });

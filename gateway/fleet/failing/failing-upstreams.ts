@@ -7,7 +7,7 @@ import type { Presence } from '../presence.ts';
 import type { FailingUpstream, ProcessState, UpstreamFigures } from '../process-state.ts';
 import { type Judgement, judgeFailures } from './judge-failures.ts';
 
-/** What a gateway knows about one upstream. */
+/** The judgement of this gateway about an upstream, and the outage of the upstream. */
 interface Watched {
   readonly judgement: Judgement;
   /**
@@ -34,6 +34,7 @@ export function createFailingUpstreams({
   presence,
   events,
   onEvent,
+  reportBug,
   nowMs,
   bounds,
 }: {
@@ -42,6 +43,7 @@ export function createFailingUpstreams({
   readonly presence: Pick<Presence, 'read'>;
   readonly events: Pick<Events, 'list'>;
   readonly onEvent: (event: UpstreamFailureEvent) => void;
+  readonly reportBug: (bug: unknown) => void;
   readonly nowMs: () => number;
   readonly bounds: Bounds;
 }) {
@@ -54,6 +56,8 @@ export function createFailingUpstreams({
     try {
       if (!hasReadOutages) await takeOpenOutages();
       await judgeAll();
+    } catch (bug) {
+      reportBug(bug);
     } finally {
       if (!isClosed) timer = setTimeout(() => void tick(), bounds.presenceIntervalMs).unref();
     }
@@ -83,8 +87,7 @@ export function createFailingUpstreams({
       const judgement = judge(before.judgement, figures.get(name), configured.get(name));
       next.set(name, { ...before, judgement });
     }
-    // `read` returns the new judgements before this gateway asks for the judgements of others. Two gateways can therefore not wait for
-    // each other.
+    // This gateway publishes its new judgements before it reads those of others. Two gateways therefore never wait for each other.
     watched = next;
     for (const [name, one] of next) {
       const isFailing = one.judgement.kind === 'failing';
@@ -139,7 +142,7 @@ export function createFailingUpstreams({
     });
   }
 
-  /** Returns since when another gateway has found that the upstream fails, epoch ms. While Redis is away, no other gateway is known. */
+  /** Returns since when another gateway has found that the upstream fails, epoch ms. While Redis is away, this gateway knows no other. */
   async function failingElsewhere(name: string): Promise<number | undefined> {
     const { processes } = await presence.read();
     const own = new Set(served().map(({ id }) => id));

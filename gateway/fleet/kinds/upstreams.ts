@@ -8,7 +8,7 @@ export type UpstreamFailureEvent =
   | {
       readonly kind: 'upstream_failing';
       readonly upstream: string;
-      /** The requests of the last minute that ended at the upstream, as the first gateway has counted them. */
+      /** The requests of the last minute that ended at the upstream, as the first gateway counted them when it found the failures. */
       readonly requests: number;
       readonly failed: number;
     }
@@ -28,9 +28,10 @@ export type UpstreamFailureEvent =
 const ofUpstream = {
   ...aboutNoKey,
   subject: ({ upstream }: UpstreamFailureEvent) => `upstream ${upstream}`,
-  // Each gateway counts its own requests over a minute, so two gateways may report the same event up to a minute apart.
+  // A gateway reads whether another gateway has reported the outage, so the reports of one event are only seconds apart. Two outages are
+  // further apart, because the failures of the first one count for a minute.
   identity: ({ upstream }: UpstreamFailureEvent) =>
-    ({ kind: 'near', what: [upstream], within: 'changesMergedWithinMs' }) as const,
+    ({ kind: 'near', what: [upstream], within: 'eventsMergedWithinMs' }) as const,
 };
 
 const endings = {
@@ -42,8 +43,9 @@ const endings = {
 export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
   upstream_failing: {
     ...ofUpstream,
-    text: ({ upstream, requests, failed }) =>
-      `Upstream ${upstream} is failing: ${figure(failed)} of the ${figure(requests)} requests of the last minute (${percent(failed / requests)}) ended with 5xx or were cut off.`,
+    // The event is reported as soon as the bounds are reached, so the share is always small. It would look harmless in the sentence.
+    text: ({ upstream, failed }) =>
+      `Upstream ${upstream} is failing: ${figure(failed)} of its requests have ended with 5xx or been cut off in the last minute.`,
     list: {
       group: 'incident',
       many: 'times an upstream began to fail',

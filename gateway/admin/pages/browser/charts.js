@@ -18,6 +18,7 @@ import { useTheme } from './theme.js';
  * @typedef {object} Marker an event, as a vertical line in the chart
  * @property {number} atMs
  * @property {string} text
+ * @property {number | undefined} [beganMs] the beginning of the outage that ends here, which has a marker of its own
  *
  * @typedef {object} ChartProps
  * @property {string} label what the chart shows, for screen readers
@@ -322,9 +323,10 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   const rowHeight = markerRowHeight * pixel;
   const top = bbox.top - markerRows * rowHeight;
   const right = bbox.left + bbox.width;
+  const placeOf = (/** @type {number} */ atMs) => Math.round(valToPos(atMs / 1_000, 'x', true));
   const placed = markers
     .toSorted((a, b) => b.atMs - a.atMs)
-    .map(({ atMs, text }) => ({ text, x: Math.round(valToPos(atMs / 1_000, 'x', true)) }))
+    .map(({ atMs, text, beganMs }) => ({ text, x: placeOf(atMs), beganX: beganMs && placeOf(beganMs) }))
     .filter(({ x }) => x >= bbox.left && x <= right);
   ctx.lineWidth = Math.max(1, Math.round(1.5 * pixel));
   ctx.setLineDash([2 * pixel, 3 * pixel]);
@@ -341,7 +343,9 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   // The newest text is placed first. A text is omitted if the chart has no space for it. The list of events still shows
   // the event.
   const freeUntil = Array.from({ length: markerRows }, () => right);
-  for (const { text, x } of placed) {
+  for (const { text, x, beganX } of placed) {
+    // An outage that is too short for the chart has one text, so that it hides no other text.
+    if (beganX !== undefined && x - beganX < gap) continue;
     const { width } = ctx.measureText(text);
     const startBefore = (/** @type {number} */ end) =>
       x + gap + width <= end ? x + gap : Math.min(x - gap, end) - width;
@@ -388,11 +392,15 @@ const beginOf = beginOfOutage;
  * @returns {Marker[]}
  */
 export function markersOf({ at, beganAt, kind, target, upstream, server }) {
-  // The name of the only upstream says nothing.
-  const subject = target ?? (upstream === 'default' ? 'upstream' : upstream) ?? server;
-  const mark = (/** @type {string} */ at, /** @type {string | undefined} */ kind = '') =>
+  const subject = target ?? upstream ?? server;
+  const mark = (
+    /** @type {string} */ at,
+    /** @type {string | undefined} */ kind = '',
+    /** @type {number | undefined} */ beganMs = undefined,
+  ) =>
     kind in chartMarks
-      ? [{ atMs: Date.parse(at), text: [chartMarks[kind], subject].filter(Boolean).join(' ') }]
+      ? [{ atMs: Date.parse(at), text: [chartMarks[kind], subject].filter(Boolean).join(' '), beganMs }]
       : [];
-  return [...(beganAt ? mark(beganAt, beginOf[kind]) : []), ...mark(at, kind)];
+  if (beganAt === undefined) return mark(at, kind);
+  return [...mark(beganAt, beginOf[kind]), ...mark(at, kind, Date.parse(beganAt))];
 }

@@ -76,7 +76,9 @@ function failures({ requests, failed }, failingSinceAt) {
   const text =
     requests === 0
       ? 'No request in the last minute.'
-      : `${figure(failed)} of ${counted(requests, 'request')} failed in the last minute (${percent(failed / requests)}).`;
+      : failed === 0
+        ? `None of ${counted(requests, 'request')} failed in the last minute.`
+        : `${figure(failed)} of ${counted(requests, 'request')} failed in the last minute (${percent(failed / requests)}).`;
   if (failingSinceAt === undefined) return html`<p class="muted">${text}</p>`;
   const sinceMs = Date.parse(failingSinceAt);
   return html`<p class="bad">${`Failing since ${clock(sinceMs, nowMs())}, ${duration(nowMs() - sinceMs)}. ${text}`}</p>`;
