@@ -87,7 +87,8 @@ export function createFailingUpstreams({
       const judgement = judge(before.judgement, figures.get(name), configured.get(name));
       next.set(name, { ...before, judgement });
     }
-    // This gateway publishes its new judgements before it reads those of others. Two gateways therefore never wait for each other.
+    // This gateway publishes its new judgements before it reads the judgements of other gateways. Two gateways therefore never wait for
+    // each other.
     watched = next;
     for (const [name, one] of next) {
       const isFailing = one.judgement.kind === 'failing';
@@ -142,7 +143,7 @@ export function createFailingUpstreams({
     });
   }
 
-  /** Returns since when another gateway has found that the upstream fails, epoch ms. While Redis is away, this gateway knows no other. */
+  /** Returns since when another gateway has found that the upstream fails, epoch ms. While Redis is away, the result is undefined. */
   async function failingElsewhere(name: string): Promise<number | undefined> {
     const { processes } = await presence.read();
     const own = new Set(served().map(({ id }) => id));
