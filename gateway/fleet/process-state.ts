@@ -51,7 +51,7 @@ export interface FailingUpstream {
   readonly sinceAt: string;
 }
 
-export interface RequestsLastMinute {
+interface RequestsLastMinute {
   readonly requests: number;
   /** Failed requests by cause. `sinceAt` is present while the failed requests exceed a minimum share of all requests. */
   readonly failed: {

@@ -122,7 +122,9 @@ async function newest(kind: string, before: number, gateway?: RunningGateway): P
   return only;
 }
 
+/** The list shows an outage that begins again within `eventsMergedWithinMs` as one, so the next outage must begin later. */
 async function countSoFar(): Promise<number> {
+  await sleep(tuning.bounds.eventsMergedWithinMs + 500);
   return (await outages()).length;
 }
 

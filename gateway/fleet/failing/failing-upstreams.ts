@@ -21,9 +21,10 @@ interface Watched {
 
 /**
  * Reports when an upstream begins to fail, and when it is well again. Each gateway judges the requests of its own processes, once a second.
- * It publishes its judgement with the states of its processes. The first gateway that finds that the upstream fails reports the outage, and
- * every gateway that took part reports the end when no gateway finds a failure. These reports are merged into one event. A gateway that
- * starts takes an open outage from the list of events, so that the outage also ends if all gateways were restarted.
+ * It publishes its judgement with the states of its processes. The first gateway that finds that the upstream fails reports the outage. The
+ * others take the outage from the list of events. Every gateway that took part reports the end when no gateway finds a failure, and these
+ * reports are merged into one event. A gateway that starts also takes an open outage from the list, so that the outage ends if all gateways
+ * were restarted.
  *
  * @param served the requests of this gateway's processes
  * @param nowMs the store's clock, epoch ms
@@ -64,18 +65,25 @@ export function createFailingUpstreams({
   }
 
   async function takeOpenOutages(): Promise<void> {
-    const query = { kinds: new Set(['upstream_failing']), limit: bounds.eventsPerPageMax };
-    const { isComplete, events: listed } = await events.list(query);
+    const { isComplete, open } = await readOpenOutages();
     hasReadOutages = isComplete;
-    const latest = new Map(listed.toReversed().map((event) => [event.upstream ?? '', event]));
-    for (const [name, { kind, at }] of latest) {
-      const { judgement, outageSinceMs } = watched.get(name) ?? { judgement: { kind: 'well' } };
+    for (const [name, outageSinceMs] of open) {
+      const { judgement, outageSinceMs: known } = watched.get(name) ?? { judgement: { kind: 'well' } };
       const hasFailed = judgement.kind === 'failing' || judgement.last !== undefined;
-      if (kind !== 'upstream_failing' || outageSinceMs !== undefined || hasFailed) continue;
+      if (known !== undefined || hasFailed) continue;
       // This process has no figures from before its start, so the upstream must be calm for a whole minute.
       const taken = { kind: 'failing', holdMs: bounds.failuresShownMs, worstShare: 0 } as const;
-      watched.set(name, { judgement: taken, outageSinceMs: Date.parse(at) });
+      watched.set(name, { judgement: taken, outageSinceMs });
     }
+  }
+
+  /** Reads the outages that have not ended from the list of events. While Redis is away, the list has the events of this gateway. */
+  async function readOpenOutages(): Promise<{ isComplete: boolean; open: ReadonlyMap<string, number> }> {
+    const query = { kinds: new Set(['upstream_failing']), limit: bounds.eventsPerPageMax };
+    const { isComplete, events: listed } = await events.list(query);
+    const latest = new Map(listed.toReversed().map((event) => [event.upstream ?? '', event]));
+    const open = [...latest].filter(([, { kind }]) => kind === 'upstream_failing');
+    return { isComplete, open: new Map(open.map(([name, { at }]) => [name, Date.parse(at)])) };
   }
 
   async function judgeAll(): Promise<void> {
@@ -85,7 +93,9 @@ export function createFailingUpstreams({
     for (const name of new Set([...configured.keys(), ...watched.keys()])) {
       const before: Watched = watched.get(name) ?? { judgement: { kind: 'well' } };
       const judgement = judge(before.judgement, figures.get(name), configured.get(name));
-      next.set(name, { ...before, judgement });
+      // While this gateway waited for the end of the outage, another gateway may have reported the end.
+      const isRelapse = before.judgement.kind === 'well' && judgement.kind === 'failing';
+      next.set(name, isRelapse ? { judgement } : { ...before, judgement });
     }
     // This gateway publishes its new judgements before it reads the judgements of other gateways. Two gateways therefore never wait for
     // each other.
@@ -94,10 +104,12 @@ export function createFailingUpstreams({
       const isFailing = one.judgement.kind === 'failing';
       const { readAgainMs = 0 } = one;
       if (isFailing === (one.outageSinceMs !== undefined) || nowMs() < readAgainMs) continue;
-      const elsewhere = await failingElsewhere(name);
       const outageSinceMs = isFailing
-        ? (elsewhere ?? begin(name, figures.get(name)))
-        : end(name, one, { elsewhere, isRemoved: !configured.has(name) });
+        ? ((await readOpenOutages()).open.get(name) ?? begin(name, figures.get(name)))
+        : end(name, one, {
+            isElsewhere: await isFailingElsewhere(name),
+            isRemoved: !configured.has(name),
+          });
       // An upstream that was removed from the configuration is forgotten when its outage has ended.
       if (configured.has(name) || outageSinceMs !== undefined) {
         const waits = !isFailing && outageSinceMs !== undefined;
@@ -117,9 +129,9 @@ export function createFailingUpstreams({
   function end(
     upstream: string,
     { judgement, outageSinceMs: sinceMs = nowMs() }: Watched,
-    { elsewhere, isRemoved }: { readonly elsewhere: number | undefined; readonly isRemoved: boolean },
+    { isElsewhere, isRemoved }: { readonly isElsewhere: boolean; readonly isRemoved: boolean },
   ): number | undefined {
-    if (elsewhere !== undefined) return sinceMs;
+    if (isElsewhere) return sinceMs;
     const {
       ended = 'recovered',
       failingMs,
@@ -143,16 +155,13 @@ export function createFailingUpstreams({
     });
   }
 
-  /** Returns since when another gateway has found that the upstream fails, epoch ms. While Redis is away, the result is undefined. */
-  async function failingElsewhere(name: string): Promise<number | undefined> {
+  /** Whether another gateway finds that the upstream fails. While Redis is away, this gateway decides alone. */
+  async function isFailingElsewhere(name: string): Promise<boolean> {
     const { processes } = await presence.read();
     const own = new Set(served().map(({ id }) => id));
-    const others = processes.filter(({ id }) => !own.has(id)).flatMap((one) => one.failingUpstreams ?? []);
-    const [earliest] = others
-      .filter((one) => one.name === name)
-      .map(({ sinceAt }) => sinceAt)
-      .toSorted();
-    return earliest === undefined ? undefined : Date.parse(earliest);
+    return processes.some(
+      ({ id, failingUpstreams = [] }) => !own.has(id) && failingUpstreams.some((one) => one.name === name),
+    );
   }
 
   return {

@@ -28,7 +28,7 @@ export type UpstreamFailureEvent =
 const ofUpstream = {
   ...aboutNoKey,
   subject: ({ upstream }: UpstreamFailureEvent) => `upstream ${upstream}`,
-  // A gateway reads whether another gateway has reported the outage, so the reports of one event are only seconds apart. Two outages are
+  // A gateway reads the outages that other gateways have reported, so the reports of one event are only seconds apart. Two outages are
   // further apart, because the failures of the first one count for a minute.
   identity: ({ upstream }: UpstreamFailureEvent) =>
     ({ kind: 'near', what: [upstream], within: 'eventsMergedWithinMs' }) as const,

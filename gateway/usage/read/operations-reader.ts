@@ -46,7 +46,7 @@ export interface OperationHour extends Calls {
   readonly atMs: number;
 }
 
-export interface Calls {
+interface Calls {
   readonly requests: number;
   readonly clientErrors: number;
   readonly serverErrors: number;
