@@ -97,7 +97,7 @@ function buildUpstreams(
 
 function buildUpstream(
   name: string,
-  { url, health, host, encodedSlashes, timeouts }: RawUpstream,
+  { url, health, host, encodedSlashes, timeouts, failing }: RawUpstream,
   tls: UpstreamTls | undefined,
 ): Upstream {
   const { connect, headers, total } = timeouts;
@@ -109,5 +109,6 @@ function buildUpstream(
     host,
     encodedSlashes,
     timeouts: { connectMs: connect, headersMs: headers, totalMs: total },
+    failing: { shareMin: failing.share / 100, failuresMin: failing.failures },
   };
 }

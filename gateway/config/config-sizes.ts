@@ -42,6 +42,8 @@ export const configSizes = Object.freeze({
   workersMax: 256,
   /** The maximum number of upstreams. The health of each target is checked five times a second. */
   upstreamsMax: 32,
+  /** The largest `failing.failures` of an upstream. */
+  failuresMax: 1_000_000,
   /**
    * The minimum of an upstream's timeouts, and the maximum of each kind of timeout. A connection attempt takes seconds at most. A slow
    * response may take an hour to begin. An event stream may last a day.

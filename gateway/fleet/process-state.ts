@@ -41,14 +41,32 @@ export interface ProcessState {
   readonly flushed?: number | undefined;
   /** Faults of the whole gateway. The list omits faults that other members of this object show. */
   readonly faults: readonly Fault[];
+  /** The upstreams that fail, as the gateway of the process finds; absent in processes of earlier versions. */
+  readonly failingUpstreams?: readonly FailingUpstream[] | undefined;
 }
 
-/** Failed requests by cause. `sinceAt` is present while the failed requests exceed a minimum share of all requests. */
+/** The name of an upstream that fails, and the time at which it began to fail. */
+export interface FailingUpstream {
+  readonly name: string;
+  readonly sinceAt: string;
+}
+
 interface RequestsLastMinute {
   readonly requests: number;
-  readonly failed: Readonly<
-    Record<'gateway' | 'upstream', { readonly requests: number; readonly sinceAt?: string | undefined }>
-  >;
+  /** Failed requests by cause. `sinceAt` is present while the failed requests exceed a minimum share of all requests. */
+  readonly failed: {
+    readonly gateway: { readonly requests: number; readonly sinceAt?: string | undefined };
+    readonly upstream: { readonly requests: number };
+  };
+  /** The upstreams with requests. */
+  readonly upstreams: readonly (UpstreamFigures & { readonly name: string })[];
+}
+
+/** Requests that an upstream has answered or failed. Requests whose client has closed the connection do not count. */
+export interface UpstreamFigures {
+  readonly requests: number;
+  /** The requests that ended with 5xx or were cut off because of the upstream. */
+  readonly failed: number;
 }
 
 /** A condition that requires an operator's attention. */
@@ -129,7 +147,10 @@ export function parseProcessState(text: string | null | undefined): ProcessState
     return {
       ...state,
       configLoadedAt: configLoadedAt ?? startedAt,
-      lastMinute: lastMinute ?? { requests: 0, failed: { gateway: none, upstream: none } },
+      lastMinute: {
+        ...(lastMinute ?? { requests: 0, failed: { gateway: none, upstream: none } }),
+        upstreams: lastMinute?.upstreams ?? [],
+      },
       faults: faults ?? [],
       upstreams: upstreams.map((upstream) => ({
         ...upstream,

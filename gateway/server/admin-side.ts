@@ -13,6 +13,7 @@ import { joinPlanFigures, partsOf, readKeyMembers } from '../capabilities/interf
 import { operatorsParts } from '../capabilities/lists/parts.ts';
 import { createChanges, type KeyChange, tokenEdit } from '../fleet/changes.ts';
 import { createEvents } from '../fleet/events.ts';
+import { createFailingUpstreams } from '../fleet/failing/failing-upstreams.ts';
 import { createFlushFleet } from '../fleet/flush/flush-fleet.ts';
 import { leakNotice } from '../fleet/kinds/key-notices.ts';
 import { isHappening, type Notice } from '../fleet/kinds/kinds.ts';
@@ -85,6 +86,16 @@ export function createAdminSide({
     processId,
     own: () => served.processes().map(describeProcess),
     sendCounts: served.sendCounts,
+    bounds,
+  });
+  const failingUpstreams = createFailingUpstreams({
+    served: served.processes,
+    upstreams: () => settings.upstreams,
+    presence,
+    events,
+    onEvent: recordNotice,
+    reportBug,
+    nowMs: limiter.storeNowMs,
     bounds,
   });
   const { flushFleet, requestFlush } = createFlushFleet({ records, presence, bounds });
@@ -265,6 +276,7 @@ export function createAdminSide({
       phase: phase(),
       upstreams: upstreamsSeen(upstreams, bounds.presenceTargetsMax),
       faults: faults.read(),
+      failingUpstreams: failingUpstreams.read(),
     };
   }
 
@@ -336,6 +348,7 @@ export function createAdminSide({
     /** Starts to publish this gateway in the list of processes. */
     start() {
       presence.start();
+      failingUpstreams.start();
       for (const part of ofOperators) part.start?.();
       certificates.start();
       leakTimer = setInterval(renewLeaks, bounds.leakRenewalMs).unref();
@@ -375,6 +388,7 @@ export function createAdminSide({
     /** Sends the events and changes that are not stored yet. */
     async flush() {
       faults.close();
+      failingUpstreams.close();
       for (const part of ofOperators) part.close?.();
       await recording;
       await Promise.all([

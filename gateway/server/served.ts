@@ -36,7 +36,8 @@ interface WorkerCounts {
 }
 
 /** The current state of a process that serves requests. The state is plain data, so it can be sent to another process. */
-export interface ServingProcess extends Omit<ProcessState, 'host' | 'phase' | 'upstreams' | 'faults'> {
+export interface ServingProcess
+  extends Omit<ProcessState, 'host' | 'phase' | 'upstreams' | 'faults' | 'failingUpstreams'> {
   /** By name. */
   readonly upstreams: Readonly<Record<string, UpstreamState>>;
   /** Number of cached keys of the directory. */

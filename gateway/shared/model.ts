@@ -439,6 +439,8 @@ export interface Upstream {
     readonly headersMs?: number | undefined;
     readonly totalMs?: number | undefined;
   };
+  /** The upstream fails from this share (0 to 1) and number of failed requests in a minute. */
+  readonly failing: { readonly shareMin: number; readonly failuresMin: number };
 }
 
 /** The Redis that shares counts, keys and records. Exactly one of `url`, `cluster` and `sentinel` is present. */

@@ -809,12 +809,20 @@ export const defaultBounds = Object.freeze({
   /** The period over which a process computes its rates and percentiles. */
   recentFiguresMs: 10_000,
   /**
-   * Failed requests are counted over `failuresShownMs`. Failed requests are reported if their number is at least `failingRequestsMin` and
-   * their share of all requests is at least `failingShareMin`.
+   * Failed requests are counted over `failuresShownMs`. Requests that failed in the gateway are reported if their number is at least
+   * `failingRequestsMin` and their share of all requests is at least `failingShareMin`. The setting `upstream.failing` has the bounds of
+   * an upstream.
    */
   failuresShownMs: 60_000,
   failingRequestsMin: 5,
   failingShareMin: 0.01,
+  /**
+   * The longest time for which an upstream that fails again and again must be well before its outage ends. An upstream therefore has at most
+   * about ten events an hour. The second bound is how often a gateway reads whether the outage goes on at another gateway. It is shorter than `eventsMergedWithinMs`, so
+   * that the reports of all gateways about the end are one event.
+   */
+  failingHoldMaxMs: 900_000,
+  failingElsewhereReadMs: 5_000,
   /** The maximum number of recorded changes, and how long a change is kept: 90 days. */
   changesMax: 10_000,
   changesKeptMs: 7_776_000_000,

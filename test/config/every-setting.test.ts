@@ -99,6 +99,8 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   'upstream.health': [{ upstream: https }, { upstream: { ...https, health: '/other' } }],
   'upstream.host': [{ upstream: https }, { upstream: { ...https, host: 'target' } }],
   'upstream.encodedSlashes': [{ upstream: https }, { upstream: { ...https, encodedSlashes: 'forward' } }],
+  'upstream.failing.share': [{ upstream: https }, { upstream: { ...https, failing: { share: '5 %' } } }],
+  'upstream.failing.failures': [{ upstream: https }, { upstream: { ...https, failing: { failures: 20 } } }],
   'upstream.timeouts.connect': [{ upstream: https }, { upstream: { ...https, timeouts: { connect: '1s' } } }],
   'upstream.timeouts.headers': [{ upstream: https }, { upstream: { ...https, timeouts: { headers: '1s' } } }],
   'upstream.timeouts.total': [{ upstream: https }, { upstream: { ...https, timeouts: { total: '1h' } } }],

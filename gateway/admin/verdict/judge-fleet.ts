@@ -1,4 +1,5 @@
 import { capabilityFaults } from '../../capabilities/lists/events.ts';
+import { joinFigures } from '../../fleet/failing/failing-upstreams.ts';
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
 import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -53,12 +54,9 @@ export function judgeFleet({
 }): Verdict {
   const { processes } = fleet;
   const away = storeFaults(store, processes);
-  const causes = {
-    gateway: away.length === 0 ? undefined : 'Redis is away',
-    upstream: deadUpstreams(processes),
-  };
   const faults = [
-    ...failingFaults(processes, causes, bounds),
+    ...gatewayFailing(processes, away.length > 0, bounds),
+    ...upstreamsFailing(processes),
     ...away,
     ...upstreamFaults(processes),
     ...gatewayFaults(processes, own),
@@ -76,25 +74,46 @@ function rankOf({ severity, code }: Fault): number {
   return severities.indexOf(severity) * (order.length + 1) + (place === -1 ? order.length : place);
 }
 
-/**
- * Returns a fault if too many requests fail. Each fault names the side that fails: the gateway or the upstream. If
- * another fault is the cause, the text names this cause.
- */
-function failingFaults(
+/** Returns a fault if too many requests fail in the gateway. If Redis is away, the text names this cause. */
+function gatewayFailing(
   processes: readonly KnownProcess[],
-  causes: Readonly<Record<'gateway' | 'upstream', string | undefined>>,
+  isRedisAway: boolean,
   { failingRequestsMin, failingShareMin }: Bounds,
 ): Fault[] {
   const requests = sumOf(processes, ({ lastMinute }) => lastMinute.requests);
-  return (['gateway', 'upstream'] as const).flatMap((whose) => {
-    const failed = sumOf(processes, ({ lastMinute }) => lastMinute.failed[whose].requests);
-    const sinceAt = earliest(processes.map(({ lastMinute }) => lastMinute.failed[whose].sinceAt));
-    if (failed < failingRequestsMin || failed / requests < failingShareMin || sinceAt === undefined)
-      return [];
-    const cause = causes[whose] === undefined ? '' : `: ${causes[whose]}`;
-    const where = whose === 'gateway' ? 'in the gateway' : 'at the upstream';
-    const text = `${percent(failed / requests)} of the requests of the last minute failed ${where} (${figure(failed)} × 5xx or cut off)${cause}.`;
-    return [{ severity: 'bad' as const, code: `${whose}_fails_requests`, text, sinceAt }];
+  const failed = sumOf(processes, ({ lastMinute }) => lastMinute.failed.gateway.requests);
+  const sinceAt = earliest(processes.map(({ lastMinute }) => lastMinute.failed.gateway.sinceAt));
+  if (failed < failingRequestsMin || failed / requests < failingShareMin || sinceAt === undefined) return [];
+  const cause = isRedisAway ? ': Redis is away' : '';
+  const text = `${percent(failed / requests)} of the requests of the last minute failed in the gateway (${figure(failed)} × 5xx or cut off)${cause}.`;
+  return [{ severity: 'bad', code: 'gateway_fails_requests', text, sinceAt }];
+}
+
+/**
+ * Returns a fault for each upstream that fails, as a gateway finds (`fleet/failing/`). The figures are from all processes. If the upstream has
+ * no healthy target, the text names this cause.
+ */
+function upstreamsFailing(processes: readonly KnownProcess[]): Fault[] {
+  const failing = Map.groupBy(
+    processes.flatMap(({ failingUpstreams = [] }) => failingUpstreams),
+    ({ name }) => name,
+  );
+  const figures = joinFigures(processes);
+  const upstreams = processes.flatMap((one) => one.upstreams);
+  return [...failing].map(([name, seen]) => {
+    const { requests, failed } = figures.get(name) ?? { requests: 0, failed: 0 };
+    const isOnly = upstreams.every((one) => one.name === name);
+    const where = isOnly ? 'the upstream' : `the upstream ${name}`;
+    const cause = upstreams.some((one) => one.name === name && isDead(one))
+      ? ': it has no healthy target'
+      : '';
+    const text =
+      failed === 0
+        ? `No request to ${where} has failed in the last minute, after many failures.`
+        : `${percent(failed / requests)} of the requests to ${where} failed in the last minute (${figure(failed)} × 5xx or cut off)${cause}.`;
+    const severity = failed === 0 ? 'warning' : 'bad';
+    const sinceAt = earliest(seen.map((one) => one.sinceAt)) ?? '';
+    return { severity, code: 'upstream_fails_requests', text, sinceAt };
   });
 }
 
@@ -134,15 +153,6 @@ function upstreamFaults(processes: readonly KnownProcess[]): Fault[] {
     const title = byName.size > 1 ? `The upstream ${name}` : 'The upstream';
     return [...deadFault(title, views), ...lookupFault(title, views)];
   });
-}
-
-/** Returns a text such as "billing has no healthy target"; undefined when every upstream has a healthy target. */
-function deadUpstreams(processes: readonly KnownProcess[]): string | undefined {
-  const upstreams = processes.flatMap((one) => one.upstreams);
-  const names = [...new Set(upstreams.filter(isDead).map(({ name }) => name))];
-  if (names.length === 0) return undefined;
-  const isOnly = upstreams.every(({ name }) => name === names[0]);
-  return `${isOnly ? 'it' : shortList(names)} ${names.length === 1 ? 'has' : 'have'} no healthy target`;
 }
 
 function isDead({ targets, omittedTargets = 0 }: UpstreamSeen): boolean {

@@ -1,7 +1,7 @@
 import { aboutPlan, exampleKey, type ListedKinds, webhook } from '../../fleet/kinds/kind.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { percentText } from '../../shared/words/figures.js';
 import type { LimitsChange, LimitsChangeKind } from '../interfaces/events.ts';
-import { percentText } from './plan-member.ts';
 import { type PlanRetried, type PlanReverted, retryText, revertText } from './revert-text.ts';
 
 export const guardKinds: ListedKinds<PlanReverted | PlanRetried> = {

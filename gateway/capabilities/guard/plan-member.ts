@@ -3,6 +3,7 @@ import { limitsText } from '../../keys/limits/limit-texts.ts';
 import { smallerLimits } from '../../shared/limits.ts';
 import { dateText, isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { isMapping } from '../../shared/structures/plain-data.ts';
+import { percentText } from '../../shared/words/figures.js';
 import type { PlanMember } from '../interfaces/configuration.ts';
 import { guardedEditOf } from './guarded-edit.ts';
 
@@ -72,8 +73,3 @@ export const guardMember: PlanMember = {
     },
   },
 };
-
-/** Returns a share of requests as the configuration states it: "3 %", "0.5 %". */
-export function percentText(share: number): string {
-  return `${Number((share * 100).toFixed(3))} %`;
-}

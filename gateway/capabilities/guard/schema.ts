@@ -1,20 +1,12 @@
 import * as z from 'zod';
 import { limitsWithGroups } from '../../keys/limits/limits-schema.ts';
 import { count, instant, limitsByField } from '../../keys/response-parts.ts';
-import { date, expects, fields } from '../../shared/schema/schema-parts.ts';
+import { date, fields, percent } from '../../shared/schema/schema-parts.ts';
 
 declare module '../interfaces/configuration.ts' {
   interface StatedPlanMembers extends z.output<z.ZodObject<typeof guardShape>> {}
   interface PlanShownMembers extends z.output<z.ZodObject<typeof guardShownShape>> {}
 }
-
-/** More than 0 % and at most 100 %. */
-const percentPattern = /^(?!0+(\.0+)? ?%)(100(\.0+)?|\d{1,2}(\.\d{1,3})?) ?%$/;
-
-const aPercentage = expects('a percentage above 0 % and up to 100 %, such as 3 % or 0.5 %');
-
-/** A share of requests in percent. The output is the number of percent. */
-const percent = z.string(aPercentage).regex(percentPattern, aPercentage).transform(Number.parseFloat);
 
 export const guardShape = {
   guard: fields('a mapping with before, refusedAtMost and until', {

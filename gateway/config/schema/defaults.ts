@@ -19,6 +19,11 @@ export const defaults = {
   /** Many backends decode `%2F` before they look for the operation, and would then serve another operation. */
   encodedSlashes: 'refuse',
   /**
+   * A single failure, or a failure in a thousand requests, is no event. Five failures in a minute that are a hundredth of the
+   * requests are more than the usual noise.
+   */
+  upstreamFailing: { share: '1 %', failures: 5 },
+  /**
    * A client that honours Retry-After never gets 100 refusals in a minute. A ban of one minute stops a client that repeats
    * requests in a loop. A ban of one day stops a persistent client.
    */

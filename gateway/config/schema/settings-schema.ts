@@ -24,6 +24,7 @@ import {
   givenName,
   list,
   ownPath,
+  percent,
   text,
   wholeNumber,
   word,
@@ -113,6 +114,18 @@ const upstream = fields('a mapping with url', {
         `The timeout of the whole exchange, including retries. The default is ${formatDuration(defaultBounds.upstreamTotalTimeoutMs)}.`,
       ),
   }).prefault({}),
+  failing: fields('a mapping with share and failures', {
+    share: percent
+      .prefault(defaults.upstreamFailing.share)
+      .describe('The smallest share of failed requests in a minute at which the upstream fails.'),
+    failures: wholeNumber(1, configSizes.failuresMax)
+      .default(defaults.upstreamFailing.failures)
+      .describe('The smallest number of failed requests in a minute at which the upstream fails.'),
+  })
+    .prefault({})
+    .describe(
+      'When the gateway reports that the upstream fails (event upstream.failing). A request fails if it ends with 5xx or is cut off because of the upstream. Both bounds must be reached.',
+    ),
 });
 
 export const adminTokenSchema = fields('a token: a mapping with name, sha256 and may', {

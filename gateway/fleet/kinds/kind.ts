@@ -104,6 +104,8 @@ export interface Entry {
   readonly target?: string;
   /** The affected server of a Redis Cluster. */
   readonly server?: string | undefined;
+  /** The beginning of an outage that has ended. */
+  readonly beganAt?: string;
   /** The end of a ban, or of a certificate's validity. */
   readonly untilAt?: string;
 }

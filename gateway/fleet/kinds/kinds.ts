@@ -10,12 +10,14 @@ import { type ProcessEvent, processKinds } from './processes.ts';
 import { type ReloadEvent, reloadKinds } from './reloads.ts';
 import { type StoreEvent, storeKinds } from './stores.ts';
 import { type TargetEvent, targetKinds } from './targets.ts';
+import { type UpstreamFailureEvent, upstreamKinds } from './upstreams.ts';
 
 /** A notice of an event that the list of events shows. */
 export type Happening =
   | BanNotice
   | StoreEvent
   | TargetEvent
+  | UpstreamFailureEvent
   | KeyChanged
   | ProcessEvent
   | NoticeOf<(typeof capabilityKinds)[keyof typeof capabilityKinds]>
@@ -32,8 +34,6 @@ export interface GatewayEvent extends Entry {
   readonly kind: EventKind;
   /** The whole event in one sentence. */
   readonly text: string;
-  /** The beginning of an outage that has ended. */
-  readonly beganAt?: string;
   /** The number of unlisted events of this kind that this entry summarises. */
   readonly count?: number;
 }
@@ -43,6 +43,7 @@ const listedKinds: ListedKinds<Happening> = {
   ...banKinds,
   ...storeKinds,
   ...targetKinds,
+  ...upstreamKinds,
   ...keyChangeKinds,
   ...processKinds,
   ...capabilityKinds,

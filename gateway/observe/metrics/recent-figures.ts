@@ -1,4 +1,4 @@
-import type { ProcessState } from '../../fleet/process-state.ts';
+import type { ProcessState, UpstreamFigures } from '../../fleet/process-state.ts';
 import { quantileMs } from '../../shared/structures/histogram.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { DecisionLabel, RequestMetrics } from './request-metrics.ts';
@@ -28,6 +28,7 @@ interface Reading {
   readonly failures: ReadonlyMap<string, number>;
   readonly own: readonly number[];
   readonly upstream: readonly number[];
+  readonly byUpstream: ReadonlyMap<string, UpstreamFigures>;
 }
 
 /**
@@ -45,13 +46,10 @@ export function createRecentFigures(
   let readings = [readNow(metrics)];
   let [recent] = readings;
   /**
-   * The time at which the share of failed requests became too large, ISO 8601 in UTC; undefined while the share is
-   * small.
+   * The time at which the share of requests that failed in the gateway became too large, ISO 8601 in UTC; undefined while
+   * the share is small.
    */
-  const failingSince = {
-    gateway: undefined as string | undefined,
-    upstream: undefined as string | undefined,
-  };
+  let failingSince: string | undefined;
   const timer = setInterval(() => {
     const now = readNow(metrics);
     lastMinute(now);
@@ -63,13 +61,19 @@ export function createRecentFigures(
     const before = readings[0] ?? now;
     // Each request is in one histogram bucket, so the sum of the buckets is the number of requests.
     const requests = total(difference(now.own, before.own));
-    const failedBy = (whose: 'gateway' | 'upstream') => {
-      const failed = (now.failures.get(whose) ?? 0) - (before.failures.get(whose) ?? 0);
-      const isMuch = failed > 0 && failed / requests >= bounds.failingShareMin;
-      failingSince[whose] = isMuch ? (failingSince[whose] ?? new Date(nowMs()).toISOString()) : undefined;
-      return { requests: failed, sinceAt: failingSince[whose] };
+    const failedBy = (whose: 'gateway' | 'upstream') =>
+      (now.failures.get(whose) ?? 0) - (before.failures.get(whose) ?? 0);
+    const failed = failedBy('gateway');
+    const isMuch = failed > 0 && failed / requests >= bounds.failingShareMin;
+    failingSince = isMuch ? (failingSince ?? new Date(nowMs()).toISOString()) : undefined;
+    return {
+      requests,
+      failed: {
+        gateway: { requests: failed, sinceAt: failingSince },
+        upstream: { requests: failedBy('upstream') },
+      },
+      upstreams: upstreamsSince(before.byUpstream, now.byUpstream),
     };
-    return { requests, failed: { gateway: failedBy('gateway'), upstream: failedBy('upstream') } };
   }
 
   return {
@@ -102,7 +106,7 @@ export function createRecentFigures(
 }
 
 function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
-  const { requests, failures, ownDuration, upstreamDuration } = metrics.counts();
+  const { requests, failures, byUpstream, ownDuration, upstreamDuration } = metrics.counts();
   const byOutcome: Record<Outcome, number> = { '2xx': 0, '3xx': 0, '4xx': 0, '429': 0, '5xx': 0 };
   for (const byStatus of requests.values()) {
     for (const [status, byDecision] of byStatus) {
@@ -115,6 +119,7 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
     failures: new Map(failures),
     own: [...ownDuration.counts],
     upstream: [...upstreamDuration.counts],
+    byUpstream: new Map([...byUpstream].map(([name, counts]) => [name, { ...counts }])),
   };
 }
 
@@ -127,6 +132,17 @@ function outcomeOf(status: number, decision: DecisionLabel): Outcome {
   if (status >= 500) return '5xx';
   if (status >= 400) return '4xx';
   return status >= 300 ? '3xx' : '2xx';
+}
+
+function upstreamsSince(
+  before: Reading['byUpstream'],
+  now: Reading['byUpstream'],
+): RecentFigures['lastMinute']['upstreams'] {
+  return [...now].flatMap(([name, counts]) => {
+    const requests = counts.requests - (before.get(name)?.requests ?? 0);
+    const failed = counts.failed - (before.get(name)?.failed ?? 0);
+    return requests === 0 ? [] : [{ name, requests, failed }];
+  });
 }
 
 function difference(now: readonly number[], before: readonly number[]): readonly number[] {

@@ -1,3 +1,4 @@
+import type { UpstreamFigures } from '../../fleet/process-state.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { type Exchange, failureOf, ownMsOf, upstreamMsOf } from '../../request/exchange.ts';
 import { groupNames } from '../../shared/limits.ts';
@@ -38,6 +39,8 @@ export interface RequestCounts {
   readonly failures: ReadonlyMap<string, number>;
   /** Requests that failed at the upstream, by error code. */
   readonly upstreamFailures: ReadonlyMap<string, number>;
+  /** Requests that ended at an upstream, by the upstream's name. */
+  readonly byUpstream: ReadonlyMap<string, UpstreamFigures>;
   readonly upstreamRetries: number;
   readonly requestDuration: Durations;
   /** The duration of requests without the time at the upstream. */
@@ -60,12 +63,23 @@ export function createRequestMetrics() {
     ['upstream', 0],
   ]);
   const upstreamFailures = new Map<string, number>();
+  const byUpstream = new Map<string, { requests: number; failed: number }>();
   const requestDuration = new Histogram();
   const ownDuration = new Histogram();
   const upstreamDuration = new Histogram();
   const decisionDuration = new Histogram();
   let upstreamRetries = 0;
   let inFlight = 0;
+
+  function countUpstream(name: string, hasFailed: boolean): void {
+    const counts = byUpstream.get(name);
+    if (counts === undefined) {
+      byUpstream.set(name, { requests: 1, failed: hasFailed ? 1 : 0 });
+      return;
+    }
+    counts.requests += 1;
+    if (hasFailed) counts.failed += 1;
+  }
 
   return {
     /** Returns the live counts of this process, which later requests change. */
@@ -76,6 +90,7 @@ export function createRequestMetrics() {
       trialRefused,
       failures,
       upstreamFailures,
+      byUpstream,
       upstreamRetries,
       requestDuration,
       ownDuration,
@@ -118,6 +133,9 @@ export function createRequestMetrics() {
       if (upstreamMs !== undefined) upstreamDuration.add(upstreamMs);
       upstreamRetries += Math.max(0, upstream.attempts - 1);
       if (fault === 'upstream' && errorCode !== undefined) add(upstreamFailures, errorCode);
+      if (offered !== undefined && (fault === 'upstream' || (upstream.attempts > 0 && status !== 499))) {
+        countUpstream(offered.operation.upstream, fault === 'upstream');
+      }
     },
   };
 }

@@ -91,6 +91,17 @@ export function durationAsMs(written: z.ZodString, format = formatDuration) {
   return z.codec(written, z.number(), { decode: parseDuration, encode: format });
 }
 
+/** More than 0 % and at most 100 %. */
+const percentPattern = /^(?!0+(\.0+)? ?%)(100(\.0+)?|\d{1,2}(\.\d{1,3})?) ?%$/;
+
+const aPercentage = expects('a percentage above 0 % and up to 100 %, such as 3 % or 0.5 %');
+
+/** A share of requests in percent. The output is the number of percent. */
+export const percent = z.codec(z.string(aPercentage).regex(percentPattern, aPercentage), z.number(), {
+  decode: Number.parseFloat,
+  encode: (written) => `${written} %`,
+});
+
 export function digestOf(what: 'secret' | 'token') {
   return text(`the SHA-256 digest of the whole ${what}, 64 hex digits`, /^[0-9a-fA-F]{64}$/)
     .transform((digest) => digest.toLowerCase())

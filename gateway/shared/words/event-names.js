@@ -19,6 +19,8 @@ export const webhookEventTypes = /** @type {const} */ ([
   'operation.sunset',
   'target.down',
   'target.up',
+  'upstream.failing',
+  'upstream.well',
   'store.away',
   'store.back',
   'config.rejected',
@@ -37,6 +39,7 @@ export const webhookEventTypes = /** @type {const} */ ([
 export const beginOfOutage = /** @type {const} */ ({
   store_back: 'store_away',
   target_healthy: 'target_unhealthy',
+  upstream_well: 'upstream_failing',
   recording_resumed: 'recording_paused',
 });
 
@@ -52,6 +55,8 @@ export const chartMarks = {
   store_back: 'Redis back',
   target_unhealthy: 'target down',
   target_healthy: 'target back',
+  upstream_failing: 'upstream failing',
+  upstream_well: 'upstream well',
   recording_paused: 'recording paused',
   recording_resumed: 'recording resumed',
   worker_ended: 'worker ended',

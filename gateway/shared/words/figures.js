@@ -105,3 +105,12 @@ function oneDecimal(number) {
 function withSeparators(decimal) {
   return decimal.replace(/\B(?=(?:\d{3})+(?!\d))/g, ',');
 }
+
+/**
+ * Returns a share as the configuration states it: "3 %", "0.5 %".
+ *
+ * @param {number} share from 0 to 1
+ */
+export function percentText(share) {
+  return `${Number((share * 100).toFixed(3))} %`;
+}

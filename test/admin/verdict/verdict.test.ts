@@ -24,10 +24,21 @@ function upstream(name: string, ...targets: ReturnType<typeof target>[]) {
   return { name, url: `http://${name}`, targets };
 }
 
-function failing(failed: number, sinceAt: string, whose: 'gateway' | 'upstream' = 'upstream') {
-  const none = { requests: 0 };
-  const some = { requests: failed, sinceAt: at(sinceAt) };
-  return { requests: 1_000, failed: { gateway: none, upstream: none, [whose]: some } };
+/** A process whose upstream has failed `failed` of 1,000 requests; it finds that the upstream fails if `sinceAt` is given. */
+function failing(failed: number, sinceAt?: string, name = 'store') {
+  return {
+    lastMinute: {
+      requests: 2_000,
+      failed: { gateway: { requests: 0 }, upstream: { requests: failed } },
+      upstreams: [{ name, requests: 1_000, failed }],
+    },
+    failingUpstreams: sinceAt === undefined ? [] : [{ name, sinceAt: at(sinceAt) }],
+  };
+}
+
+function failingInGateway(failed: number, sinceAt: string) {
+  const gateway = { requests: failed, sinceAt: at(sinceAt) };
+  return { lastMinute: { requests: 1_000, failed: { gateway, upstream: { requests: 0 } }, upstreams: [] } };
 }
 
 const invalid: Fault = {
@@ -89,18 +100,18 @@ describe('the verdict on a fleet', () => {
   >([
     [
       'requests that fail at the upstream, over both processes',
-      [{ lastMinute: failing(200, '10:05:03') }, { lastMinute: failing(40, '10:05:01') }],
+      [failing(200, '10:05:03'), failing(40, '10:05:01')],
       {},
       [
         'bad',
         'upstream_fails_requests',
-        '12 % of the requests of the last minute failed at the upstream (240 × 5xx or cut off).',
+        '12 % of the requests to the upstream failed in the last minute (240 × 5xx or cut off).',
         '10:05:01',
       ],
     ],
     [
       'requests that fail in the gateway',
-      [{ lastMinute: failing(20, '10:05:03', 'gateway') }, {}],
+      [failingInGateway(20, '10:05:03'), {}],
       {},
       [
         'bad',
@@ -282,12 +293,12 @@ describe('the verdict on a fleet', () => {
   it('puts the effect on requests first, then its cause, and a target of another upstream last', () => {
     const members = {
       upstreams: storeAndBilling(target('a:1', '10:00:00')),
-      lastMinute: failing(120, '10:05:02'),
+      ...failing(120, '10:05:02', 'billing'),
     };
     const { severity, sentence, faults } = judge([members]);
     expect([severity, sentence]).toEqual([
       'bad',
-      '12 % of the requests of the last minute failed at the upstream (120 × 5xx or cut off): billing has no healthy target.',
+      '12 % of the requests to the upstream billing failed in the last minute (120 × 5xx or cut off): it has no healthy target.',
     ]);
     expect(faults.map(({ code }) => code)).toEqual([
       'upstream_fails_requests',
@@ -296,13 +307,29 @@ describe('the verdict on a fleet', () => {
     ]);
   });
 
-  it('does not change for four failures, or for one in a thousand', () => {
-    for (const lastMinute of [
-      { ...failing(4, '10:00:00'), requests: 100 },
-      { ...failing(9, '10:00:00'), requests: 9_000 },
-    ]) {
-      expect(judge([{ lastMinute }]).severity).toBe('well');
+  it('does not change for four failures in the gateway, or for one in a thousand', () => {
+    for (const [failed, requests] of [
+      [4, 100],
+      [9, 9_000],
+    ] as const) {
+      const { lastMinute } = failingInGateway(failed, '10:00:00');
+      expect(judge([{ lastMinute: { ...lastMinute, requests } }]).severity).toBe('well');
     }
+  });
+
+  it('does not change for failures of an upstream that no gateway finds to be failing', () => {
+    expect(judge([failing(900)]).severity).toBe('well');
+  });
+
+  it('is a warning while an upstream that failed has no more failures, until it is well', () => {
+    expect(judge([failing(0, '10:05:02')]).faults).toEqual([
+      {
+        severity: 'warning',
+        code: 'upstream_fails_requests',
+        text: 'No request to the upstream has failed in the last minute, after many failures.',
+        sinceAt: at('10:05:02'),
+      },
+    ]);
   });
 
   it('stays well with a notice, which it lists', () => {
@@ -510,16 +537,20 @@ describe('the faults of a gateway as a whole', () => {
   });
 });
 
-it('a process records since when a hundredth of its requests fail, until fewer requests fail', () => {
+it('a process counts the failures of the last minute by upstream, and records since when a hundredth fails in the gateway', () => {
   vi.useFakeTimers({ now: Date.parse(at('10:00:00')) });
   onTestFinished(() => void vi.useRealTimers());
-  const counted = { requests: 0, failed: 0 };
+  const counted = { requests: 0, failed: 0, failedInGateway: 0 };
   const counts = createRequestMetrics().counts();
   const metrics = {
     counts: () => ({
       ...counts,
       ownDuration: { counts: [counted.requests], sumMs: 0 },
-      failures: new Map([['upstream', counted.failed]]),
+      failures: new Map([
+        ['upstream', counted.failed],
+        ['gateway', counted.failedInGateway],
+      ]),
+      byUpstream: new Map([['store', { requests: counted.requests, failed: counted.failed }]]),
     }),
   };
   const figures = createRecentFigures(metrics, { nowMs: Date.now, bounds: defaultBounds });
@@ -528,6 +559,7 @@ it('a process records since when a hundredth of its requests fail, until fewer r
     for (let second = 0; second < seconds; second++) {
       counted.requests += 10;
       counted.failed += failedPerSecond;
+      counted.failedInGateway += failedPerSecond;
       vi.advanceTimersByTime(1_000);
     }
   };
@@ -535,9 +567,12 @@ it('a process records since when a hundredth of its requests fail, until fewer r
   expect(figures.read().lastMinute).toEqual({
     requests: 600,
     failed: { gateway: { requests: 0 }, upstream: { requests: 0 } },
+    upstreams: [{ name: 'store', requests: 600, failed: 0 }],
   });
   pass(30, 2);
-  expect(figures.read().lastMinute.failed.upstream).toEqual({ requests: 60, sinceAt: at('10:02:04') });
+  const { failed, upstreams } = figures.read().lastMinute;
+  expect(failed.gateway).toEqual({ requests: 60, sinceAt: at('10:02:04') });
+  expect(upstreams).toEqual([{ name: 'store', requests: 600, failed: 60 }]);
   pass(61, 0);
-  expect(figures.read().lastMinute.failed.upstream).toEqual({ requests: 0 });
+  expect(figures.read().lastMinute.failed.gateway).toEqual({ requests: 0 });
 });

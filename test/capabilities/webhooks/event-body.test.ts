@@ -66,6 +66,18 @@ const ofCore: { readonly [Kind in CoreKind]: readonly Extract<Notice, { kind: Ki
     { kind: 'target_unhealthy', upstream: 'store', target: '10.0.0.1:80', health: 'down', reason: leaky },
   ],
   target_healthy: [{ kind: 'target_healthy', upstream: 'store', target: '10.0.0.1:80', unhealthyMs: 5_000 }],
+  upstream_failing: [{ kind: 'upstream_failing', upstream: 'store', requests: 240, failed: 18 }],
+  upstream_well: [
+    {
+      kind: 'upstream_well',
+      upstream: 'store',
+      ended: 'quiet',
+      sinceMs: atMs,
+      failingMs: 5_000,
+      worstShare: 0.5,
+    },
+    { kind: 'upstream_well', upstream: 'store', ended: 'removed', sinceMs: atMs },
+  ],
   certificate_expiring: [
     { kind: 'certificate_expiring', listener: 'listen', notice: leaky, notAfterMs: atMs },
   ],

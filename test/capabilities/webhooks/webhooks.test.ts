@@ -7,7 +7,7 @@ import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { capabilityCases } from '../../support/capability-cases.ts';
 import { type Fleet, readiness, startFleetHere } from '../../support/fleet.ts';
 import { makeKey, plans as plansOfTests, type RunningGateway } from '../../support/gateway-process.ts';
-import { type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { patientGateway } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
 import { type ReceivedEvent, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
@@ -44,6 +44,7 @@ const bounds = {
   eventsMergedWithinMs: 600_000,
   changesMergedWithinMs: 600_000,
   noticeScanIntervalMs: 200,
+  failuresShownMs: 3_000,
   ...Object.assign({}, ...ofCapabilities.map((one) => one.bounds)),
 };
 const api = {
@@ -190,6 +191,15 @@ it('a target that fails its health check and recovers is one event each', async 
   });
   backend.health = 200;
   expect(await arrives('target.up')).toMatchObject({ upstream: 'default' });
+});
+
+it('an upstream that answers 500 to both processes is one event, and so is the end of its failures', async () => {
+  const { react } = backend;
+  backend.react = (_request, socket) => socket.write(okResponse('{}', 500));
+  for (let request = 0; request < 12; request++) await send(member(request % 2 === 0 ? 0 : 1), made.secret);
+  expect(await arrives('upstream.failing')).toMatchObject({ upstream: 'default' });
+  backend.react = react;
+  expect(await arrives('upstream.well')).toMatchObject({ upstream: 'default', ended: 'quiet' });
 });
 
 it('a reload is one event and names the changed plan, a changed plan is another event, and so is an invalid edit', async () => {

@@ -197,6 +197,7 @@ export function upstreamAt(url: string, overrides: Partial<Upstream> = {}): Upst
     ...upstream,
     encodedSlashes: 'refuse',
     timeouts: {},
+    failing: { shareMin: 0.01, failuresMin: 5 },
     ...(client && { tls: client }),
     ...overrides,
   };

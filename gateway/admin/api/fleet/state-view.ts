@@ -56,8 +56,13 @@ function storeView(store: GatewayState['store']): FleetState['store'] {
   };
 }
 
-/** Omits the targets of a process, which are in `/upstreams`, and its faults, which are in `verdict`. */
-function processView({ upstreams, faults: _, ...process }: KnownProcess): FleetState['processes'][number] {
+/** Omits the targets of a process, which are in `/upstreams`, and its faults and failing upstreams, which are in `verdict`. */
+function processView({
+  upstreams,
+  faults: _,
+  failingUpstreams: __,
+  ...process
+}: KnownProcess): FleetState['processes'][number] {
   const targets = upstreams.flatMap((upstream) => upstream.targets);
   const omitted = upstreams.reduce((sum, { omittedTargets = 0 }) => sum + omittedTargets, 0);
   return {

@@ -1,8 +1,10 @@
 import type * as z from 'zod';
+import { joinFigures } from '../../../fleet/failing/failing-upstreams.ts';
 import type { Fleet } from '../../../fleet/presence.ts';
 import type { TargetSeen } from '../../../fleet/process-state.ts';
 import type { Upstream } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { percentText } from '../../../shared/words/figures.js';
 import type { upstreamInShort } from '../../wires/fleet/fleet.ts';
 import type { target, upstreamsPage } from '../../wires/fleet/upstreams.ts';
 
@@ -12,9 +14,10 @@ export function upstreamsView(
   fleet: Fleet,
   bounds: Bounds,
 ): z.output<typeof upstreamsPage> {
+  const figures = joinFigures(fleet.processes);
   return {
     isComplete: fleet.isComplete,
-    upstreams: upstreams.map(({ name, url, health, host, encodedSlashes, timeouts }) => ({
+    upstreams: upstreams.map(({ name, url, health, host, encodedSlashes, timeouts, failing }) => ({
       name,
       url,
       health,
@@ -25,6 +28,9 @@ export function upstreamsView(
         headersMs: timeouts.headersMs ?? bounds.upstreamHeadersTimeoutMs,
         totalMs: timeouts.totalMs ?? bounds.upstreamTotalTimeoutMs,
       },
+      failing: { share: percentText(failing.shareMin), failures: failing.failuresMin },
+      failingSinceAt: failingSinceOf(name, fleet),
+      lastMinute: figures.get(name) ?? { requests: 0, failed: 0 },
       lookupError: lookupErrorOf(name, fleet),
       targets: targetsOf(name, fleet),
     })),
@@ -46,6 +52,12 @@ export function upstreamsInShort(
 function lookupErrorOf(name: string, { processes }: Fleet): string | undefined {
   const seen = processes.flatMap(({ upstreams }) => upstreams.filter((upstream) => upstream.name === name));
   return seen.find((upstream) => upstream.lookupError !== undefined)?.lookupError;
+}
+
+function failingSinceOf(name: string, { processes }: Fleet): string | undefined {
+  const seen = processes.flatMap(({ failingUpstreams = [] }) => failingUpstreams);
+  const instants = seen.filter((one) => one.name === name).map(({ sinceAt }) => sinceAt);
+  return instants.toSorted()[0];
 }
 
 /** The timestamps are compared as texts, because ISO 8601 timestamps in UTC sort by time. */

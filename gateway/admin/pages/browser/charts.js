@@ -1,9 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import { beginOfOutage, chartMarks } from '../../../shared/words/event-names.js';
 import { figure } from '../../../shared/words/figures.js';
 import { axisTime, clock, fullInstant } from './formats.js';
 import { html } from './parts.js';
 import { useTheme } from './theme.js';
+
+/** @import { BodyOf } from '../../wires/api-types.ts' */
 
 /**
  * @typedef {object} Series
@@ -15,6 +18,7 @@ import { useTheme } from './theme.js';
  * @typedef {object} Marker an event, as a vertical line in the chart
  * @property {number} atMs
  * @property {string} text
+ * @property {number | undefined} [beganMs] the beginning of the outage that ends here, which has a marker of its own
  *
  * @typedef {object} ChartProps
  * @property {string} label what the chart shows, for screen readers
@@ -319,9 +323,10 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   const rowHeight = markerRowHeight * pixel;
   const top = bbox.top - markerRows * rowHeight;
   const right = bbox.left + bbox.width;
+  const placeOf = (/** @type {number} */ atMs) => Math.round(valToPos(atMs / 1_000, 'x', true));
   const placed = markers
     .toSorted((a, b) => b.atMs - a.atMs)
-    .map(({ atMs, text }) => ({ text, x: Math.round(valToPos(atMs / 1_000, 'x', true)) }))
+    .map(({ atMs, text, beganMs }) => ({ text, x: placeOf(atMs), beganX: beganMs && placeOf(beganMs) }))
     .filter(({ x }) => x >= bbox.left && x <= right);
   ctx.lineWidth = Math.max(1, Math.round(1.5 * pixel));
   ctx.setLineDash([2 * pixel, 3 * pixel]);
@@ -338,7 +343,9 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   // The newest text is placed first. A text is omitted if the chart has no space for it. The list of events still shows
   // the event.
   const freeUntil = Array.from({ length: markerRows }, () => right);
-  for (const { text, x } of placed) {
+  for (const { text, x, beganX } of placed) {
+    // An outage that is too short for the chart has one text, so that it hides no other text.
+    if (beganX !== undefined && x - beganX < gap) continue;
     const { width } = ctx.measureText(text);
     const startBefore = (/** @type {number} */ end) =>
       x + gap + width <= end ? x + gap : Math.min(x - gap, end) - width;
@@ -373,4 +380,27 @@ export function alongTime(rows = new Map(), { fromMs, toMs, stepMs, merge }) {
     return row && merge([row, ...others]);
   });
   return { timesMs, found };
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const beginOf = beginOfOutage;
+
+/**
+ * Returns the marks of an event: its beginning and its end, if it is an outage that has ended.
+ *
+ * @param {BodyOf<'/events'>['events'][number]} event
+ * @returns {Marker[]}
+ */
+export function markersOf({ at, beganAt, kind, target, upstream, server }) {
+  const subject = target ?? upstream ?? server;
+  const mark = (
+    /** @type {string} */ at,
+    /** @type {string | undefined} */ kind = '',
+    /** @type {number | undefined} */ beganMs = undefined,
+  ) =>
+    kind in chartMarks
+      ? [{ atMs: Date.parse(at), text: [chartMarks[kind], subject].filter(Boolean).join(' '), beganMs }]
+      : [];
+  if (beganAt === undefined) return mark(at, kind);
+  return [...mark(beganAt, beginOf[kind]), ...mark(at, kind, Date.parse(beganAt))];
 }

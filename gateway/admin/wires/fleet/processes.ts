@@ -3,6 +3,7 @@ import {
   byName,
   count,
   instant,
+  list,
   positive,
   processId,
   quantity,
@@ -14,14 +15,23 @@ export const available = z.boolean();
 
 export const storeKind = words('memory', 'redis');
 
-const failed = z.object({
-  requests: count,
+const failed = z.object({ requests: count });
+
+const failedInGateway = failed.extend({
   sinceAt: instant
     .optional()
     .describe(
       'The time since which at least 1 % of the requests have failed; absent while fewer requests fail.',
     ),
 });
+
+/** The requests of a minute that ended at an upstream. */
+export const upstreamFigures = {
+  requests: count.describe(
+    'The requests that ended at the upstream. Requests whose client has closed the connection do not count.',
+  ),
+  failed: count.describe('The requests that ended with 5xx or were cut off because of the upstream.'),
+};
 
 const ownPart = quantity
   .optional()
@@ -55,8 +65,11 @@ export const gatewayProcess = z.object({
   lastMinute: z.object({
     requests: count,
     failed: z
-      .object({ gateway: failed, upstream: failed })
+      .object({ gateway: failedInGateway, upstream: failed })
       .describe('Failed requests, by the side at fault.'),
+    upstreams: list(z.object({ name: z.string(), ...upstreamFigures })).describe(
+      'The upstreams to which the process sent requests.',
+    ),
   }),
   p50Ms: ownPart,
   p99Ms: ownPart,

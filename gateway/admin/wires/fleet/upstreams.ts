@@ -10,6 +10,7 @@ import {
   words,
 } from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
+import { upstreamFigures } from './processes.ts';
 
 export const targetShape = {
   address: z.string(),
@@ -57,6 +58,16 @@ export const upstreamsPage = z
         host: words('keep', 'target'),
         encodedSlashes: words('refuse', 'forward'),
         timeouts: z.object({ connectMs: positive, headersMs: positive, totalMs: positive }),
+        failing: z
+          .object({
+            share: z.string().describe('The smallest share of failed requests, such as `1 %`.'),
+            failures: positive.describe('The smallest number of failed requests.'),
+          })
+          .describe('When the upstream counts as failing: at this share and number in a minute.'),
+        failingSinceAt: instant
+          .optional()
+          .describe('The time since which the upstream has been failing; absent while it is well.'),
+        lastMinute: z.object(upstreamFigures),
         lookupError,
         targets: list(target),
       }),

@@ -52,8 +52,8 @@ export function createUpstreams(configured: readonly Upstream[], deps: UpstreamD
   function entryFor(settings: Upstream, before: Entry | undefined): Entry {
     if (before === undefined) return { inForce: open(settings, []) };
     const { inForce, awaited } = before;
-    if (isDeepStrictEqual(inForce.settings, settings)) return { inForce };
-    if (awaited && isDeepStrictEqual(awaited.settings, settings)) return before;
+    if (forwardsAlike(inForce.settings, settings)) return { inForce };
+    if (awaited && forwardsAlike(awaited.settings, settings)) return before;
     const isSameName = new URL(settings.url).hostname === new URL(inForce.settings.url).hostname;
     const opened = open(settings, isSameName ? inForce.targets.addresses() : []);
     const hasToWait = opened.targets.addresses().length === 0 && inForce.targets.addresses().length > 0;
@@ -132,6 +132,11 @@ export function createUpstreams(configured: readonly Upstream[], deps: UpstreamD
       clearTimeout(timer);
     },
   };
+}
+
+/** Whether both settings forward in the same way. An edit of `failing` therefore closes no connection. */
+function forwardsAlike({ failing: _, ...one }: Upstream, { failing: __, ...other }: Upstream): boolean {
+  return isDeepStrictEqual(one, other);
 }
 
 function allOf(entries: ReadonlyMap<string, Entry>): readonly LiveUpstream[] {

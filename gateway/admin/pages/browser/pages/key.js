@@ -5,7 +5,7 @@ import { exemptionWords } from '../../../../shared/words/exemptions.js';
 import { counted, figure, noFigure, relative } from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
 import { nowMs, usePolled, useRows } from '../api.js';
-import { alongTime, Chart } from '../charts.js';
+import { alongTime, Chart, markersOf } from '../charts.js';
 import { clock, fullInstant } from '../formats.js';
 import { KeyActions, result } from '../key-actions.js';
 import { keyStateWord } from '../list.js';
@@ -155,6 +155,9 @@ function UsageChart({ id, ban, query }) {
     everyMs: 4_000,
   });
   const limits = usePolled('/keys/{id}/limits', 10_000, { params: { id } });
+  const happened = usePolled('/events', 10_000, {
+    query: { kind: 'incident,reload,reload_failed', limit: 50 },
+  });
   const zoom = zoomIn(query);
   const period = periodIn(query, usage.body, nowAt);
   const toMs = zoom ? zoom.toMs : Math.floor(nowAt / minuteMs) * minuteMs + minuteMs;
@@ -192,6 +195,7 @@ function UsageChart({ id, ban, query }) {
     fromMs,
     toMs,
     write: figure,
+    markers: happened.body?.events.flatMap(markersOf) ?? [],
     note,
     onZoom: zoomTo,
   });

@@ -1,6 +1,5 @@
 import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { beginOfOutage, chartMarks } from '../../../../shared/words/event-names.js';
 import {
   counted,
   duration,
@@ -13,7 +12,7 @@ import {
 } from '../../../../shared/words/figures.js';
 import { windowIn, windowText } from '../../../../shared/words/limit-names.js';
 import { ask, nowMs, staleAfterMs, usePolled, useRows } from '../api.js';
-import { alongTime, Chart } from '../charts.js';
+import { alongTime, Chart, markersOf } from '../charts.js';
 import { clock, fullInstant } from '../formats.js';
 import {
   choicesInAddress,
@@ -316,18 +315,6 @@ function liveScale(totals, recorded, sinceMs) {
   // A bar that covers more than a minute is not scaled, because the present minute is only a small part of the bar.
   if (!totals || totals.perSecond === 0 || recorded === 0 || sinceMs > minuteMs) return 1;
   return totals.perSecond / recorded;
-}
-
-/** @type {Readonly<Record<string, string>>} */
-const beginOf = beginOfOutage;
-
-/** @param {Event} event @returns {import('../charts.js').Marker[]} */
-function markersOf({ at, beganAt, kind, target, server }) {
-  const mark = (/** @type {string} */ at, /** @type {string | undefined} */ kind = '') =>
-    kind in chartMarks
-      ? [{ atMs: Date.parse(at), text: [chartMarks[kind], target ?? server].filter(Boolean).join(' ') }]
-      : [];
-  return [...(beganAt ? mark(beganAt, beginOf[kind]) : []), ...mark(at, kind)];
 }
 
 const linesMax = 6;

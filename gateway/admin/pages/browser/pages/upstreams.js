@@ -1,4 +1,4 @@
-import { counted, duration, figure } from '../../../../shared/words/figures.js';
+import { counted, duration, figure, percent } from '../../../../shared/words/figures.js';
 import { nowMs, usePolled } from '../api.js';
 import { clock } from '../formats.js';
 import { cards, html, instead, Section, timedRow } from '../parts.js';
@@ -16,7 +16,8 @@ const historyMax = 5;
 export function Upstreams() {
   const polled = usePolled('/upstreams', 2_000);
   const happened =
-    usePolled('/events', 10_000, { query: { kind: 'target_unhealthy', limit: 100 } }).body?.events ?? [];
+    usePolled('/events', 10_000, { query: { kind: 'target_unhealthy,upstream_failing', limit: 100 } }).body
+      ?.events ?? [];
   const { upstreams = [] } = polled.body ?? {};
   return html`<div class="upstreams">
     <h1>Upstreams</h1>
@@ -30,7 +31,7 @@ export function Upstreams() {
 
 /** @param {Upstream} upstream @param {{ isDefault: boolean, polled: Polled, events: readonly Event[] }} options */
 function upstreamSection(
-  { name, url, health, host, encodedSlashes, timeouts, lookupError, targets },
+  { name, url, health, host, encodedSlashes, timeouts, lastMinute, failingSinceAt, lookupError, targets },
   { isDefault, polled, events },
 ) {
   const healthy = targets.filter((target) => target.healthy).length;
@@ -41,6 +42,7 @@ function upstreamSection(
       ${url} · ${health === undefined ? 'healthy when it accepts a connection' : `health ${health}`} · Host ${host === 'keep' ? 'of the client' : 'of the target'}${encodedSlashes === 'forward' ? ' · forwards %2F' : ''} · timeouts: connect
       ${` ${duration(timeouts.connectMs)}`}, headers ${duration(timeouts.headersMs)}, total ${duration(timeouts.totalMs)}
     </p>
+    ${failures(lastMinute, failingSinceAt)}
     ${lookupError !== undefined && html`<p class="bad">The DNS lookup of the upstream's host name fails: ${lookupError}.</p>`}
     ${
       targets.length === 0
@@ -68,9 +70,23 @@ function upstreamSection(
   <//>`;
 }
 
-/** Lists the last events about unhealthy targets of the upstream. @param {readonly Event[]} events */
+/** @param {Upstream['lastMinute']} lastMinute @param {string | undefined} failingSinceAt */
+function failures({ requests, failed }, failingSinceAt) {
+  const text =
+    requests === 0
+      ? 'No request in the last minute.'
+      : failed === 0
+        ? `None of ${counted(requests, 'request')} failed in the last minute.`
+        : `${figure(failed)} of ${counted(requests, 'request')} failed in the last minute (${percent(failed / requests)}).`;
+  if (failingSinceAt === undefined) return html`<p class="muted">${text}</p>`;
+  const sinceMs = Date.parse(failingSinceAt);
+  return html`<p class="bad">${`Failing since ${clock(sinceMs, nowMs())}, ${duration(nowMs() - sinceMs)}. ${text}`}</p>`;
+}
+
+/** Lists the last failures of the upstream and its targets. @param {readonly Event[]} events */
 function history(events) {
-  if (events.length === 0) return html`<p class="muted">No target was unhealthy in the last seven days.</p>`;
+  if (events.length === 0)
+    return html`<p class="muted">The upstream did not fail and no target was unhealthy in the last seven days.</p>`;
   return html`<ul class="rows changes" aria-label="Lately">
       ${events.slice(0, historyMax).map((event) => {
         const since = event.beganAt && ` Since ${clock(Date.parse(event.beganAt), nowMs())}.`;
