@@ -137,12 +137,10 @@ export function tallyNumber(place: number, outcome: number): number {
   return 1 + place * firstOutcomes + outcome;
 }
 
-/** Returns the position of a period in its field. */
 export function placeOf(tallyNumber: number): number {
   return Math.floor((tallyNumber - 1) / firstOutcomes);
 }
 
-/** Returns the position, in `outcomes`, of the outcome that a number identifies. */
 export function outcomeAt(tallyNumber: number): number {
   return (tallyNumber - 1) % firstOutcomes;
 }

@@ -19,7 +19,6 @@ export function usageCalendar(minuteMs: number): UsageCalendar {
   return { minuteMs, hourMs, dayMs: hoursPerDay * hourMs };
 }
 
-/** The hours of a day, from 0 to 23. */
 export const hoursOfDay: readonly number[] = Array.from({ length: hoursPerDay }, (_, hour) => hour);
 
 /** The positions of an hour in its day (0 to 23) and of a minute in its hour (0 to 59). */
@@ -31,7 +30,6 @@ export function minuteOfHour(minute: number): number {
   return minute % minutesPerHour;
 }
 
-/** Returns the name of the field with the minutes of this hour. */
 export function minutesField(hour: number): string {
   return `minutes:${hourText(hour)}`;
 }
@@ -46,13 +44,11 @@ export function isWithin(atMs: number, lengthMs: number, { fromMs, toMs }: Perio
   return atMs + lengthMs > fromMs && atMs <= toMs;
 }
 
-/** Returns the hours of a day that overlap a period, in ascending order. */
 export function hoursWithin(day: number, period: Period, { hourMs, dayMs }: UsageCalendar): number[] {
   const firstHour = (day * dayMs) / hourMs;
   return hoursOfDay.map((hour) => firstHour + hour).filter((hour) => isWithin(hour * hourMs, hourMs, period));
 }
 
-/** Returns the days of a period, in ascending order. */
 export function daysOf({ fromMs, toMs }: Period, { dayMs }: UsageCalendar): number[] {
   const first = Math.floor(fromMs / dayMs);
   return Array.from({ length: Math.floor(toMs / dayMs) - first + 1 }, (_, index) => first + index);

@@ -125,7 +125,6 @@ interface OfDay {
   readonly day: number;
 }
 
-/** A day of a key with failed units. */
 interface FailingDay extends OfDay {
   /** The hours of the period with failed units. */
   readonly hours: readonly number[];

@@ -136,7 +136,7 @@ export function createRedisUsageStore({
     }
   }
 
-  /** Sends the waiting batches. Batches for the same server share a call. */
+  /** Batches for the same server share a call. */
   function addWaiting(): void {
     const byServer = Map.groupBy(waiting, ({ name }) => redis.nodeOf(name));
     waiting = [];
@@ -193,7 +193,7 @@ export function createRedisUsageStore({
     return { fields: toFields(named), batches: toBatches(values[0]) };
   }
 
-  /** Returns the reply, or undefined if the reply does not arrive in time or the connection is down. */
+  /** Undefined if the reply does not arrive in time or the connection is down. */
   async function attempt<T>(names: readonly string[], call: () => Promise<T>): Promise<T | undefined> {
     return replyOrUndefined(redis, names, call, bounds.usageCallTimeoutMs);
   }
@@ -229,7 +229,7 @@ export function createRedisUsageStore({
   }
 }
 
-/** Divides batches into parts that are small enough for one call. A batch with too many fields has its own part. */
+/** Each part is small enough for one call. A batch with too many fields has a part of its own. */
 function partsOf(
   all: readonly WaitingBatch[],
   { usageRecordsPerCallMax, usageFieldsPerCallMax }: Bounds,
