@@ -58,7 +58,6 @@ function decisionOfPlan(
   };
 }
 
-/** Returns what the trial decided on the request at `index` of a run. */
 function trialOutcomeAt(
   index: number,
   { nowMs, windowsMs, limits, units, admitted, refused, banned, state, usedLater }: DecidedRun,

@@ -140,9 +140,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       await backing.health.started;
       return readStatuses(of);
     },
-    /**
-     * Returns the counts of keys as this process has last seen them, with its own decisions. Asks no other store than its memory.
-     */
+    /** Returns the counts of keys as this process has last seen them, with its own decisions. Asks no other store than its memory. */
     async readOwnMemory(of: readonly Key[]): Promise<KeysRead | StoreFailure> {
       if (redis === undefined) return readStatuses(of);
       const at = { windowsMs, nowMs: clock.nowMs() };
@@ -159,7 +157,6 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       if (reply.kind === 'changed') keys.forget(keyId, reply.state);
       return reply;
     },
-    /** The counts of keys, for capabilities. */
     countsOfKeys: {
       ...backing.counts,
       started: backing.health.started,

@@ -1,11 +1,9 @@
 import type { Operation } from '../../shared/model.ts';
 
 /**
- * Makes the header fields that every response of an operation has. `Deprecation` (RFC 9745) is the date of the deprecation. `Sunset` (RFC
- * 8594) is the date of the removal. `Link` (RFC 5829 §3.6) names the successor. `X-Stability` is the stability of the operation.
- * `X-RateLimit-Cost` is added if the cost is not 1 unit.
- *
- * @returns a flat list of names and values
+ * Makes the header fields that every response of an operation has, as a flat list of names and values: `Deprecation` (RFC 9745), `Sunset`
+ * (RFC 8594, the date of the removal), `Link` to the successor (RFC 5829 §3.6), `X-Stability`, and `X-RateLimit-Cost` if the cost is not 1
+ * unit.
  */
 export function operationFields(operation: Operation, basePath: string): readonly string[] {
   const fields: string[] = [];

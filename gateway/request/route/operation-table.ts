@@ -78,7 +78,6 @@ export function createOperationTable(
   return { literal, templated, any };
 }
 
-/** The operation for a method and a path, or the reason why there is no operation. */
 export type Route =
   | { readonly kind: 'operation'; readonly offered: OfferedOperation }
   | { readonly kind: 'not_found' }

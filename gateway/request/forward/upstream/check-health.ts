@@ -12,7 +12,6 @@ import { connectionErrorText, type TargetTls } from '../../transport/target-tls.
  */
 export type Health = 'healthy' | 'silent' | 'down';
 
-/** The result of one health check. */
 export interface Finding {
   readonly health: Health;
   /** Why the target is not healthy. */

@@ -52,7 +52,6 @@ interface LookupFailure {
 
 export type Targets = ReturnType<typeof createTargets>;
 
-/** The dependencies that all upstreams of a forwarder share. */
 export interface UpstreamDeps {
   readonly bounds: Bounds;
   readonly resolve: ResolveTargets;
@@ -224,7 +223,6 @@ export function createTargets({
     },
     /** Resolves as soon as the first target is known. */
     found: found.promise,
-    /** The last known addresses of the host. */
     addresses: () => addresses,
     /** The error of the last lookup, and the time since which all lookups have failed; undefined when the last lookup succeeded. */
     lookupFailure: () => lookupFailure,
