@@ -59,7 +59,6 @@ const unreadRefusals: Readonly<Record<'unread' | 'busy', Refusal>> = {
   },
 };
 
-/** Refuses a request because of a query parameter. */
 function invalid({ message }: { readonly message: string }): HolderData {
   return { kind: 'refused', refusal: { code: 'invalid_request', message } };
 }

@@ -25,7 +25,6 @@ interface Line {
   readonly secret: string;
 }
 
-/** Reports leaked secrets to a gateway. */
 export async function reportLeaked(args: readonly string[], options: LeakedOptions): Promise<void> {
   refuseArguments(args, howToGiveThem);
   const lines = await readLines(process.stdin);

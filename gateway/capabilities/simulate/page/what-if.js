@@ -20,11 +20,7 @@ const keysListed = 50;
 const reasonsShown = 5;
 const againMs = 4_000;
 
-/**
- * Shows the effect of the limits that the operator tries, in words and by key.
- *
- * @type {PlanSection}
- */
+/** Shows the effect of the limits that the operator tries, in words and by key. @type {PlanSection} */
 export function WhatIf({ present, tried, query, proposals }) {
   const { name: plan } = present;
   const windows = present.windows.filter(({ group }) => group === undefined);
@@ -250,11 +246,7 @@ function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
   </details>`;
 }
 
-/**
- * Describes minutes that differ, for example "10:31:00 to 10:45:00, acme: recorded 3, replayed 4."
- *
- * @param {Simulation['reproduced']['differences']} minutes
- */
+/** For example "10:31:00 to 10:45:00, acme: recorded 3, replayed 4." @param {Simulation['reproduced']['differences']} minutes */
 function differenceText(minutes) {
   const [first, last] = [minutes[0], minutes.at(-1)].map((one) => clock(Date.parse(one?.at ?? ''), nowMs()));
   const when = first === last ? first : `${first} to ${last}`;

@@ -11,9 +11,7 @@ export interface Totals {
   readonly refusedThen: number;
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
-  /** The number of keys with more refusals under the edited limits. */
   readonly keysRefusedMore: number;
-  /** The number of keys with fewer refusals under the edited limits. */
   readonly keysRefusedLess: number;
   /** The number of keys that have no refusals under the present limits, but some under the edited limits. */
   readonly newlyLimitedKeys: number;
@@ -74,7 +72,6 @@ export interface VerdictSizes {
 
 const namesPerDifference = 5;
 
-/** Collects the verdicts of keys. */
 export class VerdictBuilder {
   private readonly minuteMs: number;
   private readonly plans = new Map<string, { -readonly [Name in keyof Totals]: number }>();
