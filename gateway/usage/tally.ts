@@ -1,5 +1,6 @@
 import { type Decision, type PlanWindow, planWindows } from '../shared/model.ts';
 import { addGroups, type GroupTallies, type GroupTally, groupTalliesIn, refusedByGroups } from './groups.ts';
+import { figureNumber, figureOf, figurePlaceOf } from './minute-figures.ts';
 import type { Counts } from './store/counts.ts';
 
 /**
@@ -146,22 +147,16 @@ export function outcomeAt(tallyNumber: number): number {
 }
 
 /**
- * The maximum number of periods in a field. A field has 60 periods for the minutes of an hour, or up to 31 periods for
- * the days of a month.
- */
-const placesMax = 64;
-
-/**
  * Returns the number that identifies the count of one outcome in one period. The outcome must not be one of the first
  * eight outcomes. A separate field contains the counts of such outcomes. Earlier versions ignore this field, so two
  * versions can share a record. The field has room for any number of outcomes.
  */
 export function laterNumber(place: number, outcome: number): number {
-  return 1 + (outcome - firstOutcomes) * placesMax + place;
+  return figureNumber(place, outcome - firstOutcomes);
 }
 
 function laterAt(number: number): [place: number, outcome: Outcome | undefined] {
-  return [(number - 1) % placesMax, outcomes[firstOutcomes + Math.floor((number - 1) / placesMax)]];
+  return [figurePlaceOf(number), outcomes[firstOutcomes + figureOf(number)]];
 }
 
 /**
