@@ -1,7 +1,14 @@
 import { hash } from 'node:crypto';
 import { type AddressRanges, compileRanges, hasAddress } from '../../shared/addresses/address-ranges.ts';
 import { withoutOptionalWhitespace } from '../../shared/http/optional-whitespace.ts';
-import type { FoundKey, Key, Period, ReadSecret, Settings } from '../../shared/model.ts';
+import {
+  type FoundKey,
+  isIn,
+  type Key,
+  type Period,
+  type ReadSecret,
+  type Settings,
+} from '../../shared/model.ts';
 import { digestStart, isInventedSecret } from '../../shared/secrets.ts';
 
 /** The result of authentication. `Known` is the type of the key with the members that the snapshot adds. */
@@ -62,7 +69,6 @@ export type AuthenticateKey<Known> = (
 ) => Caller<Known>;
 
 const missing = { kind: 'refused', code: 'missing_key' } as const;
-const nothingBlocked: Blocked = { has: () => false, revision: () => 0 };
 
 /** The cache of the key directory. */
 export interface KeysRead {
@@ -120,8 +126,8 @@ interface Restriction {
 export function createAuthenticateKey<Known>(
   { keys }: Pick<Settings, 'keys'>,
   knownKeyOf: (key: Key, secret: ValidSecret) => Known,
-  directory?: KeysRead,
-  blocked: Blocked = nothingBlocked,
+  directory: KeysRead | undefined,
+  blocked: Blocked,
 ): AuthenticateKey<Known> {
   const remembered = new Map<string, Remembered<Known>>();
   let revision = blocked.revision();
@@ -218,11 +224,6 @@ function restrictionOf(
 
 function holds({ period }: Remembered<unknown>, nowMs: number): boolean {
   return period === undefined || isIn(period, nowMs);
-}
-
-/** If a clock is set back, a timestamp can be before the period. */
-function isIn({ fromMs, untilMs }: Readonly<Period>, nowMs: number): boolean {
-  return nowMs >= fromMs && nowMs < untilMs;
 }
 
 function refusedAlways(presented: InvalidSecret, period?: Readonly<Period>): Remembered<never> {

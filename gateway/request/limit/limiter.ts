@@ -9,7 +9,7 @@ import { watchMissingCommands } from '../../redis/missing-commands.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
-import type { Decision, DecisionSource, Key, KeyStatus, RedisSettings } from '../../shared/model.ts';
+import type { DecisionSource, Key, KeyStatus, RedisSettings } from '../../shared/model.ts';
 import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -19,6 +19,7 @@ import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter } from './key-limiter.ts';
 import { createMinuteBucket } from './minute-bucket.ts';
 import { createStatusReader, type KeysRead, statusOf } from './read-statuses.ts';
+import type { Unavailable } from './stages/open-call.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
@@ -309,8 +310,6 @@ interface OwnLimits {
   readonly status: KeyStatus;
   readonly source: DecisionSource;
 }
-
-type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
 /** The store of the limiter, in memory or in Redis, and its health. */
 interface Backing {

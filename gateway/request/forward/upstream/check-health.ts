@@ -73,7 +73,7 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
   });
 }
 
-const healthy: Finding = { health: 'healthy', reason: undefined };
+export const healthy: Finding = { health: 'healthy', reason: undefined };
 
 /** Connects to a target once, including the TLS handshake if there is one, and closes the connection. Never rejects. */
 export function checkConnection({
