@@ -6,7 +6,7 @@ import { clock, fullInstant } from '../../../admin/pages/browser/formats.js';
 import { CopyButton, cards, choices, html, keyLink, Section } from '../../../admin/pages/browser/parts.js';
 import { chosenPeriod } from '../../../admin/pages/browser/periods.js';
 import { changeQuery } from '../../../admin/pages/browser/router.js';
-import { counted, figure, noFigure, percent } from '../../../shared/words/figures.js';
+import { counted, dayMs, figure, minuteMs, noFigure, percent } from '../../../shared/words/figures.js';
 import { per, windowIn } from '../../../shared/words/limit-names.js';
 
 /** @import { Plan, PlanSection, ProposedMember, Simulation } from '../../interfaces/pages.ts' */
@@ -14,8 +14,6 @@ import { per, windowIn } from '../../../shared/words/limit-names.js';
 /** @typedef {Record<string, number>} Limits by the name of the window */
 /** @typedef {Simulation['keys'][number]} KeyLine */
 
-const minuteMs = 60_000;
-const dayMs = 86_400_000;
 const keysListed = 50;
 const reasonsShown = 5;
 const againMs = 4_000;

@@ -1,3 +1,5 @@
+import { dayMs, minuteMs } from '../../../shared/words/figures.js';
+
 /** A key of a minute that differs. The plan is undefined if the key is gone. */
 export interface ReplayedKey {
   readonly id: string;
@@ -24,9 +26,6 @@ export interface Circumstance {
   /** When a grant ends. */
   readonly untilMs?: number | undefined;
 }
-
-const minuteMs = 60_000;
-const dayMs = 86_400_000;
 
 /**
  * Returns a sentence that explains why the replay of a minute differs from the record. `circumstances` is sorted by
