@@ -3,10 +3,7 @@ import type { Period } from '../shared/schema/dates-and-durations.ts';
 const minutesPerHour = 60;
 const hoursPerDay = 24;
 
-/**
- * The lengths of the minutes, hours and days of the usage record. Minutes, hours and days are numbered since 1970 in
- * UTC.
- */
+/** The lengths of the minutes, hours and days of the usage record. Minutes, hours and days are numbered since 1970 in UTC. */
 export interface UsageCalendar {
   readonly minuteMs: number;
   readonly hourMs: number;

@@ -65,7 +65,6 @@ export interface UpgradeRequest extends Omit<ForwardRequest, 'bodyBytesMax'> {
 export interface TunnelOpener {
   readonly requestId: string;
   readonly keyId: string;
-  /** The client's address. */
   readonly address: string;
   /** The raw `Authorization` field. If the client sent the secret as a WebSocket subprotocol, this field was made from the subprotocol. */
   readonly authorization: string | undefined;

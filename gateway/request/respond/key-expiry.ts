@@ -2,7 +2,7 @@ import { dayMs } from '../../shared/words/figures.js';
 
 /** The expiry of a secret, which `X-Key-Expires` announces. */
 export interface KeyExpiry {
-  /** The time at which the secret expires, epoch ms. */
+  /** Epoch ms. */
   readonly atMs: number;
   /** The time from which responses to requests with this secret have `X-Key-Expires`, epoch ms. */
   readonly announcedFromMs: number;

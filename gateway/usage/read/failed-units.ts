@@ -126,7 +126,6 @@ interface OfDay {
 }
 
 interface FailingDay extends OfDay {
-  /** The hours of the period with failed units. */
   readonly hours: readonly number[];
   /** The failed units of the plan in these hours. */
   readonly units: number;

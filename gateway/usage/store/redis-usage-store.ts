@@ -24,10 +24,7 @@ interface WaitingBatch {
   readonly added: (result: 'added' | 'failed') => void;
 }
 
-/**
- * All stores share one encoder, because each encoder allocates a buffer of 2 kB. Each caller must copy the encoder's
- * output.
- */
+/** All stores share one encoder, because each encoder allocates a buffer of 2 kB. Each caller must copy the encoder's output. */
 const encoder = new Encoder();
 
 /**

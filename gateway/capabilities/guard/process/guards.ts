@@ -101,7 +101,6 @@ function openGuards({
         ]),
       ),
     hooks: (settings: Settings) => ({ observeDecision: [observerOf(settings)] }),
-    /** Reports at once. */
     reloaded: () => void report(),
     onNews: listen,
     async retry(plan: string): Promise<RetryOutcome> {

@@ -16,10 +16,9 @@ export interface LeakedOptions extends Asking {
   readonly source?: string;
 }
 
-/** The judgement of a secret, with the number of its line. */
 type JudgedLine = JudgedSecrets[number] & { readonly line: number };
 
-/** A secret, and the number of its line from 1. */
+/** Lines are numbered from 1. */
 interface Line {
   readonly line: number;
   readonly secret: string;

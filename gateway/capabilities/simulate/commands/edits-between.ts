@@ -15,7 +15,6 @@ export type EditByField = WindowsByField & {
 
 type WindowsByField = { readonly [Field in LimitField]?: number | null };
 
-/** Limits to simulate. */
 export interface LimitEdits {
   readonly plans?: Readonly<Record<string, EditByField>>;
   readonly keys?: Readonly<Record<string, EditByField>>;

@@ -93,9 +93,7 @@ export async function verdictsOf(
   return verdicts;
 }
 
-/**
- * Splits an edit by window. An edit that removes a limit is not split, because one part alone could leave a plan without limits.
- */
+/** Splits an edit by window. An edit that removes a limit is not split, because one part alone could leave a plan without limits. */
 function singleEdits(whole: EditByField): readonly (readonly [window: string, edit: EditByField])[] {
   const { groups = {}, ...edit } = whole;
   const ofWindows = planWindows.flatMap((window) => {

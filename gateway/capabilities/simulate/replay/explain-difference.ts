@@ -6,9 +6,7 @@ export interface ReplayedKey {
   readonly plan: string | undefined;
 }
 
-/**
- * An entry of the list of events or of the list of changes that can explain why a replay differs from the record.
- */
+/** An entry of the list of events or of the list of changes that can explain why a replay differs from the record. */
 export interface Circumstance {
   readonly kind:
     | 'store_away'

@@ -202,9 +202,7 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefuse
   return { offered, mostAdmitted, leastAdmitted, firstRefusedMinute };
 }
 
-/**
- * The position of a replay in the record, and the units that were charged since the last call of `WindowRooms.open`.
- */
+/** The position of a replay in the record, and the units that were charged since the last call of `WindowRooms.open`. */
 interface Run {
   place: number;
   used: number;

@@ -87,7 +87,6 @@ export class VerdictBuilder {
     this.minuteMs = minuteMs;
   }
 
-  /** Counts a minute in which the replay of a key differs from the record. */
   differs(id: string, minute: number, recorded: number, replayed: number): void {
     const known = this.differing.get(minute) ?? { keys: 0, of: [], recorded: 0, replayed: 0 };
     this.differing.set(minute, known);

@@ -24,7 +24,6 @@ export interface Target {
   readonly pool: ConnectionPool;
   /** The health of the target: `healthy` before the first check, so that requests are served from the start. */
   health: Health;
-  /** The reason why the target is not healthy. */
   reason: string | undefined;
   /** When the target last became healthy or stopped being healthy. */
   since: Instant;
