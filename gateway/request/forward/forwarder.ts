@@ -58,7 +58,7 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
     return setInterval(check, upstreams.sweepIntervalMs()).unref();
   }
 
-  /** One timer for all requests is cheaper than a timer for each request. */
+  /** A timer for all requests is cheaper than a timer for each request. */
   function checkDeadlines(nowMs: number): void {
     for (const relay of context.inFlight.items()) relay.checkDeadlines(nowMs);
   }

@@ -35,7 +35,7 @@ export interface DailyTotalsKeeper {
 /** How long totals are kept. The time is rounded up to whole months, because one field contains one month. */
 export const totalsKeptDays = 400;
 
-/** All processes send totals under this name. The number of the batch is that of the day, so the store adds each day only once. */
+/** All processes send totals under this name. The number of the day is the number of the batch, so the store adds each day only once. */
 const sender = 'days';
 
 /**

@@ -226,7 +226,7 @@ export function createRedisUsageStore({
   }
 }
 
-/** Each part is small enough for one call. A batch with too many fields has a part of its own. */
+/** Divides batches into parts that are small enough for one call. A batch with too many fields has its own part. */
 function partsOf(
   all: readonly WaitingBatch[],
   { usageRecordsPerCallMax, usageFieldsPerCallMax }: Bounds,
