@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { faultsOf } from '../support/described-replies.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
-import { makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
+import { makeKey, type RunningGateway, startGateway, testConfig } from '../support/gateway-process.ts';
 import { runTollgate } from '../support/run-tollgate.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { patientStore } from '../support/tuning.ts';
@@ -146,6 +146,27 @@ it('a gateway that starts without Redis answers from its own counts, and complet
       async () => (await ask('/keys/acme/usage')).body.missing === undefined,
     );
     await expect.poll(async () => (await ask('/keys/acme/usage')).body.rows).toMatchObject([{ offered: 3 }]);
+  } finally {
+    await gateway.stop();
+    await redis.stop();
+  }
+});
+
+it('a supervisor asks its workers: their counts, and the requests that they have recorded', async () => {
+  redis = await startRedis();
+  gateway = await startGateway({ ...config(redis.url), workers: 2 }, { files });
+  try {
+    await withinOneMinute(20_000);
+    await send(4);
+    await redis.kill();
+    await isAway();
+    await send(6);
+    await expect
+      .poll(async () => (await ask('/keys/acme/usage')).body)
+      .toMatchObject({ rows: [{ offered: 10 }], missing: { sinceAt: expect.any(String) } });
+    const { keys } = (await ask('/keys')).body;
+    expect(keys[0]).toMatchObject({ id: 'acme', offered24h: 10 });
+    expect(keys[0].windows[0].used).toBeGreaterThanOrEqual(7);
   } finally {
     await gateway.stop();
     await redis.stop();

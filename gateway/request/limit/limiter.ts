@@ -142,7 +142,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       return readStatuses(of);
     },
     /** Returns the counts of keys as this process has last seen them, with its own decisions. Asks no other store than its memory. */
-    async readOwnMemory(of: readonly Key[]): Promise<KeysRead | StoreFailure> {
+    async readOwnMemory(of: readonly Pick<Key, 'id' | 'limits'>[]): Promise<KeysRead | StoreFailure> {
       if (redis === undefined) return readStatuses(of);
       const at = { windowsMs, nowMs: clock.nowMs() };
       const keys = of.map((key) => {

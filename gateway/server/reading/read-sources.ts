@@ -83,8 +83,7 @@ export async function openReadSources({
     return {
       async readStatuses(keys) {
         const found = await manyOf(keys, async (part) => {
-          const read = await all.readStatuses(part);
-          return read.kind === 'read' ? read.keys : part.map(() => undefined);
+          return (await all.readStatuses(part)) ?? part.map(() => undefined);
         });
         return { kind: 'read', keys: found };
       },

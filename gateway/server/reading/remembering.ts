@@ -2,6 +2,7 @@ import { noteMissing } from '../../admin/api/missing-data.ts';
 import type { DirectoryKey } from '../../keys/directory/directory-key.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { ActiveKey } from '../../usage/store/usage-store.ts';
+import { latestOf } from '../own-memory.ts';
 import type { Kept } from './reading-messages.ts';
 import { RecordMemory } from './record-memory.ts';
 
@@ -132,13 +133,4 @@ export function createRemembering(
       keys.delete(oldest);
     }
   }
-}
-
-/** Returns each key once, with the time of its last request; the most recently active key first. */
-function latestOf(all: readonly ActiveKey[]): readonly ActiveKey[] {
-  const latest = new Map<string, ActiveKey>();
-  for (const one of all) {
-    if (one.lastSeenMs >= (latest.get(one.keyId)?.lastSeenMs ?? 0)) latest.set(one.keyId, one);
-  }
-  return [...latest.values()].sort((a, b) => b.lastSeenMs - a.lastSeenMs);
 }

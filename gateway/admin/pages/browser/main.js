@@ -50,7 +50,7 @@ function App() {
     <a class="skip" href="#main">Skip to the page</a>
     <${Header} live=${live} open=${page?.name} />
     <main id="main" tabindex="-1" ref=${main} aria-label=${title}>
-      ${store?.available === false && html`<p class="near" role="status">${missingText(store)}</p>`}
+      ${store?.available === false && html`<p class="near missing" role="status">${missingText(store)}</p>`}
       <${Page} key=${path} params=${page?.params ?? {}} query=${query} live=${live} />
     </main>
   `;
@@ -81,9 +81,10 @@ function TokenForm({ refusal, onToken }) {
       </div>
     </form>
     <p>
-      <code>npm start</code> prints a token. For any other gateway, create a token on the gateway's machine:
+      The demo (<code>npm start</code>) prints a token. For any other gateway, create a token on the gateway's machine:
     </p>
-    <pre tabindex="0">npm run tollgate -- admin token --name YOUR-NAME --may read</pre>
+    <pre tabindex="0">tollgate admin token --name YOUR-NAME --may read</pre>
+    <p>In a clone of the repository, write <code>npm run tollgate --</code> in place of <code>tollgate</code>.</p>
     <p>
       Put the printed entry under <code>admin.tokens</code> in the configuration. The token works two seconds later. It stays in this
       tab until you close the tab.
