@@ -3,10 +3,7 @@ import type { Socket } from 'node:net';
 import type { ErrorBody } from './errors.ts';
 import { createErrorBody } from './errors.ts';
 
-/**
- * Responds to a request that Node's HTTP parser rejected, and closes the connection. A request that the parser rejects
- * never reaches a route.
- */
+/** Responds to a request that Node's HTTP parser rejected before it reached a route, and closes the connection. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -1,4 +1,4 @@
-/** All error codes of the store with their statuses. The gateway uses the same codes with the same meanings. */
+/** The gateway uses the same codes with the same meanings. */
 const statusByCode = {
   invalid_request: 400,
   not_found: 404,

@@ -1,5 +1,3 @@
-/** The range of the specification's `int64`, and the form of an `int64` in a path or query. */
-
 export const int64Min = -(2n ** 63n);
 export const int64Max = 2n ** 63n - 1n;
 

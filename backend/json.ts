@@ -20,8 +20,8 @@ export type ParsedJson =
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses a body strictly. The body must be UTF-8 (RFC 8259 §8.1), at most `bounds.jsonDepthMax` levels deep, and without `__proto__`. No
- * field may appear twice, because readers interpret repeated fields differently (§4).
+ * Parses a body strictly. It must be UTF-8 (RFC 8259 §8.1), at most `bounds.jsonDepthMax` levels deep, and without `__proto__`. No field
+ * may appear twice, because readers interpret repeated fields differently (§4).
  */
 export function parseJson(bytes: Uint8Array): ParsedJson {
   if (bytes.length === 0) return { kind: 'invalid', problem: 'the body is empty' };

@@ -3,10 +3,7 @@ import { int64Max, int64Min, parseInt64 } from './int64.ts';
 import type { PetQuery } from './pets.ts';
 import { isPetStatus, petStatuses } from './pets.ts';
 
-/**
- * Reads the query of GET /pets. One message reports all problems, each with its parameter. Parameters that the API
- * document does not name are ignored.
- */
+/** Reads the query of GET /pets. One message reports all problems, each with its parameter. Unknown parameters are ignored. */
 export function parsePetQuery(
   parameters: URLSearchParams,
 ):

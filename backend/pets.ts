@@ -16,7 +16,6 @@ interface Pet extends NewPet {
 }
 
 export interface PetQuery {
-  /** The page size: the maximum number of animals in one response. */
   readonly limit: number;
   readonly status?: PetStatus;
   /** Only animals with a greater id are returned. */
@@ -26,9 +25,7 @@ export interface PetQuery {
 export interface PetStore {
   add(pet: NewPet): { readonly kind: 'added'; readonly pet: Pet } | { readonly kind: 'full' };
   get(id: bigint): Pet | undefined;
-  /**
-   * A page of animals, sorted by ascending id. `more` is true when further matching animals follow this page.
-   */
+  /** Sorted by ascending id. `more` is true when further matching animals follow this page. */
   list(query: PetQuery): { readonly pets: readonly Pet[]; readonly more: boolean };
 }
 

@@ -71,15 +71,11 @@ function decisionMembers(decision: Found<'decision'>): string {
   return `,"decision":"${kind}","source":"${source}"${windowMembers(rateLimit)}${unitsMember(decision)}${trialMember(decision)}`;
 }
 
-/**
- * Returns the member `units` with the cost of a request. The result is empty for a cost of 1 unit. A bucket counts requests and not units,
- * so the result is also empty for a bucket's decision.
- */
+/** Empty for a cost of 1 unit. Also empty for a bucket's decision, because a bucket counts requests and not units. */
 function unitsMember(decision: Found<'decision'>): string {
   return 'units' in decision && decision.units !== 1 ? `,"units":${decision.units}` : '';
 }
 
-/** Returns the member `trial` if the trial of the plan would have refused the request. */
 function trialMember({ trial }: Found<'decision'>): string {
   return trial === undefined || trial === 'admitted' ? '' : `,"trial":"${trial}"`;
 }

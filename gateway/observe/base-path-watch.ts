@@ -2,9 +2,7 @@ import type { Logger } from 'pino';
 import type { Exchange } from '../request/exchange.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
-/**
- * Matches a path whose first segment may appear in the log. A longer segment may be a secret that a client put into the path by mistake.
- */
+/** A first segment that the log may show. A longer segment may be a secret that a client put into the path by mistake. */
 const shownSegment = /^\/([A-Za-z0-9._~-]{1,20})(?=\/|$)/;
 
 /**
@@ -18,7 +16,7 @@ export function createBasePathWatch(
   isOwnPath: (path: string) => boolean,
   { basePathHintMs, basePathHintPathsMax }: Bounds,
 ) {
-  /** The number of requests outside of `baseUrl`, by the first segment of the path. */
+  /** By the first segment of the path. */
   let others = new Map<string, number>();
   let below = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -37,7 +35,6 @@ export function createBasePathWatch(
   }
 
   return {
-    /** Counts a request that has ended. */
     ended({ key, path, snapshot }: Exchange): void {
       const { basePath } = snapshot.settings;
       if (key === undefined || path === undefined || basePath === '') return;

@@ -10,15 +10,12 @@ export interface Log {
   readonly logger: Logger;
   /** Writes the line of a finished request: a JSON object and a line break. */
   access(line: string): void;
-  /**
-   * Writes the buffered lines before the process exits. The function gives up after `logCloseTimeoutMs` if no process reads standard
-   * output.
-   */
+  /** Writes the buffered lines before the process exits. Gives up after `logCloseTimeoutMs` if no process reads standard output. */
   close(): Promise<void>;
 }
 
 export interface LogOptions {
-  /** The terminal, if a person reads the log at a terminal. */
+  /** Present if a person reads the log. */
   readonly terminal?: Terminal | undefined;
   /** Set if several processes of a gateway share standard output. */
   readonly sharedBy?: { readonly worker?: number } | undefined;

@@ -30,7 +30,6 @@ export function createForwardedForWatch(
   }
 
   return {
-    /** Counts a request that has ended. */
     ended({ origin }: Exchange): void {
       if (origin?.unreadEntry === undefined) return;
       const { proxy, entry } = origin.unreadEntry;
@@ -43,7 +42,7 @@ export function createForwardedForWatch(
       loggedMs = atMs;
       requests = 0;
     },
-    /** The proxy of the last such entry; undefined if there was none for `forwardedForIntervalMs`. */
+    /** The proxy of the last such entry; undefined without one for `forwardedForIntervalMs`. */
     state(): UnreadForwardedFor | undefined {
       const unread = current();
       return unread && { proxy: unread.proxy, form: unread.form, sinceAt: unread.sinceAt };

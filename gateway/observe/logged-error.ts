@@ -6,7 +6,6 @@ import { pino } from 'pino';
  */
 const loggedMembers = ['code', 'errno', 'syscall', 'address', 'port'] as const;
 
-/** Pino's serializers for the log. An error is logged as `err`. */
 export const logSerializers = { err: loggedError };
 
 function loggedError(thrown: unknown): object {

@@ -79,10 +79,7 @@ function join({ method, path, error, caller, plan, limit, left, duration, upstre
     .join('  ');
 }
 
-/**
- * Shortens a long text to its beginning and its end with `…` between them. A text of at most 16 characters is not
- * shortened.
- */
+/** Puts `…` between the beginning and the end of a text of more than 16 characters. */
 function shorten(text: string, length: number): string {
   const kept = Math.max(length, partShown);
   if (text.length <= kept) return text;

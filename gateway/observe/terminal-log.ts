@@ -53,15 +53,12 @@ export function createTerminalLog(
   };
 }
 
-/** Opens standard output. When the terminal is closed, lines are lost and requests continue. */
+/** When the terminal is closed, lines are lost and requests continue. */
 function openStandardOutput(): pino.DestinationStream {
   return pino.destination({ dest: 1, sync: true }).on('error', () => {});
 }
 
-/**
- * Parses an entry of the log, and removes control characters. Causes and paths come from outside and must not control
- * the terminal.
- */
+/** Removes control characters, because causes and paths come from outside and must not control the terminal. */
 // biome-ignore lint/suspicious/noExplicitAny: an entry has whatever was logged
 function printableEntry(line: string): any {
   return printableJson(JSON.parse(line));
@@ -88,10 +85,7 @@ function withDetails({ level: _level, time: _time, msg, ...details }: Record<str
   return [msg, shown.join(', ')].filter((part) => part !== '').join(': ');
 }
 
-/**
- * Formats a value of an entry. A socket is shown by its address and port, and lists and texts are shown without
- * quotes.
- */
+/** A socket is shown by its address and port. Lists and texts are shown without quotes. */
 function detail(value: unknown): string {
   if (Array.isArray(value)) return value.map(detail).join(' ');
   if (typeof value === 'string') return value;

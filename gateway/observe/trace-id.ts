@@ -1,7 +1,4 @@
-/**
- * Matches a `traceparent`: version, trace id, parent id and flags in lower-case hex. An id of zeros and the version
- * `ff` are invalid.
- */
+/** Matches a `traceparent`: version, trace id, parent id and flags in lower-case hex. An id of zeros and the version `ff` are invalid. */
 const traceparent = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|-)/;
 const version00Length = 55;
 

@@ -68,7 +68,6 @@ export class Exchange {
   }
 }
 
-/** An exchange whose client address is known. */
 export interface Located extends Exchange {
   readonly origin: ClientOrigin;
 }
@@ -80,7 +79,6 @@ export interface Screened extends Located {
   readonly host: string;
 }
 
-/** An exchange whose request has a valid key. */
 export interface Authenticated extends Screened {
   readonly key: KnownKey;
 }
@@ -90,7 +88,6 @@ export interface Charged extends Exchange {
   readonly decision: Decision | BucketDecision;
 }
 
-/** An exchange with a decision of the limiter for its key. */
 export interface Decided extends Authenticated {
   readonly decision: Decision;
 }
@@ -142,9 +139,7 @@ export function permit(exchange: Decided, offered: OfferedOperation): Permitted 
   return exchange as Permitted;
 }
 
-/**
- * Adds the results of a step to the exchange. Code that runs for most requests uses `asMutable` instead, because `Object.assign` is slow.
- */
+/** Adds the results of a step to the exchange. Code that runs for most requests uses `asMutable`, because `Object.assign` is slow. */
 export function withResults<Stage extends Exchange, Finding extends Partial<Exchange>>(
   exchange: Stage,
   finding: Finding,
@@ -152,7 +147,6 @@ export function withResults<Stage extends Exchange, Finding extends Partial<Exch
   return Object.assign(exchange, finding);
 }
 
-/** Returns the duration of an ended exchange minus the time at the upstream. */
 export function ownMsOf({ startedMs, endedMs, upstream }: Exchange): number {
   return endedMs - startedMs - (upstream?.upstreamMs ?? 0);
 }
@@ -172,7 +166,6 @@ export function isOverTls({ socket }: IncomingMessage): boolean {
   return socket instanceof TLSSocket;
 }
 
-/** Reads the request data that determines the client's address and the `X-Forwarded-*` fields. */
 export function originFields(req: IncomingMessage): OriginFields {
   const { headers, socket } = req;
   return {

@@ -203,6 +203,11 @@ export interface Period {
   untilMs: number;
 }
 
+/** Whether a time is in a period. The start of the period is checked too, because the clock may have been set back. */
+export function isIn({ fromMs, untilMs }: Readonly<Period>, nowMs: number): boolean {
+  return nowMs >= fromMs && nowMs < untilMs;
+}
+
 /**
  * A bucket is a limit per minute on requests that do not count towards a quota. A client address has four buckets: requests without a
  * valid key, CORS preflights, requests for the API reference, and reports of leaked secrets. A key has one bucket, which counts reads of the

@@ -3,7 +3,6 @@ import { policyName } from '../shared/words/limit-names.js';
 import { figureNumber, figureOf, figurePlaceOf, type MinuteFigures } from './minute-figures.ts';
 import type { Counts } from './store/counts.ts';
 
-/** The requests of a group of operations. */
 export interface GroupTally {
   readonly offered: number;
   readonly admitted: number;
@@ -13,10 +12,10 @@ export interface GroupTally {
   readonly refused: Readonly<Partial<Record<PlanWindow, number>>>;
 }
 
-/** The requests of each group, by its name. */
+/** By the name of the group. */
 export type GroupTallies = ReadonlyMap<string, GroupTally>;
 
-/** The figures in the fields of a group. The store identifies a figure by its position, so add new figures at the end. */
+/** The store identifies a figure by its position, so add new figures at the end. */
 const figures = ['offered', 'admitted', 'units'] as const;
 const refusedFigure = (window: PlanWindow) => figures.length + planWindows.indexOf(window);
 

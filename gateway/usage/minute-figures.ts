@@ -1,7 +1,7 @@
 import type { UnsentCounts } from './unsent-counts.ts';
 import { minuteOfHour, type UsageCalendar } from './usage-calendar.ts';
 
-/** The maximum number of minutes, or of days of a month, of a figure in one field. */
+/** The maximum number of minutes of an hour (60), or of days of a month (31), of a figure in one field. */
 const placesMax = 64;
 
 /** Returns the number that identifies a figure of one minute of an hour, or of one day of a month. */

@@ -142,7 +142,6 @@ export const durationNumber = { own: 1_000, upstream: 1_100, sum: 99 } as const;
 
 export const isOperationField = (field: string) => /^\d\d:/.test(field);
 
-/** Returns the hour of the day and the operation's id from the name of an operation's field. */
 export function operationInHour(field: string): { readonly hour: number; readonly operationId: string } {
   return { hour: Number(field.slice(0, 2)), operationId: field.slice(3) };
 }

@@ -1,5 +1,6 @@
 import { type Decision, type PlanWindow, planWindows } from '../shared/model.ts';
 import { addGroups, type GroupTallies, type GroupTally, groupTalliesIn, refusedByGroups } from './groups.ts';
+import { figureNumber, figureOf, figurePlaceOf } from './minute-figures.ts';
 import type { Counts } from './store/counts.ts';
 
 /**
@@ -137,21 +138,13 @@ export function tallyNumber(place: number, outcome: number): number {
   return 1 + place * firstOutcomes + outcome;
 }
 
-/** Returns the position of a period in its field. */
 export function placeOf(tallyNumber: number): number {
   return Math.floor((tallyNumber - 1) / firstOutcomes);
 }
 
-/** Returns the position, in `outcomes`, of the outcome that a number identifies. */
 export function outcomeAt(tallyNumber: number): number {
   return (tallyNumber - 1) % firstOutcomes;
 }
-
-/**
- * The maximum number of periods in a field. A field has 60 periods for the minutes of an hour, or up to 31 periods for
- * the days of a month.
- */
-const placesMax = 64;
 
 /**
  * Returns the number that identifies the count of one outcome in one period. The outcome must not be one of the first
@@ -159,11 +152,11 @@ const placesMax = 64;
  * versions can share a record. The field has room for any number of outcomes.
  */
 export function laterNumber(place: number, outcome: number): number {
-  return 1 + (outcome - firstOutcomes) * placesMax + place;
+  return figureNumber(place, outcome - firstOutcomes);
 }
 
 function laterAt(number: number): [place: number, outcome: Outcome | undefined] {
-  return [(number - 1) % placesMax, outcomes[firstOutcomes + Math.floor((number - 1) / placesMax)]];
+  return [figurePlaceOf(number), outcomes[firstOutcomes + figureOf(number)]];
 }
 
 /**

@@ -3,10 +3,7 @@ import type { Period } from '../shared/schema/dates-and-durations.ts';
 const minutesPerHour = 60;
 const hoursPerDay = 24;
 
-/**
- * The lengths of the minutes, hours and days of the usage record. Minutes, hours and days are numbered since 1970 in
- * UTC.
- */
+/** The lengths of the minutes, hours and days of the usage record. Minutes, hours and days are numbered since 1970 in UTC. */
 export interface UsageCalendar {
   readonly minuteMs: number;
   readonly hourMs: number;
@@ -19,7 +16,6 @@ export function usageCalendar(minuteMs: number): UsageCalendar {
   return { minuteMs, hourMs, dayMs: hoursPerDay * hourMs };
 }
 
-/** The hours of a day, from 0 to 23. */
 export const hoursOfDay: readonly number[] = Array.from({ length: hoursPerDay }, (_, hour) => hour);
 
 /** The positions of an hour in its day (0 to 23) and of a minute in its hour (0 to 59). */
@@ -31,7 +27,6 @@ export function minuteOfHour(minute: number): number {
   return minute % minutesPerHour;
 }
 
-/** Returns the name of the field with the minutes of this hour. */
 export function minutesField(hour: number): string {
   return `minutes:${hourText(hour)}`;
 }
@@ -46,13 +41,11 @@ export function isWithin(atMs: number, lengthMs: number, { fromMs, toMs }: Perio
   return atMs + lengthMs > fromMs && atMs <= toMs;
 }
 
-/** Returns the hours of a day that overlap a period, in ascending order. */
 export function hoursWithin(day: number, period: Period, { hourMs, dayMs }: UsageCalendar): number[] {
   const firstHour = (day * dayMs) / hourMs;
   return hoursOfDay.map((hour) => firstHour + hour).filter((hour) => isWithin(hour * hourMs, hourMs, period));
 }
 
-/** Returns the days of a period, in ascending order. */
 export function daysOf({ fromMs, toMs }: Period, { dayMs }: UsageCalendar): number[] {
   const first = Math.floor(fromMs / dayMs);
   return Array.from({ length: Math.floor(toMs / dayMs) - first + 1 }, (_, index) => first + index);

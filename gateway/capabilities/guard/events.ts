@@ -71,7 +71,6 @@ export const guardChanges = {
 /** The fault of a reverted plan. */
 export const guardFaults = ['plan_reverted'] as const;
 
-/** Returns the change of a plan that its guard has reverted. */
 export function revertChange({
   plan,
   edit: before,
@@ -84,7 +83,6 @@ export function revertChange({
   return { ...limitsChange('plan.reverted', { by: 'guard', plan, before, after }), figures };
 }
 
-/** Returns the change of a reverted plan that tries its edit again. */
 export function retryChange({ by, plan, before, after }: Omit<PlanRetried, 'kind'>) {
   return limitsChange('plan.retried', { by, plan, before, after });
 }

@@ -24,7 +24,7 @@ declare module '../../shared/model.ts' {
   }
 }
 
-/** The guard of a plan. The guard returns the plan to the limits `before` if the limits of the plan refuse too many requests. */
+/** A guard returns the plan to the limits `before` if the limits of the plan refuse too many requests. */
 export interface Guard {
   /** All limits of the plan before the guarded edit. */
   readonly before: Limits;

@@ -11,18 +11,13 @@ export interface GuardedEdit {
    */
   readonly identity: string;
   readonly plan: string;
-  /** The limits of the edit. */
   readonly limits: Limits;
   readonly guard: Guard;
   /** The watched limits, which the edit made smaller. */
   readonly watched: Limits;
 }
 
-/**
- * Returns the guarded edit of a plan; undefined if the plan has no guard, or if no limit is smaller than before.
- *
- * @param limits the limits of the edit
- */
+/** Undefined if the plan has no guard, or if no limit is smaller than before. @param limits the limits of the edit */
 export function guardedEditOf({ name, guard }: Plan, limits: Limits): GuardedEdit | undefined {
   if (guard === undefined) return undefined;
   const watched = smallerLimits(guard.before, limits);

@@ -5,6 +5,7 @@ import type { Refusal } from '../../shared/errors.ts';
 import { groupNames } from '../../shared/limits.ts';
 import type { Operation } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { dayMs } from '../../shared/words/figures.js';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import { type RowSources, usageRows } from '../../usage/read/usage-rows.ts';
 import type { Days, RecordTurns } from './record-turns.ts';
@@ -59,7 +60,6 @@ const unreadRefusals: Readonly<Record<'unread' | 'busy', Refusal>> = {
   },
 };
 
-/** Refuses a request because of a query parameter. */
 function invalid({ message }: { readonly message: string }): HolderData {
   return { kind: 'refused', refusal: { code: 'invalid_request', message } };
 }
@@ -79,7 +79,7 @@ export async function deprecatedCallsOf(
   if (ownUsage === undefined || deprecated.length === 0) return { kind: 'json', value: { operations: [] } };
   const toMs = ownUsage.nowMs();
   const days = Math.min(bounds.ownUsageDaysMax, ownUsage.state().keptDays);
-  const period = { fromMs: toMs - days * 86_400_000, toMs };
+  const period = { fromMs: toMs - days * dayMs, toMs };
   const ids = deprecated.map(({ id }) => id);
   const hours = await ownUsage.turns.readDays(key.id, res, period, (day) =>
     ownUsage.reader.operationsOf(key.id, day, ids),

@@ -2,6 +2,7 @@ import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { Shares } from '../../shared/structures/shares.ts';
 import { Turns } from '../../shared/structures/turns.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { dayMs } from '../../shared/words/figures.js';
 
 /** The rows of all days. `unread`: the store does not reply. `busy`: too many reads are in progress. */
 export type Days<Row> = readonly Row[] | 'unread' | 'busy';
@@ -64,5 +65,3 @@ function daysIn({ fromMs, toMs }: Period): Period[] {
     return { fromMs: Math.max(fromMs, startMs), toMs: Math.min(toMs, startMs + dayMs - 1) };
   });
 }
-
-const dayMs = 86_400_000;

@@ -13,9 +13,7 @@ import type { Shown, ShownFile } from '../../cli/what-if/settings-shown.ts';
  */
 export interface CommandPart {
   add?(parents: CommandParents): void;
-  /** Adds subcommands of `keys`. */
   addToKeys?(keys: Command): void;
-  /** Adds subcommands of `plans`. */
   addToPlans?(plans: Command): void;
 }
 

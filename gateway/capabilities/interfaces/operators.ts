@@ -38,7 +38,6 @@ export interface OperatorsPart {
 /** The functions that open the parts of a process, by the name of the capability. */
 type Openers = Readonly<Record<string, (sources: ProcessSources) => ProcessPart>>;
 
-/** The opened parts of a process. */
 export type Opened<Parts extends Openers> = { readonly [Name in keyof Parts]: ReturnType<Parts[Name]> };
 
 export interface OperatorsSources {

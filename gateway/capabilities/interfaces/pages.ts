@@ -46,7 +46,6 @@ export type Key = BodyOf<'/keys/{id}'>;
 
 /** What a capability shows below the windows of a key. */
 export interface KeyNotes {
-  /** The members of the key that it shows. */
   readonly members: readonly (keyof Key)[];
   notesOn(key: Key): unknown;
 }

@@ -7,7 +7,6 @@ import { makegoodCommands } from '../makegood/commands.ts';
 import { simulateCommands } from '../simulate/commands.ts';
 import { webhooksCommands } from '../webhooks/commands.ts';
 
-/** The commands of capabilities. */
 export const commandParts: readonly CommandPart[] = [
   guardCommands,
   leaksCommands,

@@ -13,47 +13,27 @@ export const capabilityPages = {
   ...webhooksPages,
 };
 
-/**
- * What capabilities show above the list of plans.
- *
- * @type {readonly PlanNotes[]}
- */
+/** What capabilities show above the list of plans. @type {readonly PlanNotes[]} */
 export const planNotes = [
   guardStates,
 ];
 
-/**
- * The sections of capabilities below a plan.
- *
- * @type {readonly PlanSection[]}
- */
+/** The sections of capabilities below a plan. @type {readonly PlanSection[]} */
 export const planSections = [
   WhatIf,
 ];
 
-/**
- * What capabilities show below the windows of a key.
- *
- * @type {readonly KeyNotes[]}
- */
+/** What capabilities show below the windows of a key. @type {readonly KeyNotes[]} */
 export const keyNotes = [
   creditNotes,
 ];
 
-/**
- * What capabilities show after the deprecation of an operation.
- *
- * @type {readonly DeprecationNotes[]}
- */
+/** What capabilities show after the deprecation of an operation. @type {readonly DeprecationNotes[]} */
 export const deprecationNotes = [
   brownoutNotes,
 ];
 
-/**
- * The members of a plan that capabilities propose with a simulation.
- *
- * @type {readonly ProposeMember[]}
- */
+/** The members of a plan that capabilities propose with a simulation. @type {readonly ProposeMember[]} */
 export const proposals = [
   guardProposal,
 ];

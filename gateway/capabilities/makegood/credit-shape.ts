@@ -7,7 +7,6 @@ declare module '../../shared/model.ts' {
 
 export const byWindow = z.object({ day: count, month: count });
 
-/** A credit of a key. */
 const creditShown = z.object({
   at: instant.describe('The time at which units were given back.'),
   from: instant.describe('The beginning of the period in which the requests failed.'),

@@ -1,4 +1,4 @@
-import type { Period } from '../../shared/model.ts';
+import { isIn, type Period } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { expiryOf } from './directory-key.ts';
 import { type CachedKey, type PackableKey, PackedHeldKeys } from './packed-held-keys.ts';
@@ -209,11 +209,6 @@ export class HeldKeys {
 
 /** How exact the order of use is. */
 const orderedMs = 1_000;
-
-/** Whether a time is in a period. The start of the period is checked too, because the clock may have been set back. */
-export function isIn({ fromMs, untilMs }: Readonly<Period>, nowMs: number): boolean {
-  return nowMs >= fromMs && nowMs < untilMs;
-}
 
 function periodsOf({ period, freshPeriod, refusalPeriod }: HeldKey): readonly Period[] {
   return [period, freshPeriod, refusalPeriod];

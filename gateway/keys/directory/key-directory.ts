@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { type RedisConnection, untilConnected } from '../../redis/redis-connection.ts';
-import type { ReadSecret, Settings } from '../../shared/model.ts';
+import { isIn, type ReadSecret, type Settings } from '../../shared/model.ts';
 import { createWarnOfKey, type WarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { compileKey } from '../compile-key.ts';
 import { plansInForce } from '../key-table.ts';
 import { type DirectoryKey, expiryOf, type KeyVersion } from './directory-key.ts';
-import { type HeldKey, HeldKeys, isIn } from './held-keys.ts';
+import { type HeldKey, HeldKeys } from './held-keys.ts';
 import { createLookUps, type LookUpOutcome, lookUpOutcomes } from './look-ups.ts';
 import type { Unrevised } from './store/directory-store.ts';
 import { createRedisDirectoryStore } from './store/redis-directory-store.ts';

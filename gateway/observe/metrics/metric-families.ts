@@ -217,10 +217,7 @@ function histogram(suffix: string, help: string, durationsOf: (counts: RequestCo
   return { suffix, type: 'histogram', help, valuesOf };
 }
 
-/**
- * Returns the value of a metric without labels. The metric has no value if the gateway runs without the part that the
- * metric describes, such as workers.
- */
+/** A metric without labels. It has no value if the gateway runs without the part that it describes, such as workers. */
 function one(value: number | undefined): Value[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }
@@ -229,10 +226,7 @@ function by(label: string, counts: Iterable<readonly [string, number]>): Value[]
   return [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
 }
 
-/**
- * Returns the refusals of trials. A trial that has refused no request has zeros, so that operators can tell a trial without refusals from
- * a plan without a trial.
- */
+/** A trial that has refused no request has zeros, so that operators can tell it from a plan without a trial. */
 function trialRefused({ requests, settings }: ObservedState): RequestCounts['trialRefused'] {
   const found = new Map(requests.trialRefused);
   for (const { name, trial } of settings.plans.values()) {
@@ -268,10 +262,7 @@ function deprecated({ settings }: ObservedState): Settings['operations'] {
   return settings.operations.filter(({ deprecation }) => deprecation !== undefined);
 }
 
-/**
- * Returns how many requests with a valid key called an operation. Operators use the metric to inform key holders, so
- * requests without a valid key do not count.
- */
+/** Operators use the metric to inform key holders, so requests without a valid key do not count. */
 function totalOfKeys({ requests }: RequestCounts, operation: string): number {
   let sum = 0;
   for (const byDecision of requests.get(operation)?.values() ?? []) {

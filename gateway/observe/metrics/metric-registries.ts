@@ -27,10 +27,7 @@ export function createRegistries(families: readonly Family[]): WriteMetrics {
   };
 }
 
-/**
- * Joins the metrics of all processes. A metric that cannot be joined, such as the start time, has the value of this
- * process.
- */
+/** Joins the metrics of all processes. A metric that cannot be joined, such as the start time, has the value of this process. */
 async function joined(ofProcess: Registry, others: readonly ProcessMetrics[]): Promise<Registry> {
   const all = [await ofProcess.getMetricsAsJSON(), ...others].map((metrics) => [...metrics]);
   const registry = Registry.aggregate(all);

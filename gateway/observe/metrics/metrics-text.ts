@@ -20,16 +20,12 @@ export function createMetricsText({
 }: {
   readonly observe: () => ObservedState;
   readonly others: (() => Promise<readonly ProcessMetrics[]>) | undefined;
-  /** The families of capabilities, which follow the families of the gateway. */
   readonly families: readonly Family[];
   readonly bounds: Pick<Bounds, 'metricsKeptMs'>;
 }) {
   let write: Promise<WriteMetrics> | undefined;
   let last: Promise<Buffer> = Promise.resolve(Buffer.alloc(0));
-  /**
-   * The time at which the cached text expires, on the clock of `performance.now()`; Infinity while a text is being
-   * made.
-   */
+  /** When the cached text expires, on the clock of `performance.now()`; Infinity while a text is being made. */
   let dueMs = 0;
 
   async function make(): Promise<Buffer> {

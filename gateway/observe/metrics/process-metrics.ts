@@ -26,10 +26,7 @@ export function createProcessRegistry(): Registry {
   return registry;
 }
 
-/**
- * Joins the metrics of several processes. The library defines for each metric whether the result is the sum, the mean
- * or the maximum.
- */
+/** The library defines for each metric whether the joined value is the sum, the mean or the maximum. */
 export async function joinProcessMetrics(all: readonly ProcessMetrics[]): Promise<ProcessMetrics> {
   return Registry.aggregate(all.map((metrics) => [...metrics])).getMetricsAsJSON();
 }

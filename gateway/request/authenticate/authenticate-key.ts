@@ -1,7 +1,14 @@
 import { hash } from 'node:crypto';
 import { type AddressRanges, compileRanges, hasAddress } from '../../shared/addresses/address-ranges.ts';
 import { withoutOptionalWhitespace } from '../../shared/http/optional-whitespace.ts';
-import type { FoundKey, Key, Period, ReadSecret, Settings } from '../../shared/model.ts';
+import {
+  type FoundKey,
+  isIn,
+  type Key,
+  type Period,
+  type ReadSecret,
+  type Settings,
+} from '../../shared/model.ts';
 import { digestStart, isInventedSecret } from '../../shared/secrets.ts';
 
 /** The result of authentication. `Known` is the type of the key with the members that the snapshot adds. */
@@ -48,7 +55,6 @@ export interface InvalidSecret {
 export interface PresentedSecret {
   /** The raw `Authorization` field. A scheme other than Bearer counts as a missing key (RFC 6750 §3.1). */
   readonly authorization: string | undefined;
-  /** The client's address. */
   readonly address: string;
 }
 
@@ -63,7 +69,6 @@ export type AuthenticateKey<Known> = (
 ) => Caller<Known>;
 
 const missing = { kind: 'refused', code: 'missing_key' } as const;
-const nothingBlocked: Blocked = { has: () => false, revision: () => 0 };
 
 /** The cache of the key directory. */
 export interface KeysRead {
@@ -107,24 +112,22 @@ interface Restriction {
 }
 
 /**
- * Finds the key whose secret an `Authorization` field presents. Only digests are compared. The configuration therefore contains no
- * secret, and the duration of a comparison reveals nothing about a secret. Unknown, expired and disabled secrets get the same refusal,
- * so a client cannot find valid secrets by guessing.
+ * Finds the key whose secret an `Authorization` field presents. Only digests are compared. The configuration therefore contains no secret,
+ * and the duration of a comparison reveals nothing about a secret. Unknown, expired and disabled secrets get the same refusal, so a client
+ * cannot find valid secrets by guessing.
  *
- * A known secret is cached when a client first presents it. The cache entry contains the key and all data that its requests need. Later
- * requests with the secret therefore compute no digest. The cache has room for all secrets of the configuration and of the directory's
- * cache. Each new configuration starts with an empty cache. A secret from the key directory is cached only while the directory's reply is
- * valid.
- *
- * When a secret of the configuration leaks, the cache is cleared.
+ * A known secret is cached when a client first presents it, with the key and all data that its requests need. Later requests with it
+ * therefore compute no digest. The cache has room for all secrets of the configuration and of the directory's cache. A new configuration
+ * starts with an empty cache, and a leaked secret of the configuration clears it. A secret from the key directory is cached only while the
+ * directory's reply is valid.
  *
  * @param know adds to a key what depends on the key and the presented secret; called once for each secret
  */
 export function createAuthenticateKey<Known>(
   { keys }: Pick<Settings, 'keys'>,
   knownKeyOf: (key: Key, secret: ValidSecret) => Known,
-  directory?: KeysRead,
-  blocked: Blocked = nothingBlocked,
+  directory: KeysRead | undefined,
+  blocked: Blocked,
 ): AuthenticateKey<Known> {
   const remembered = new Map<string, Remembered<Known>>();
   let revision = blocked.revision();
@@ -219,14 +222,8 @@ function restrictionOf(
   return { ranges: compileRanges(addresses), refused, rereads };
 }
 
-/** Whether a cache entry is valid now. */
 function holds({ period }: Remembered<unknown>, nowMs: number): boolean {
   return period === undefined || isIn(period, nowMs);
-}
-
-/** Whether a timestamp is within a period. If a clock is set back, a timestamp can be before the period. */
-function isIn({ fromMs, untilMs }: Readonly<Period>, nowMs: number): boolean {
-  return nowMs >= fromMs && nowMs < untilMs;
 }
 
 function refusedAlways(presented: InvalidSecret, period?: Readonly<Period>): Remembered<never> {

@@ -3,7 +3,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 type PaceBounds = Pick<Bounds, 'clientBytesPerSecondMin' | 'clientGraceMs'>;
 
 interface PaceOptions {
-  /** The time of the start, on the clock of `performance.now`. */
+  /** On the clock of `performance.now`. */
   readonly startedMs: number;
   /** The number of octets before the start, which do not extend the deadline. */
   readonly bytesBefore?: number;
@@ -13,7 +13,7 @@ interface PaceOptions {
 
 /** The progress of a client that sends its request body or reads its response. */
 interface Progress {
-  /** The current time on the clock of `performance.now`. */
+  /** On the clock of `performance.now`. */
   readonly nowMs: number;
   /** Whether the gateway waits for the client to send or to read octets. */
   readonly isAwaited: boolean;

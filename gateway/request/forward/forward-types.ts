@@ -3,19 +3,13 @@ import type { Duplex } from 'node:stream';
 import type { ErrorCode, WholeResponse } from '../../shared/errors.ts';
 import type { Operation } from '../../shared/model.ts';
 
-/** Node's response to the client with additional methods. Header fields are a flat list of names and values. */
+/** The part of `ClientResponse` (`respond/client-response.ts`) that forwarding needs. Header fields are a flat list of names and values. */
 interface ForwardedResponse extends ServerResponse {
-  /** Set when the parser has found a fault in the request's body. */
   readonly rejection: object | undefined;
-  /** Called when the parser finds a fault in the request's body. */
   onRejected: (() => void) | undefined;
-  /** Writes an interim response (RFC 9110 §15.2). */
   sendInterim(status: number, fields: readonly string[]): void;
-  /** Writes the head of a response. The caller writes the body later. Adds `Connection` and `Keep-Alive` to `fields`. */
   begin(status: number, fields: string[]): void;
-  /** Writes a complete response, head and body. */
   answer(response: WholeResponse): void;
-  /** Writes the 101 response and detaches the socket for the new protocol. */
   switchProtocols(protocol: string, fields: readonly string[]): void;
 }
 
@@ -71,7 +65,6 @@ export interface UpgradeRequest extends Omit<ForwardRequest, 'bodyBytesMax'> {
 export interface TunnelOpener {
   readonly requestId: string;
   readonly keyId: string;
-  /** The client's address. */
   readonly address: string;
   /** The raw `Authorization` field. If the client sent the secret as a WebSocket subprotocol, this field was made from the subprotocol. */
   readonly authorization: string | undefined;

@@ -58,7 +58,7 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
     return setInterval(check, upstreams.sweepIntervalMs()).unref();
   }
 
-  /** Ends requests that exceed their timeouts. One timer for all requests is cheaper than a timer for each request. */
+  /** A timer for all requests is cheaper than a timer for each request. */
   function checkDeadlines(nowMs: number): void {
     for (const relay of context.inFlight.items()) relay.checkDeadlines(nowMs);
   }
@@ -77,7 +77,6 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
      * are still forwarded.
      */
     drainTunnels: () => upgrades.tunnels.drain(),
-    /** The open WebSockets. */
     openTunnels: () => upgrades.tunnels.opened(),
     /** Replaces the upstreams for later requests. Requests in flight finish on the old upstreams. */
     setUpstreams(next: readonly Upstream[]) {
@@ -85,7 +84,6 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
       clearInterval(sweep);
       sweep = startSweep();
     },
-    /** Returns the state of each upstream, with the upstream's name as the member's name. */
     state: upstreams.state,
     /** Closes WebSockets immediately. Waits for requests in flight, but ends them after `upstreamCloseTimeoutMs`. */
     async close() {

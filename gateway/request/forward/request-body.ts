@@ -2,10 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Shares } from '../../shared/structures/shares.ts';
 import type { BodySink, StreamedBody } from '../transport/target-request.ts';
 
-/**
- * Callbacks for the outcome of buffering a body. Only one of the callbacks is called, with one exception: after `onReady`, `onTooLarge` may
- * be called too.
- */
+/** Only one of these functions is called, except that `onTooLarge` may follow `onReady`. */
 export interface BodyListener {
   /**
    * Called when the whole body, or its first `collectedBytesMax` octets, are buffered. The gateway reads the rest of a larger body while it

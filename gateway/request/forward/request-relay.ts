@@ -249,7 +249,6 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     else this.fail('request_timeout', cause);
   }
 
-  /** Closes the connection of a client that is too slow. */
   private dropClient(cause: string): void {
     this.settle({ kind: 'client_gone', cause, ...this.use() });
     this.request.res.destroy();
@@ -300,7 +299,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     }
   }
 
-  /** Runs an event handler. An exception in the handler ends only this exchange. */
+  /** An exception in the handler ends only this exchange. */
   private guard(step: () => void): void {
     try {
       step();
@@ -447,7 +446,6 @@ export class RequestRelay implements ResponseHandler, BodyListener {
 /** Error codes that get `Retry-After`, because the cause may be gone a second later. */
 const retryableCodes: ReadonlySet<ErrorCode> = new Set(['upstream_unavailable', 'too_many_uploads']);
 
-/** The error code for each kind of failure of the last attempt. */
 const errorCodes = {
   connect: 'upstream_unavailable',
   closed: 'upstream_unavailable',

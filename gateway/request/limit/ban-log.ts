@@ -14,9 +14,9 @@ type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
 const sameBanMs = 1_000;
 
 /**
- * Logs each ban of a key once at its start and once at its end. A process detects a ban in the store's reply to a request of the key. Each
- * process that serves requests of a banned key therefore logs the ban once. The store's reply contains the end of the ban. A timer checks
- * once a second which bans have ended. A process detects a lifted ban with the key's next request.
+ * Logs each ban of a key once at its start and once at its end, in each process that serves requests of the key. A process detects a ban in
+ * the store's reply to a request, which contains the end of the ban. It detects a lifted ban with the key's next request. A timer checks
+ * once a second which bans have ended.
  *
  * By default, a key is banned only after a hundred refusals, so there are few log lines. The log remembers at most `bounds.loggedBansMax`
  * bans.

@@ -12,7 +12,6 @@ export interface CountsOfKeys {
   readonly started: Promise<void>;
   /** Whether the part of the store with the counts of a key is available. */
   isThere(keyId: string): boolean;
-  /** Changes the counts of a key in memory. */
   adjustInMemory(keyId: string, changeOf: (counts: Readonly<QuotaState>) => Change): void;
   /** Opens a limit per minute on requests that do not count towards a quota. @param keyName see `createMinuteBucket` */
   openBucket(name: BucketName, keyName: (prefix: string) => string): MinuteBucket;

@@ -58,7 +58,6 @@ function decisionOfPlan(
   };
 }
 
-/** Returns what the trial decided on the request at `index` of a run. */
 function trialOutcomeAt(
   index: number,
   { nowMs, windowsMs, limits, units, admitted, refused, banned, state, usedLater }: DecidedRun,
@@ -83,7 +82,6 @@ const crowdedRetryMs = 1_000;
 
 /** The decisions on the requests of one run, by the plan or by the trial. */
 export interface DecidedRun extends Terms, Omit<Readonly<Outcome>, 'admittedOf'> {
-  /** The cost of each request. */
   readonly units: number;
   /** The counts after all requests of the call. */
   readonly state: Readonly<QuotaState>;

@@ -19,7 +19,6 @@ type KeyTerms = Pick<QuotaCall, 'keyId' | 'limits' | 'trial' | 'bans' | 'thresho
 
 interface Entry {
   readonly keyId: string;
-  /** The newest terms of the key. */
   terms: KeyTerms;
   state: Readonly<QuotaState>;
   /** The time of the last reply that decided requests, on the store's clock; undefined without such a reply, or after a local change. */

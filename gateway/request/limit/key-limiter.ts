@@ -82,7 +82,6 @@ export function createKeyLimiter(
     },
     /** The numbers of successful and failed calls to the store. */
     calls: sender.counts,
-    /** Sends the unsent local decisions to the store. Returns whether the store has replied to every call. */
     report: createReporter({ health, ledger, send: sender.send, keysPerReportMax }),
   };
 

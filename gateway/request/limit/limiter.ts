@@ -9,7 +9,7 @@ import { watchMissingCommands } from '../../redis/missing-commands.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
-import type { Decision, DecisionSource, Key, KeyStatus, RedisSettings } from '../../shared/model.ts';
+import type { DecisionSource, Key, KeyStatus, RedisSettings } from '../../shared/model.ts';
 import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -19,6 +19,7 @@ import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter } from './key-limiter.ts';
 import { createMinuteBucket } from './minute-bucket.ts';
 import { createStatusReader, type KeysRead, statusOf } from './read-statuses.ts';
+import type { Unavailable } from './stages/open-call.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
@@ -140,9 +141,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       await backing.health.started;
       return readStatuses(of);
     },
-    /**
-     * Returns the counts of keys as this process has last seen them, with its own decisions. Asks no other store than its memory.
-     */
+    /** Returns the counts of keys as this process has last seen them, with its own decisions. Asks no other store than its memory. */
     async readOwnMemory(of: readonly Pick<Key, 'id' | 'limits'>[]): Promise<KeysRead | StoreFailure> {
       if (redis === undefined) return readStatuses(of);
       const at = { windowsMs, nowMs: clock.nowMs() };
@@ -159,7 +158,6 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       if (reply.kind === 'changed') keys.forget(keyId, reply.state);
       return reply;
     },
-    /** The counts of keys, for capabilities. */
     countsOfKeys: {
       ...backing.counts,
       started: backing.health.started,
@@ -312,8 +310,6 @@ interface OwnLimits {
   readonly status: KeyStatus;
   readonly source: DecisionSource;
 }
-
-type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
 /** The store of the limiter, in memory or in Redis, and its health. */
 interface Backing {

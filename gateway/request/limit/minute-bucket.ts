@@ -92,9 +92,8 @@ async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, holder
 }
 
 /**
- * The library's memory limiter with a maximum number of remembered addresses. The library itself has no maximum. At the maximum, the
- * address that was counted first is forgotten. A client that guesses keys needs requests from `groupsMax` other addresses before the
- * count of its own address is forgotten. Each of these addresses has its own limit, so the client gains nothing.
+ * The library's memory limiter with a maximum number of remembered addresses. At the maximum, the address that was counted first is
+ * forgotten. A client that guesses keys gains nothing: it would need requests from `groupsMax` other addresses, each with its own limit.
  */
 class BoundedLimiterMemory extends RateLimiterMemory {
   readonly #counted = new Set<string | number>();

@@ -107,7 +107,6 @@ function lastReset(rateLimit: RateLimitState, units: number): number {
   return resetOfFull(rateLimit, units);
 }
 
-/** The time by which all full windows have reset. */
 function resetOfFull({ windows }: RateLimitState, units: number): number {
   let atMs = 0;
   for (const { remaining, resetMs } of windows) if (remaining < units && resetMs > atMs) atMs = resetMs;

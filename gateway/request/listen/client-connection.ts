@@ -48,7 +48,6 @@ export class ClientConnection {
   private readonly waiting: ClientResponse[] = [];
   /** Whether reading is paused. Reading pauses while requests wait, and when a request is dropped. */
   private isPaused = false;
-  /** The number of requests that have arrived. */
   private arrived = 0;
   /** A request timeout of Node that fired while this class had paused reading. */
   private unfairTimeout: Rejection | undefined;
@@ -143,7 +142,6 @@ export class ClientConnection {
     res.once('finish', () => closeGently(socket, this.bounds));
   }
 
-  /** Whether no request has arrived yet. */
   isNew(): boolean {
     return this.state.kind === 'new';
   }
@@ -208,7 +206,6 @@ export class ClientConnection {
     else this.receiveLast();
   }
 
-  /** Closes the connection as soon as all requests have been answered. */
   closeWhenIdle(): void {
     this.closesWhenIdle = true;
     if (this.isIdle()) this.close();

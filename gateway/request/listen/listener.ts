@@ -108,7 +108,6 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     });
   const listening: NetServer = front?.server ?? server;
   listening.maxConnections = bounds.connectionsMax;
-  /** The servers that accept connections. */
   const accepting = new Set([listening]);
 
   server.on('connection', front === undefined ? accept : connect);

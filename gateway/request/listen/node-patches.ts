@@ -2,18 +2,19 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * This file contains all changes to undocumented members of Node's objects. Node has no documented members with the same effects. If a
- * Node version lacks a member, the function that changes this member does nothing, and
- * `/test/request/listen/node-patches.test.ts` fails.
+ * All changes to undocumented members of Node's objects. Node has no documented members with the same effects. If a Node version lacks a
+ * member, the function that changes this member does nothing, and `/test/request/listen/node-patches.test.ts` fails.
  *
- * The changed `parser.execute` reports faults in a body that follows an ignored `Upgrade`.
- * The changed `parser.onIncoming` drops requests after the last accepted request.
- * The changed `req.method` lets the gateway respond to a client that starts HTTP/2.
- * The changed `req.push` joins small pieces of a body.
- * The changed `socket.push` parses a packet in several turns of the event loop.
- * The changed `socket.destroySoon` closes the connection gently.
- * The changed timer of the server lets Node read requests before Node checks their timeouts.
- * The member `httpAllowHalfOpen` of the server lets a client close its sending side before it gets its response.
+ * | member | effect of the change |
+ * |---|---|
+ * | `parser.execute` | reports faults in a body that follows an ignored `Upgrade` |
+ * | `parser.onIncoming` | drops requests after the last accepted request |
+ * | `req.method` | the gateway can respond to a client that starts HTTP/2 |
+ * | `req.push` | joins small pieces of a body |
+ * | `socket.push` | parses a packet in several turns of the event loop |
+ * | `socket.destroySoon` | closes the connection gently |
+ * | the server's timer | Node reads requests before it checks their timeouts |
+ * | the server's `httpAllowHalfOpen` | a client may close its sending side before it gets its response |
  *
  * The gateway also calls `parser.getCurrentBuffer`, but does not change it.
  */

@@ -75,8 +75,4 @@ const unknownMethod: ScreenRefusal = {
   message: 'The gateway does not implement this method.',
 };
 
-const unknownVersion: ScreenRefusal = {
-  kind: 'refused',
-  code: 'invalid_request',
-  message: 'The HTTP version must be 1.1 or 1.0.',
-};
+const unknownVersion = refuseAsInvalid('The HTTP version must be 1.1 or 1.0.');

@@ -1,12 +1,10 @@
 import { screenHost } from './screen-fields.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 
-/** The URI of an accepted request. */
 export interface ScreenedUri {
   readonly kind: 'accepted';
   /** The origin form (RFC 9112 §3.2.1): path and query as the client sent them. The upstream gets this target. */
   readonly target: string;
-  /** The path of `target`. */
   readonly path: string;
   /**
    * The path with its escaped letters, digits, `-`, `.`, `_` and `~` decoded. Both spellings are equivalent (RFC 3986 §2.3). Operations

@@ -39,7 +39,6 @@ export async function readKey(
   { directory, nowMs }: KeyReader,
 ): Promise<Caller<KnownKey>> {
   const { snapshot, address } = presented;
-  // Each address group has a share of the look-ups in the key directory.
   const read = await directory?.lookUp(unread.digest, addressGroup(address), snapshot.settings);
   if (read === 'absent') return unknownSecret(unread.digest);
   return typeof read === 'object' ? snapshot.authenticate(presented, nowMs(), read) : unread;

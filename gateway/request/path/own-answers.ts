@@ -49,12 +49,10 @@ export function answerUnlessUnread(
   return refused(exchange, { code: 'rate_limited', message, fields: ['Retry-After', '1'] });
 }
 
-/** Whether a page may be requested with this method. */
 export function isPageMethod(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** The value of `Allow` when a page is requested with another method. */
 const pageMethods = 'GET, HEAD';
 
 export function refuseMethod(exchange: Charged, allow = pageMethods): Ending {

@@ -1,6 +1,8 @@
+import { dayMs } from '../../shared/words/figures.js';
+
 /** The expiry of a secret, which `X-Key-Expires` announces. */
 export interface KeyExpiry {
-  /** The time at which the secret expires, epoch ms. */
+  /** Epoch ms. */
   readonly atMs: number;
   /** The time from which responses to requests with this secret have `X-Key-Expires`, epoch ms. */
   readonly announcedFromMs: number;
@@ -9,7 +11,7 @@ export interface KeyExpiry {
 }
 
 /** The announcement starts two weeks before the expiry, so that the client's team has time to get and deploy a new secret. */
-const announcedBeforeMs = 14 * 86_400_000;
+const announcedBeforeMs = 14 * dayMs;
 
 /** @param expiresMs Infinity when the secret never expires */
 export function keyExpiryOf(expiresMs: number): KeyExpiry | undefined {

@@ -5,10 +5,7 @@ import { policyName } from '../../shared/words/limit-names.js';
 /** Returns the value of `RateLimit-Policy` for the windows of one key. */
 export type PolicyText = (windows: readonly Window[]) => string;
 
-/**
- * Creates a function that caches the value of `RateLimit-Policy` for one key. Only a grant, or a month of a different length, changes the
- * value.
- */
+/** Caches the value of `RateLimit-Policy` for one key. Only a grant, or a month of a different length, changes it. */
 export function createPolicyText(concurrent?: number): PolicyText {
   let text = '';
   let made: readonly Window[] = [];

@@ -36,7 +36,6 @@ export function interimMessage(status: number, fields: readonly string[]): strin
   return `${headBeginning(status, fields)}\r\n`;
 }
 
-/** Returns the value of `Keep-Alive`. */
 export function keepAliveValue(seconds: number): string {
   return `timeout=${seconds}`;
 }
@@ -63,5 +62,5 @@ function hasDate(fields: readonly string[]): boolean {
   return false;
 }
 
-/** Returns the value of `Date`. The value is cached, because all responses of a second have the same `Date`. */
+/** Cached, because all responses of a second have the same `Date`. */
 const dateOfSecond = rememberLast((second: number) => new Date(second * 1000).toUTCString());

@@ -1,11 +1,15 @@
 import type { Operation } from '../../shared/model.ts';
 
 /**
- * Makes the header fields that every response of an operation has. `Deprecation` (RFC 9745) is the date of the deprecation. `Sunset` (RFC
- * 8594) is the date of the removal. `Link` (RFC 5829 §3.6) names the successor. `X-Stability` is the stability of the operation.
- * `X-RateLimit-Cost` is added if the cost is not 1 unit.
+ * Makes the header fields that every response of an operation has, as a flat list of names and values.
  *
- * @returns a flat list of names and values
+ * | field | value |
+ * |---|---|
+ * | `Deprecation` (RFC 9745) | the date of the deprecation |
+ * | `Sunset` (RFC 8594) | the date of the removal |
+ * | `Link` (RFC 5829 §3.6) | the successor |
+ * | `X-Stability` | the stability of the operation |
+ * | `X-RateLimit-Cost` | the cost, if it is not 1 unit |
  */
 export function operationFields(operation: Operation, basePath: string): readonly string[] {
   const fields: string[] = [];

@@ -17,7 +17,6 @@ export interface OfferedOperation {
   readonly logged: string;
 }
 
-/** The operations of one path, by method. */
 interface OfferedPath {
   readonly byMethod: Map<string, OfferedOperation>;
   /** The value of `Allow` for this path (RFC 9110 §10.2.1). */
@@ -78,7 +77,6 @@ export function createOperationTable(
   return { literal, templated, any };
 }
 
-/** The operation for a method and a path, or the reason why there is no operation. */
 export type Route =
   | { readonly kind: 'operation'; readonly offered: OfferedOperation }
   | { readonly kind: 'not_found' }
@@ -103,7 +101,7 @@ export function routeRequest(table: OperationTable, method: string, path: string
   return { kind: 'operation', offered };
 }
 
-/** Whether a key may call the operation. A key or its plan may restrict the operations. */
+/** A key or its plan may restrict the operations. */
 export function mayCall({ operations }: Pick<Key, 'operations'>, { id }: Operation): boolean {
   return operations === undefined || operations.includes(id);
 }

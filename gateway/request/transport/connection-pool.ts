@@ -70,7 +70,6 @@ export class ConnectionPool implements ConnectionOwner {
     return this.mayHaveSlot(holder) || this.queuePlaces.mayTake(holder, 1);
   }
 
-  /** Whether every slot is taken. */
   isFull(): boolean {
     return this.slots.free === 0;
   }

@@ -11,7 +11,6 @@ const statusLine = `HTTP/1\\.[01] [0-9]{3}(?: ${text})?\\r\\n`;
  */
 export const fieldLine = new RegExp(`${token}[\\t ]*:${text}\\r\\n`);
 
-/** Matches the head of a response. */
 export const headForm = new RegExp(`^${statusLine}(?:${fieldLine.source})*\\r\\n$`);
 
 const statusForm = new RegExp(`^${statusLine}$`);

@@ -37,9 +37,7 @@ export interface ResponseHandler {
   onSend(connection: ActiveConnection): void;
   /** Called with each interim response other than 100 and 101. */
   onInterim(head: InterimHead): void;
-  /**
-   * @param wholeBody the body in Latin-1 if all of it arrived with the head; undefined when the body follows in pieces
-   */
+  /** @param wholeBody the body in Latin-1 if all of it arrived with the head; undefined when the body follows in pieces */
   onHead(head: ResponseHead, wholeBody: string | undefined): void;
   /** @returns false to stop reading until `resume`; pieces that are already read still follow */
   onPiece(piece: Buffer): boolean;

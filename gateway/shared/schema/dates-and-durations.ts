@@ -1,3 +1,5 @@
+import { dayMs } from '../words/figures.js';
+
 /** A date, or a date and time with its zone (RFC 3339). A time without a zone would have different meanings on different machines. */
 export const datePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
@@ -52,7 +54,6 @@ export const timeoutPattern = /^[1-9]\d{0,8}(ms|s|m|h)$/;
 export const agePattern = /^(0|[1-9]\d{0,5})[smhd]$/;
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-const dayMs = 86_400_000;
 
 /** Converts a duration such as `500ms`, `60s`, `5m`, `24h` or `365d` to milliseconds. */
 export function parseDuration(text: string): number {

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { dayMs, minuteMs } from '../words/figures.js';
 import type { Period } from './dates-and-durations.ts';
 import { dateAsMs } from './schema-parts.ts';
 
@@ -120,9 +121,6 @@ export function periodOf(
   const message = `The query parameters \`from\` and \`to\` must not be more than ${daysMax} ${daysMax === 1 ? 'day' : 'days'} apart.`;
   return { kind: 'invalid', message };
 }
-
-const minuteMs = 60_000;
-const dayMs = 86_400_000;
 
 /** A month in UTC, such as 2026-11. */
 export function month() {

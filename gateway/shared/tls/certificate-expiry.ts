@@ -1,6 +1,5 @@
 import type { Certificate, Settings } from '../model.ts';
-
-const dayMs = 86_400_000;
+import { dayMs } from '../words/figures.js';
 
 /** The number of days before the expiry of a certificate at which warnings begin. Operators thus notice a failing renewal in time. */
 const noticeDays = 14;

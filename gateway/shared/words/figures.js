@@ -1,9 +1,9 @@
 // Formats of numbers and durations, for sentences, terminals and pages. A browser imports this file, too.
 
 const secondMs = 1_000;
-const minuteMs = 60 * secondMs;
-const hourMs = 60 * minuteMs;
-const dayMs = 24 * hourMs;
+export const minuteMs = 60 * secondMs;
+export const hourMs = 60 * minuteMs;
+export const dayMs = 24 * hourMs;
 
 /** The placeholder for a figure that is not known. */
 export const noFigure = '–';

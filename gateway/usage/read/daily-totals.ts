@@ -22,7 +22,7 @@ import {
 } from '../tally.ts';
 import { hoursOfDay, type UsageCalendar } from '../usage-calendar.ts';
 
-/** The daily totals of a key. Days are numbered since 1970. */
+/** Days are numbered since 1970. */
 export type DailyTotals = ReadonlyMap<number, Tally>;
 
 /** Stores the daily totals of keys, because the counts of each minute are deleted earlier. */
@@ -35,10 +35,7 @@ export interface DailyTotalsKeeper {
 /** How long totals are kept. The time is rounded up to whole months, because one field contains one month. */
 export const totalsKeptDays = 400;
 
-/**
- * The sender's name in batches of totals. All processes use this name. The number of the day is the number of the
- * batch, so the store adds each day only once.
- */
+/** All processes send totals under this name. The number of the day is the number of the batch, so the store adds each day only once. */
 const sender = 'days';
 
 /**
@@ -168,12 +165,10 @@ function daysIn({ fields }: StoredRecord): DailyTotals {
   return days;
 }
 
-/** Returns the month in the name of a totals field. */
 function monthIn(field: string): string {
   return field.slice(field.indexOf(':') + 1);
 }
 
-/** Makes the fields of a key's totals for one day. */
 function fieldsOf(day: number, tally: Tally): Map<string, PackedCounts> {
   const { month, place } = monthOf(day);
   const [counts, later]: [Counts, Counts] = [new Map(), new Map()];

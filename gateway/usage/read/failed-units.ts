@@ -125,9 +125,7 @@ interface OfDay {
   readonly day: number;
 }
 
-/** A day of a key with failed units. */
 interface FailingDay extends OfDay {
-  /** The hours of the period with failed units. */
   readonly hours: readonly number[];
   /** The failed units of the plan in these hours. */
   readonly units: number;

@@ -165,11 +165,7 @@ export class KeyMinutesBuilder {
   }
 }
 
-/**
- * Adds refused requests to the record of a key.
- *
- * @param refused by minute
- */
+/** Adds the requests that were refused in each minute. */
 export function withRefused(minutes: KeyMinutes, refused: ReadonlyMap<number, number>): KeyMinutes {
   if (refused.size === 0) return minutes;
   const builder = new KeyMinutesBuilder();
@@ -186,7 +182,6 @@ export function withRefused(minutes: KeyMinutes, refused: ReadonlyMap<number, nu
   return builder.finish();
 }
 
-/** Returns the number of offered requests in the minute at a position. */
 export function offeredAt(minutes: KeyMinutes, place: number): number {
   let offered = 0;
   for (const column of columns) offered += minutes[column][place] ?? 0;
@@ -200,7 +195,6 @@ export function unitsAt(minutes: KeyMinutes, column: Column, place: number): num
   return costs === undefined ? requests : requests + (costs.extra[place] ?? 0) - (costs.free[place] ?? 0);
 }
 
-/** Returns the total cost in units of the offered requests, for the minute at a position. */
 export function offeredUnitsAt(minutes: KeyMinutes, place: number): number {
   let offered = 0;
   for (const column of columns) offered += unitsAt(minutes, column, place);

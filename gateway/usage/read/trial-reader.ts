@@ -99,7 +99,6 @@ const outcomeOfFigure: readonly (Outcome | undefined)[] = Array.from({ length: t
   outcomes.find((_, outcome) => trialFigure(outcome) === figure),
 );
 
-/** Adds up the decisions on the requests of several keys. */
 export function sumOfTrials(all: readonly TrialUsage[]): TrialUsage {
   const sum = new TrialUsageBuilder();
   for (const usage of all) sum.addUsage(usage);

@@ -92,14 +92,11 @@ export interface UsageMinute {
   /** The beginning of the minute, epoch ms. */
   readonly atMs: number;
   readonly tally: Tally;
-  /**
-   * The number of requests with an invalid secret of the key; absent without such requests. The tally does not include
-   * requests with an invalid secret.
-   */
+  /** Requests with an invalid secret of the key, which the tally does not include; absent without such requests. */
   readonly unauthorized?: number;
 }
 
-/** The use of a secret. Timestamps are in epoch ms. A timestamp is 0 if the secret was not used. */
+/** Timestamps are in epoch ms; 0 if the secret was not used. */
 export interface SecretUse {
   /** The time of the decision on the last request with the secret. */
   readonly lastMs: number;
@@ -148,14 +145,14 @@ function createRecordReader(
 ) {
   return { read, readKnown };
 
-  /** Reads records. The result is undefined when the store does not return every record. */
+  /** Undefined when the store does not return every record. */
   async function read(reads: readonly RecordRead[]): Promise<readonly Map<string, Counts>[] | undefined> {
     const records = (await readKnown(reads)) ?? [undefined];
     const known = records.filter((record) => record !== undefined);
     return known.length === records.length ? known : undefined;
   }
 
-  /** Reads records. A record is undefined when the store does not return it. */
+  /** A record is undefined when the store does not return it. */
   async function readKnown(
     reads: readonly RecordRead[],
   ): Promise<readonly (Map<string, Counts> | undefined)[] | undefined> {

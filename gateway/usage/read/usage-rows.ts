@@ -1,11 +1,12 @@
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import type { UsageStep } from '../../shared/schema/query-words.ts';
+import { dayMs, hourMs, minuteMs } from '../../shared/words/figures.js';
 import type { GroupTally } from '../groups.ts';
 import { differingUnits, offeredOf, refusedByLimit, type Tally, unitsOf } from '../tally.ts';
 import type { Usage, UsageState } from '../usage.ts';
 import { byPeriod, type UsageMinute, type UsageReader } from './usage-reader.ts';
 
-const stepMs: Readonly<Record<UsageStep, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+const stepMs: Readonly<Record<UsageStep, number>> = { minute: minuteMs, hour: hourMs, day: dayMs };
 
 /** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
 export interface UsageRow {

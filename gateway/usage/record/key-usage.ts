@@ -68,9 +68,7 @@ interface KeyUsageDeps {
   >;
 }
 
-/** The charge of a failed request. */
 export interface FailedCharge {
-  /** The charged units of each bucket that the request has charged. */
   readonly charged: readonly { readonly bucket: Bucket; readonly units: number }[];
   /** The upstream of the operation; undefined if the request was not meant for an upstream. */
   readonly upstream: string | undefined;
@@ -82,7 +80,7 @@ interface SecretUse {
   lastMs: number;
 }
 
-/** A placeholder for all secrets beyond `usageSecretsPerKeyMax`. No code reads the content of this placeholder. */
+/** A placeholder for all secrets beyond `usageSecretsPerKeyMax`, whose content no code reads. */
 const otherSecrets: SecretUse = { digestStart: '', lastMs: 0 };
 
 /**

@@ -21,7 +21,6 @@ export interface EndedRequest {
 /** An HTTP status has three digits (RFC 9110 §15). */
 const statusesMax = 1_000;
 
-/** The statuses and durations of one operation in the current hour. */
 class OperationHour {
   readonly id: string;
   readonly byStatus = Array<number>(statusesMax).fill(0);

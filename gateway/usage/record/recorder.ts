@@ -14,16 +14,10 @@ import type { UsageCalendar } from '../usage-calendar.ts';
 import { type FailedCharge, KeyUsage } from './key-usage.ts';
 import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
 
-/**
- * Counts the outcomes of requests in the memory of this process, and adds the counts to the store every few seconds.
- */
+/** Counts the outcomes of requests in the memory of this process, and adds the counts to the store every few seconds. */
 export interface UsageRecorder {
-  /**
-   * Counts a decided request of a key. The argument `secret` has the first digits of the digest of the presented
-   * secret.
-   */
+  /** Counts a decided request of a key. `secret` has the first digits of the digest of the presented secret. */
   decided(keyId: string, decision: Decision, address: string, secret: string, trial?: DecidedTrial): void;
-  /** Counts a request that has ended. */
   ended(exchange: EndedExchange): void;
   /**
    * Returns the counts that each stored record may lack, in the order of `records`; undefined for a record without such
@@ -44,7 +38,6 @@ export interface UsageRecorder {
   close(): Promise<void>;
 }
 
-/** A request that the trial of the key's plan has decided. */
 interface DecidedTrial {
   /** The limits of the trial that made `decision.trial`. */
   readonly limits: Limits;
@@ -362,7 +355,6 @@ export function createUsageRecorder({
     source.day = day;
   }
 
-  /** Returns whether the counts of a key must be sent in this round. */
   function isDue(source: KeySource): boolean {
     source.quietRounds += 1;
     const isBusy = Math.max(source.decided, source.ended) >= bounds.usageQuietRequestsMax;

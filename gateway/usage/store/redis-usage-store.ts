@@ -24,10 +24,7 @@ interface WaitingBatch {
   readonly added: (result: 'added' | 'failed') => void;
 }
 
-/**
- * All stores share one encoder, because each encoder allocates a buffer of 2 kB. Each caller must copy the encoder's
- * output.
- */
+/** All stores share one encoder, because each encoder allocates a buffer of 2 kB. Each caller must copy the encoder's output. */
 const encoder = new Encoder();
 
 /**
@@ -136,7 +133,7 @@ export function createRedisUsageStore({
     }
   }
 
-  /** Sends the waiting batches. Batches for the same server share a call. */
+  /** Batches for the same server share a call. */
   function addWaiting(): void {
     const byServer = Map.groupBy(waiting, ({ name }) => redis.nodeOf(name));
     waiting = [];
@@ -193,7 +190,7 @@ export function createRedisUsageStore({
     return { fields: toFields(named), batches: toBatches(values[0]) };
   }
 
-  /** Returns the reply, or undefined if the reply does not arrive in time or the connection is down. */
+  /** Undefined if the reply does not arrive in time or the connection is down. */
   async function attempt<T>(names: readonly string[], call: () => Promise<T>): Promise<T | undefined> {
     return replyOrUndefined(redis, names, call, bounds.usageCallTimeoutMs);
   }

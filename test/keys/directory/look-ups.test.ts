@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type HeldKey, HeldKeys, isIn } from '../../../gateway/keys/directory/held-keys.ts';
+import { type HeldKey, HeldKeys } from '../../../gateway/keys/directory/held-keys.ts';
 import { createLookUps } from '../../../gateway/keys/directory/look-ups.ts';
 import type { Absent, FoundKey } from '../../../gateway/keys/directory/store/directory-store.ts';
 import type { Away } from '../../../gateway/redis/redis-reply.ts';
+import { isIn } from '../../../gateway/shared/model.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { keyWith } from './directory-stores.ts';
 

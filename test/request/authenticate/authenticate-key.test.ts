@@ -44,7 +44,13 @@ const swapCase = (letter: string) =>
   letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase();
 const start = (secret: string) => sha256(secret).slice(0, 8);
 const address = '192.0.2.1';
-const authenticateBy = createAuthenticateKey(known, (key, { digestStart }) => ({ ...key, digestStart }));
+const nothingBlocked = { has: () => false, revision: () => 0 };
+const authenticateBy = createAuthenticateKey(
+  known,
+  (key, { digestStart }) => ({ ...key, digestStart }),
+  undefined,
+  nothingBlocked,
+);
 const authenticateKey = (authorization: string | undefined, atMs: number) =>
   authenticateBy({ authorization, address }, atMs);
 
@@ -124,15 +130,20 @@ describe('authenticateKey with a directory', () => {
 
   function open(read: ReadonlyMap<string, ReadSecret>, { table = known, isAllIssued = false } = {}) {
     const asked: string[] = [];
-    const authenticate = createAuthenticateKey(table, (key, { digestStart }) => ({ ...key, digestStart }), {
-      find(digest, atMs) {
-        asked.push(digest);
-        const secret = read.get(digest);
-        return secret === undefined || atMs < secret.period.untilMs ? secret : undefined;
+    const authenticate = createAuthenticateKey(
+      table,
+      (key, { digestStart }) => ({ ...key, digestStart }),
+      {
+        find(digest, atMs) {
+          asked.push(digest);
+          const secret = read.get(digest);
+          return secret === undefined || atMs < secret.period.untilMs ? secret : undefined;
+        },
+        isAllIssued: () => isAllIssued,
+        secretsMax: 2,
       },
-      isAllIssued: () => isAllIssued,
-      secretsMax: 2,
-    });
+      nothingBlocked,
+    );
     return {
       asked,
       authenticate: (secret: string, atMs = nowMs, from = address) =>
@@ -220,11 +231,16 @@ describe('authenticateKey with a directory', () => {
 
   it('asks for the form of the secrets only when a secret is unknown and has a wrong checksum', () => {
     let asked = 0;
-    const authenticate = createAuthenticateKey(known, (key) => key, {
-      find: () => undefined,
-      isAllIssued: () => asked++ >= 0,
-      secretsMax: 2,
-    });
+    const authenticate = createAuthenticateKey(
+      known,
+      (key) => key,
+      {
+        find: () => undefined,
+        isAllIssued: () => asked++ >= 0,
+        secretsMax: 2,
+      },
+      nothingBlocked,
+    );
     for (const secret of ['s3cret', 'shut', 'sk_1', issued]) {
       authenticate({ authorization: `Bearer ${secret}`, address }, nowMs);
     }

@@ -3,11 +3,7 @@ import { html } from '../../../admin/pages/browser/parts.js';
 
 /** @import { Deprecation, DeprecationNotes } from '../../interfaces/pages.ts' */
 
-/**
- * The series of brownouts of an operation.
- *
- * @type {DeprecationNotes}
- */
+/** @type {DeprecationNotes} */
 export const brownoutNotes = ({ brownouts = [] }) =>
   brownouts.map((one) => html`<span class="muted">, brownout ${seriesText(one)}</span>`);
 

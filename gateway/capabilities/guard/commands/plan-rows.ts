@@ -6,7 +6,6 @@ import { figure, percent } from '../../../shared/words/figures.js';
 import type { PlanRows } from '../../interfaces/commands.ts';
 import { reasonText, revertedLimitsText } from '../revert-text.ts';
 
-/** The states of guards in the list of plans. */
 export const guardRows: PlanRows = {
   column: {
     title: 'GUARD',

@@ -9,7 +9,6 @@ import { type retriedPlan, retryPlanWire } from './wires.ts';
 
 interface RetrySources {
   readonly settings: () => Pick<Settings, 'plans'>;
-  /** Records the retry for operators. */
   readonly recordRetry: (retry: PlanRetried) => void;
 }
 

@@ -1,10 +1,6 @@
 /** @import { ProposeMember } from '../../interfaces/pages.ts' */
 
-/**
- * The guard that the simulation of an edit proposes.
- *
- * @type {ProposeMember}
- */
+/** The guard that the simulation of an edit proposes. @type {ProposeMember} */
 export function guardProposal({ name }, simulation) {
   const line = simulation?.guards[name];
   if (line === undefined) return undefined;

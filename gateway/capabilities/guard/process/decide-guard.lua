@@ -21,11 +21,15 @@ KEYS[1] is a hash with the state of one guarded edit. The hash has these fields:
 
 An earlier version of the gateway has other fields for its counts, and removes outdated slots of both versions.
 
-ARGV  1. `report` or `retry`. 2. The maximum share of refused requests. 3. The end of the guard, epoch ms. 4. The minimum of requests.
-  5. The length of a slot in ms. 6. The number of slots. 7. The maximum number of keys in a slot. 8. The lifetime of the hash in ms.
-  9. to 12. The four parts of the state that the process knows. 13. The id of the process. 14. The number of the report. 15. The number of
-  keys that must have refusals for a revert. Then two arguments for each period with counts: the age of its beginning in ms, and the text for
-  `keys`.
+ARGV:
+  1          `report` or `retry`
+  2, 3, 4    the maximum share of refused requests, the end of the guard (epoch ms), the minimum of requests
+  5, 6, 7    the length of a slot (ms), the number of slots, the maximum number of keys in a slot
+  8          the lifetime of the hash (ms)
+  9 to 12    the four parts of the state that the process knows
+  13, 14     the id of the process, the number of the report
+  15         the number of keys that must have refusals for a revert
+  then       for each period with counts: the age of its beginning (ms), and the text for `keys`
 
 Reply: the four parts of the state, the requests and the refused requests of the last ten minutes, and 1 if this call has changed the state
 and 0 otherwise.

@@ -55,7 +55,6 @@ export class RequestCounts {
 export interface CountedRequest {
   readonly keyId: string;
   readonly decision: Decision;
-  /** The cost of the request. */
   readonly units: number;
   /** The id of the operation. */
   readonly operation?: string | undefined;
@@ -99,7 +98,6 @@ export function addCounts(counts: GuardCounts, more: GuardCounts, namesMax: numb
   for (const [group, sum] of groups) counts.set(group, sum);
 }
 
-/** Adds up the counts of each group. */
 function byGroup(counts: GuardCounts): GuardCounts {
   const groups: GuardCounts = new Map();
   for (const [name, ofKey] of counts) addTo(groups, groupOf(name), ofKey);

@@ -22,7 +22,6 @@ export interface Guards extends ProcessPart {
   retry(plan: string): Promise<RetryOutcome>;
 }
 
-/** Counts a decided request of a plan. */
 type GuardCounter = (request: CountedRequest) => void;
 
 /** A change of a guard's state that this process has received. */
@@ -102,7 +101,6 @@ function openGuards({
         ]),
       ),
     hooks: (settings: Settings) => ({ observeDecision: [observerOf(settings)] }),
-    /** Reports at once. */
     reloaded: () => void report(),
     onNews: listen,
     async retry(plan: string): Promise<RetryOutcome> {
@@ -115,7 +113,6 @@ function openGuards({
       tell(take(watch, reply));
       return reply.hasChanged ? { kind: 'retried', edit, revert } : { kind: 'not_reverted' };
     },
-    /** Sends the last counts. */
     async flush() {
       clearInterval(timer);
       await report();

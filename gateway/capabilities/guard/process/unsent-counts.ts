@@ -29,7 +29,6 @@ export class UnsentCounts {
     this.#fromMs = nowMs;
   }
 
-  /** Counts a decided request of a key of the plan. */
   count(request: CountedRequest): void {
     if (request.decision.rateLimit.nowMs >= this.#edit.guard.untilMs) return;
     this.#now.count(this.#edit, request, this.#bounds.guardKeysPerSlotMax);

@@ -1,8 +1,9 @@
 import { limitsAsYaml } from '../../../keys/limits/limit-fields.ts';
 import type { Limits } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { dayMs } from '../../../shared/words/figures.js';
 
-const guardedMs = 10 * 86_400_000;
+const guardedMs = 10 * dayMs;
 /** The proposed share exceeds the simulated share by a quarter, because traffic varies. */
 const margin = 1.25;
 

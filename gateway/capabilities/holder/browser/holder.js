@@ -121,10 +121,7 @@ async function readAll() {
   return { state, recorded, nowMs };
 }
 
-/**
- * Reads the usage record. The requests are sent one by one, because the gateway does not read the usage of a key in parallel. @param
- * {number} nowMs
- */
+/** The requests are sent one by one, because the gateway does not read the usage of a key in parallel. @param {number} nowMs */
 async function readRecord(nowMs) {
   const from = (/** @type {number} */ ms) => encodeURIComponent(new Date(ms).toISOString());
   const hours = await ask(`/usage?step=hour&from=${from(nowMs - 23 * hourMs)}`);
@@ -467,11 +464,7 @@ function refusedOf(row) {
   return row === undefined ? 0 : row.offered - row.admitted;
 }
 
-/**
- * Returns the units that were charged to the windows. A request is one unit unless its operation has a cost.
- *
- * @param {Row | undefined} row
- */
+/** A request is one unit unless its operation has a cost. @param {Row | undefined} row */
 function chargedOf(row) {
   return row?.units ?? row?.admitted ?? 0;
 }

@@ -16,16 +16,14 @@ export interface LeakedOptions extends Asking {
   readonly source?: string;
 }
 
-/** The judgement of a secret, with the number of its line. */
 type JudgedLine = JudgedSecrets[number] & { readonly line: number };
 
-/** A secret, and the number of its line from 1. */
+/** Lines are numbered from 1. */
 interface Line {
   readonly line: number;
   readonly secret: string;
 }
 
-/** Reports leaked secrets to a gateway. */
 export async function reportLeaked(args: readonly string[], options: LeakedOptions): Promise<void> {
   refuseArguments(args, howToGiveThem);
   const lines = await readLines(process.stdin);

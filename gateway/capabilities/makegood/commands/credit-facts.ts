@@ -3,7 +3,6 @@ import { counted, figure } from '../../../shared/words/figures.js';
 import type { KeyFacts } from '../../interfaces/commands.ts';
 import type { CreditShown } from '../credit-shape.ts';
 
-/** The credits of a key in `keys show`. */
 export const creditFacts: KeyFacts = ({ credits = [] }) =>
   credits.map((credit) => ['given back', creditText(credit)]);
 

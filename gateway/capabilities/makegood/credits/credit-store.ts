@@ -26,7 +26,6 @@ export function createMemoryCredits({
   nowMs,
   bounds,
 }: {
-  /** Changes the counts of a key. */
   readonly adjustBy: (keyId: string, changeOf: (counts: Readonly<QuotaState>) => Change) => void;
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs' | 'creditsShownMax'>;

@@ -52,7 +52,6 @@ export interface Credit {
   readonly units: UnitsByWindow;
 }
 
-/** The credits of a key. */
 export interface Credits {
   /** For each hour, bucket and upstream, the failed units of each minute for which the key has received a credit. */
   readonly handled: ReadonlyMap<string, ReadonlyMap<number, number>>;

@@ -4,11 +4,7 @@ import { counted } from '../../../shared/words/figures.js';
 
 /** @import { Key, KeyNotes } from '../../interfaces/pages.ts' */
 
-/**
- * The units that an operator has given back.
- *
- * @type {KeyNotes}
- */
+/** The units that an operator has given back. @type {KeyNotes} */
 export const creditNotes = {
   members: ['credits'],
   notesOn: ({ credits }) => credits?.map(creditLine),

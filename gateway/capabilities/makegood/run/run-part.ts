@@ -24,7 +24,6 @@ export interface Asked {
 }
 
 export interface PartDone {
-  /** The figures of this part. */
   readonly figures: MakegoodFigures;
   /** The last key of this part if there are more keys. */
   readonly last?: string | undefined;

@@ -1,13 +1,13 @@
 import { progressHere } from '../../../cli/output/progress.ts';
 import { dateText, isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
+import { dayMs } from '../../../shared/words/figures.js';
 import type { ConfigurationEdit, EditNote, EditNotes } from '../../interfaces/commands.ts';
 import { createAskSimulation } from './ask-simulation.ts';
 import { editsBetween, laterEdits } from './edits-between.ts';
 import { notReplayedText } from './simulation-view.ts';
 import { type LimitVerdict, verdictDays, verdictsOf, verdictText } from './verdicts.ts';
 
-const dayMs = 86_400_000;
 const replayed = new WeakMap<ConfigurationEdit, Promise<readonly LimitVerdict[]>>();
 
 /** Replays the recorded requests under the edited limits, once for each edit. Undefined if the edit is not replayed. */

@@ -15,7 +15,6 @@ export type EditByField = WindowsByField & {
 
 type WindowsByField = { readonly [Field in LimitField]?: number | null };
 
-/** Limits to simulate. */
 export interface LimitEdits {
   readonly plans?: Readonly<Record<string, EditByField>>;
   readonly keys?: Readonly<Record<string, EditByField>>;
@@ -23,9 +22,8 @@ export interface LimitEdits {
 }
 
 /**
- * Returns the differences between the limits of two configurations as edits. The result contains each edited plan. The result omits a key
- * whose new limits follow from the edit of its plan. A key that is missing or disabled in one of the configurations has no limits to
- * compare.
+ * Returns the differences between the limits of two configurations as edits: each edited plan, and each key whose new limits do not follow
+ * from the edit of its plan. A key that is missing or disabled in one of the configurations has no limits to compare.
  */
 export function editsBetween(
   { settings: before, json: jsonBefore }: Shown,
@@ -75,10 +73,7 @@ export interface LaterEdit {
   readonly edit: EditByField;
 }
 
-/**
- * Returns the scheduled changes of plans that `after` has and `before` lacks. Each change is returned as an edit of the plan's present
- * limits in `before`.
- */
+/** Returns the scheduled changes of plans that `after` has and `before` lacks, as edits of the plan's present limits in `before`. */
 export function laterEdits(
   { settings: before }: Shown,
   { settings: after }: Shown,

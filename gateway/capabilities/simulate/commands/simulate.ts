@@ -8,6 +8,7 @@ import { progressHere } from '../../../cli/output/progress.ts';
 import { show } from '../../../cli/output/show.ts';
 import { settingsInForce, settingsOfFile } from '../../../cli/what-if/settings-shown.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { dayMs } from '../../../shared/words/figures.js';
 import { createAskSimulation, type Simulation } from './ask-simulation.ts';
 import { type EditByField, editsBetween, type LimitEdits } from './edits-between.ts';
 import { simulationLines } from './simulation-view.ts';
@@ -19,8 +20,6 @@ export interface SimulateOptions extends Asking, PeriodOptions, StatedLimits<num
   readonly days?: number;
   readonly limit: number;
 }
-
-const dayMs = 86_400_000;
 
 /** Replays the recorded requests under other limits. @param isEditedFile the limits are in the configuration of `--config` */
 export async function simulate(options: SimulateOptions, isEditedFile: boolean): Promise<void> {

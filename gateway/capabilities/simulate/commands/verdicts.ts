@@ -12,10 +12,7 @@ export interface LimitVerdict extends PlanAdvice {
   readonly key?: string;
   /** The window of the limit. The field is absent if all edits of the plan or key were simulated together. */
   readonly window?: string;
-  /**
-   * The time of a scheduled change of a plan. The verdict states the effect that the changed limits would have had on the recorded
-   * requests.
-   */
+  /** The time of a scheduled change of a plan, whose limits were simulated on the recorded requests. */
   readonly from?: string;
   /** The number of keys with this limit, the number of keys with more refusals, and the number of additional refusals. */
   readonly affectedKeys: number;
@@ -24,8 +21,8 @@ export interface LimitVerdict extends PlanAdvice {
   readonly keysRefusedLess: number;
   readonly requestsRefusedLess: number;
   /**
-   * The number of keys whose result is uncertain. The result depends on the order of requests if there are bans, limits per second or
-   * operations with different costs. The usage record does not contain this order.
+   * The number of keys whose result depends on the order of requests, which the usage record does not contain. The order matters for bans,
+   * limits per second and operations with different costs.
    */
   readonly keysUncertain: number;
   /** The edited groups that were not simulated, each with a sentence and a proposed trial. */
@@ -96,9 +93,7 @@ export async function verdictsOf(
   return verdicts;
 }
 
-/**
- * Splits an edit by window. An edit that removes a limit is not split, because one part alone could leave a plan without limits.
- */
+/** Splits an edit by window. An edit that removes a limit is not split, because one part alone could leave a plan without limits. */
 function singleEdits(whole: EditByField): readonly (readonly [window: string, edit: EditByField])[] {
   const { groups = {}, ...edit } = whole;
   const ofWindows = planWindows.flatMap((window) => {

@@ -11,9 +11,8 @@ import type { EventKind } from '../../../fleet/kinds/kinds.ts';
 import type { Presence } from '../../../fleet/presence.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { dayMs } from '../../../shared/words/figures.js';
 import type { Circumstance, ReplayedKey } from '../replay/explain-difference.ts';
-
-const dayMs = 86_400_000;
 
 export interface CircumstanceSources {
   readonly events: Pick<Events, 'read'>;

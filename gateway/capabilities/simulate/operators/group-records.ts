@@ -3,13 +3,10 @@ import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../../shared
 import { groupNames, limitsOfGroup, operationsOf } from '../../../shared/limits.ts';
 import type { Key } from '../../../shared/model.ts';
 import type { Period } from '../../../shared/schema/dates-and-durations.ts';
+import { dayMs, hourMs, minuteMs } from '../../../shared/words/figures.js';
 import { type Edits, type Present, termsThen } from '../replay/edits.ts';
 import { type ReplayedGroups, unreplayableGroups } from '../replay/replay-groups.ts';
 import type { UsedEarlier } from '../replay/window-rooms.ts';
-
-const minuteMs = 60_000;
-const hourMs = 3_600_000;
-const dayMs = 86_400_000;
 
 /** The requests of an edited group that are recorded only by the hour. */
 export interface LeftOut {

@@ -7,6 +7,7 @@ import { plansInForce } from '../../../keys/key-table.ts';
 import { type LimitField, limitFieldOf, limitsAsYaml } from '../../../keys/limits/limit-fields.ts';
 import { type Key, type Limits, type PlanWindow, planWindows } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { dayMs, minuteMs } from '../../../shared/words/figures.js';
 import type { Advisor, LoadAdvisors } from '../advisor.ts';
 import { type Edits, edited, type LimitEdit, type Present, problemOf, termsThen } from '../replay/edits.ts';
 import { explainDifference } from '../replay/explain-difference.ts';
@@ -17,9 +18,6 @@ import type { LeftOut } from './group-records.ts';
 import type { limitEdit } from './simulation-body.ts';
 import { createSimulations } from './simulations.ts';
 import { simulateWire, type simulationShown } from './wires.ts';
-
-const minuteMs = 60_000;
-const dayMs = 86_400_000;
 
 export interface SimulateSources extends CircumstanceSources {
   readonly keys: Omit<KeySources, 'readStatus'>;

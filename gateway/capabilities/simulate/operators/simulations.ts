@@ -9,6 +9,7 @@ import { groupNames, ofAllOperations } from '../../../shared/limits.ts';
 import type { Key, PlanWindow } from '../../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { dayMs, minuteMs } from '../../../shared/words/figures.js';
 import { type KeyMinutes, minutesBefore, offeredAt, withRefused } from '../../../usage/read/key-minutes.ts';
 import { unitsOf } from '../../../usage/tally.ts';
 import type { LoadAdvisors } from '../advisor.ts';
@@ -22,8 +23,6 @@ import type { Calendar, UsedEarlier } from '../replay/window-rooms.ts';
 import { createGroupRecords, type LeftOut } from './group-records.ts';
 import type { SimulatedMinute } from './wires.ts';
 
-const minuteMs = 60_000;
-const dayMs = 86_400_000;
 const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
 /** The number of keys whose usage records are read at the same time. */
@@ -211,7 +210,12 @@ export function createSimulations(
       const name = `${startMs} ${toMs}`;
       const missing = group.filter(({ id }) => kept.get(name, id) === undefined);
       const read =
-        missing.length === 0 ? [] : await usage?.reader.minutesOf(idsOf(missing), { fromMs: startMs, toMs });
+        missing.length === 0
+          ? []
+          : await usage?.reader.minutesOf(
+              missing.map(({ id }) => id),
+              { fromMs: startMs, toMs },
+            );
       if (read === undefined) return undefined;
       for (const key of group) {
         const minutes = read[missing.indexOf(key)] ?? kept.get(name, key.id) ?? noMinutes;
@@ -258,10 +262,6 @@ const noMinutes: KeyMinutes = {
   banned: none,
   undecided: none,
 };
-
-function idsOf(keys: readonly Key[]): string[] {
-  return keys.map(({ id }) => id);
-}
 
 function minuteOf(recorded: KeyMinutes, minute: number, admittedThen: number): SimulatedMinute {
   const place = recorded.minute.indexOf(minute);

@@ -6,7 +6,7 @@ import { clock, fullInstant } from '../../../admin/pages/browser/formats.js';
 import { CopyButton, cards, choices, html, keyLink, Section } from '../../../admin/pages/browser/parts.js';
 import { chosenPeriod } from '../../../admin/pages/browser/periods.js';
 import { changeQuery } from '../../../admin/pages/browser/router.js';
-import { counted, figure, noFigure, percent } from '../../../shared/words/figures.js';
+import { counted, dayMs, figure, minuteMs, noFigure, percent } from '../../../shared/words/figures.js';
 import { per, windowIn } from '../../../shared/words/limit-names.js';
 
 /** @import { Plan, PlanSection, ProposedMember, Simulation } from '../../interfaces/pages.ts' */
@@ -14,17 +14,11 @@ import { per, windowIn } from '../../../shared/words/limit-names.js';
 /** @typedef {Record<string, number>} Limits by the name of the window */
 /** @typedef {Simulation['keys'][number]} KeyLine */
 
-const minuteMs = 60_000;
-const dayMs = 86_400_000;
 const keysListed = 50;
 const reasonsShown = 5;
 const againMs = 4_000;
 
-/**
- * Shows the effect of the limits that the operator tries, in words and by key.
- *
- * @type {PlanSection}
- */
+/** Shows the effect of the limits that the operator tries, in words and by key. @type {PlanSection} */
 export function WhatIf({ present, tried, query, proposals }) {
   const { name: plan } = present;
   const windows = present.windows.filter(({ group }) => group === undefined);
@@ -250,11 +244,7 @@ function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
   </details>`;
 }
 
-/**
- * Describes minutes that differ, for example "10:31:00 to 10:45:00, acme: recorded 3, replayed 4."
- *
- * @param {Simulation['reproduced']['differences']} minutes
- */
+/** For example "10:31:00 to 10:45:00, acme: recorded 3, replayed 4." @param {Simulation['reproduced']['differences']} minutes */
 function differenceText(minutes) {
   const [first, last] = [minutes[0], minutes.at(-1)].map((one) => clock(Date.parse(one?.at ?? ''), nowMs()));
   const when = first === last ? first : `${first} to ${last}`;

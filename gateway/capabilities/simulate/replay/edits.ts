@@ -68,7 +68,6 @@ export function problemOf(
   return undefined;
 }
 
-/** Whether an edit applies to this key. */
 export function isEdited({ plans, keys, bans }: Edits, { id, plan }: Key): boolean {
   return bans !== undefined || plans.has(plan) || keys.has(id);
 }

@@ -1,12 +1,12 @@
+import { dayMs, minuteMs } from '../../../shared/words/figures.js';
+
 /** A key of a minute that differs. The plan is undefined if the key is gone. */
 export interface ReplayedKey {
   readonly id: string;
   readonly plan: string | undefined;
 }
 
-/**
- * An entry of the list of events or of the list of changes that can explain why a replay differs from the record.
- */
+/** An entry of the list of events or of the list of changes that can explain why a replay differs from the record. */
 export interface Circumstance {
   readonly kind:
     | 'store_away'
@@ -24,9 +24,6 @@ export interface Circumstance {
   /** When a grant ends. */
   readonly untilMs?: number | undefined;
 }
-
-const minuteMs = 60_000;
-const dayMs = 86_400_000;
 
 /**
  * Returns a sentence that explains why the replay of a minute differs from the record. `circumstances` is sorted by

@@ -9,9 +9,7 @@ import type { BanPolicy } from '../../../shared/model.ts';
 export class PossibleBans {
   private readonly bans: BanPolicy;
   private readonly minuteMs: number;
-  /**
-   * A ring buffer with the refusals of each minute of the last `withinMs`. `place` is the position of the last minute.
-   */
+  /** A ring buffer with the refusals of each minute of the last `withinMs`. `place` is the position of the last minute. */
   private readonly ring: Float64Array;
   private place = 0;
   private lastMinute = Number.NEGATIVE_INFINITY;

@@ -21,18 +21,12 @@ export interface KeyVerdict {
   readonly refusedNow: number;
   /** The mean of the two bounds. The numbers that `onMinute` receives add up to `offered` minus this mean. */
   readonly refusedThen: number;
-  /**
-   * The bounds hold for every order of requests within a minute. The order matters for bans, limits per second and
-   * mixed costs.
-   */
+  /** Hold for every order of requests within a minute. The order matters for bans, limits per second and mixed costs. */
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
   /** The number of the first minute with a refusal under the edited limits and bans; Infinity without refusals. */
   readonly firstRefusedMinute: number;
-  /**
-   * The number of minutes with refusals or bans. Clients send fewer requests in a minute with refusals. The number of requests that the
-   * clients would have sent without limits is unknown.
-   */
+  /** Minutes with refusals or bans. Clients send fewer requests in such a minute than without limits. How many fewer is unknown. */
   readonly censoredMinutes: number;
   /** The numbers of requests that windows refused, in the record and in the replay under the present limits and bans. */
   readonly recordedRefusals: number;
@@ -208,9 +202,7 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefuse
   return { offered, mostAdmitted, leastAdmitted, firstRefusedMinute };
 }
 
-/**
- * The position of a replay in the record, and the units that were charged since the last call of `WindowRooms.open`.
- */
+/** The position of a replay in the record, and the units that were charged since the last call of `WindowRooms.open`. */
 interface Run {
   place: number;
   used: number;

@@ -30,13 +30,12 @@ export interface ReplaySinks {
   readonly onDifference?:
     | ((minute: number, recordedRefusals: number, replayedRefusals: number) => void)
     | undefined;
-  /** Receives the number of requests that would have been admitted in each minute of the period, for a chart. */
+  /** Receives each minute of the period, for a chart. */
   readonly onMinute?: ((minute: number, admittedThen: number) => void) | undefined;
   /** Receives the number of requests that would have been refused. Minutes without refusals are left out, which is faster. */
   readonly onRefused?: ((minute: number, refusedThen: number) => void) | undefined;
 }
 
-/** The result of one replay. */
 export interface Replayed {
   readonly offered: number;
   readonly mostAdmitted: number;

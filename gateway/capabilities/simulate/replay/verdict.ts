@@ -11,9 +11,7 @@ export interface Totals {
   readonly refusedThen: number;
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
-  /** The number of keys with more refusals under the edited limits. */
   readonly keysRefusedMore: number;
-  /** The number of keys with fewer refusals under the edited limits. */
   readonly keysRefusedLess: number;
   /** The number of keys that have no refusals under the present limits, but some under the edited limits. */
   readonly newlyLimitedKeys: number;
@@ -74,7 +72,6 @@ export interface VerdictSizes {
 
 const namesPerDifference = 5;
 
-/** Collects the verdicts of keys. */
 export class VerdictBuilder {
   private readonly minuteMs: number;
   private readonly plans = new Map<string, { -readonly [Name in keyof Totals]: number }>();
@@ -90,7 +87,6 @@ export class VerdictBuilder {
     this.minuteMs = minuteMs;
   }
 
-  /** Counts a minute in which the replay of a key differs from the record. */
   differs(id: string, minute: number, recorded: number, replayed: number): void {
     const known = this.differing.get(minute) ?? { keys: 0, of: [], recorded: 0, replayed: 0 };
     this.differing.set(minute, known);

@@ -9,20 +9,14 @@ export interface Calendar {
   readonly windowsMs: WindowsMs;
 }
 
-/**
- * The units that were charged to windows before the first minute of the replay, with the number of each window
- * (`windowIndex`).
- */
+/** The units that were charged to windows before the first minute of the replay, with the number of each window (`windowIndex`). */
 export type UsedEarlier = ReadonlyMap<PlanWindow, { readonly index: number; readonly used: number }>;
 
 /** The limits and the usage before an edit. */
 export interface BeforeEdit {
   /** The minute in which the edit takes effect. */
   readonly editMinute: number;
-  /**
-   * The limits before the edit. A window without a limit was not counted, so its count begins at zero when the edit
-   * takes effect.
-   */
+  /** The limits before the edit. A window without a limit was not counted, so its count begins at zero when the edit takes effect. */
   readonly limits: Limits;
   /** The units of windows that began before the first minute of the replay. */
   readonly earlier?: UsedEarlier | undefined;
@@ -99,10 +93,7 @@ export function longWindows(limits: Limits, before: BeforeEdit): readonly LongWi
     }));
 }
 
-/**
- * Starts the window that contains a minute. @returns the units that were charged to the window before the first minute
- * of the replay
- */
+/** Starts the window that contains a minute. @returns the units that were charged to the window before the first minute of the replay */
 export function openWindow(
   window: LongWindow,
   minute: number,

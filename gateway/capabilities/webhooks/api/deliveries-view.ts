@@ -5,9 +5,7 @@ import type { Receiver } from '../settings/receivers.ts';
 import { receiverUrl } from '../settings/schema.ts';
 import type { DeliveriesShown, DeliveryEvent, DeliveryShown, ReceiverProblem } from './wires.ts';
 
-/**
- * @param troubled the last events with a waiting or failed delivery, with only these deliveries
- */
+/** @param troubled the last events with a waiting or failed delivery, with only these deliveries */
 export function deliveriesView(
   { events, next }: DeliveriesPage,
   counts: QueueCounts,

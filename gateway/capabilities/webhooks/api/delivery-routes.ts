@@ -22,7 +22,6 @@ interface Resend {
   /** The name of the token. */
   readonly by: string;
   readonly eventId: string;
-  /** The ids of the receivers. */
   readonly receivers: readonly string[];
 }
 

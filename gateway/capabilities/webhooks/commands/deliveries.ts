@@ -26,7 +26,6 @@ export interface SendOptions extends Asking {
   readonly receiver?: string;
 }
 
-/** Prints the deliveries of webhooks. */
 export async function listDeliveries({
   failed,
   waiting,
@@ -59,7 +58,6 @@ export async function showDelivery(id: string, options: Asking): Promise<void> {
   print(eventLines(body, readBody(Object(json).body), screenNow(), Date.now()));
 }
 
-/** Sends an event again now. */
 export async function sendAgain(id: string, { receiver, ...options }: SendOptions): Promise<void> {
   const client = await clientOf(options);
   const { body, json } = await ofEvent(

@@ -48,9 +48,7 @@ interface LastAttempt {
   readonly error: string | undefined;
 }
 
-/** The delivery of an event to a receiver. */
 export interface Delivery {
-  /** The id of the receiver. */
   readonly receiver: string;
   /** The origin of the receiver's URL, for example `https://hooks.example.com`; undefined if no process has served the receiver yet. */
   readonly receiverOrigin: string | undefined;
@@ -68,7 +66,6 @@ export interface Delivery {
 /** `failed`: no further attempt follows unless an operator sends the event again. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
-/** An event of the list, with its deliveries. */
 export interface QueuedEvent extends Omit<WebhookEvent, 'body'> {
   readonly deliveries: readonly Delivery[];
 }

@@ -151,7 +151,6 @@ function matchesEvent(
   return types?.has(type) !== false && (wanted ?? subject) === subject && atMs >= fromMs && atMs < toMs;
 }
 
-/** Whether a query selects a delivery. */
 function matchesDelivery(
   { state, receiver }: Pick<Delivery, 'state' | 'receiver'>,
   { states, receivers }: DeliveriesQuery,

@@ -1,10 +1,10 @@
+import { dayMs } from '../../../shared/words/figures.js';
+
 /** A period of a scan, epoch ms. The scan reports marks after `fromMs`, up to and including `toMs`. */
 export interface ScanPeriod {
   readonly fromMs: number;
   readonly toMs: number;
 }
-
-export const dayMs = 86_400_000;
 
 /**
  * The mark that receivers get, as a number of days before the end; undefined if no mark was reached in the period, or if the end is over.

@@ -137,7 +137,6 @@ export function createSender({
     void queue.noteReceivers(Array.from(receivers.values()));
   }
 
-  /** Replaces the receivers after a reload. */
   function replace(next: readonly Target[]): void {
     receivers = new Map(next.map((receiver) => [receiver.id, receiver]));
     health.keep(receivers);

@@ -25,7 +25,6 @@ interface LineFault {
   readonly message: string;
 }
 
-/** Reads the secrets in the text of a `secretFile`. */
 export function readSecrets(text: string): {
   readonly secrets: readonly string[];
   readonly faults: readonly LineFault[];

@@ -65,7 +65,6 @@ const receiver = fields('a receiver: a mapping with url, secretFile and events',
   ),
 });
 
-/** The settings of webhooks. */
 export const webhooksShape = {
   notify: list(receiver, 'a list of receivers, each with url, secretFile and events')
     .max(receiversMax, expects(`a list of at most ${receiversMax} receivers`))

@@ -9,7 +9,6 @@ import type { StatedReceiver } from './schema.ts';
 
 declare module '../../../shared/model.ts' {
   interface SettingsMembers {
-    /** The receivers of webhooks. */
     readonly notify: readonly Receiver[];
   }
 }

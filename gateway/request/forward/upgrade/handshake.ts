@@ -36,7 +36,6 @@ export interface HandshakeFailure {
   readonly retryAfterSeconds?: number;
 }
 
-/** The target of a handshake, with its upstream. */
 export interface Chosen {
   readonly kind: 'chosen';
   readonly upstream: LiveUpstream;
@@ -145,7 +144,7 @@ export function awaitAnswer(
   });
   return promise;
 
-  /** Runs an event handler. An exception in the handler ends only this handshake. */
+  /** An exception in the handler ends only this handshake. */
   function guard(targetSocket: Socket, step: () => void): void {
     try {
       step();

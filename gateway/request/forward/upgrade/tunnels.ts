@@ -20,7 +20,6 @@ export class Tunnels {
     this.octets = new OctetTurns(bounds.tunnelBytesPerTurnMax, atTurnEnd);
   }
 
-  /** Whether the key may open another WebSocket. */
   hasRoom(holder: string): boolean {
     return (this.countByHolder.get(holder) ?? 0) < this.bounds.tunnelsPerKeyMax;
   }

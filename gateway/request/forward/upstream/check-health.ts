@@ -12,7 +12,6 @@ import { connectionErrorText, type TargetTls } from '../../transport/target-tls.
  */
 export type Health = 'healthy' | 'silent' | 'down';
 
-/** The result of one health check. */
 export interface Finding {
   readonly health: Health;
   /** Why the target is not healthy. */
@@ -74,7 +73,7 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
   });
 }
 
-const healthy: Finding = { health: 'healthy', reason: undefined };
+export const healthy: Finding = { health: 'healthy', reason: undefined };
 
 /** Connects to a target once, including the TLS handshake if there is one, and closes the connection. Never rejects. */
 export function checkConnection({

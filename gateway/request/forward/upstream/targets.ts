@@ -24,7 +24,6 @@ export interface Target {
   readonly pool: ConnectionPool;
   /** The health of the target: `healthy` before the first check, so that requests are served from the start. */
   health: Health;
-  /** The reason why the target is not healthy. */
   reason: string | undefined;
   /** When the target last became healthy or stopped being healthy. */
   since: Instant;
@@ -52,7 +51,6 @@ interface LookupFailure {
 
 export type Targets = ReturnType<typeof createTargets>;
 
-/** The dependencies that all upstreams of a forwarder share. */
 export interface UpstreamDeps {
   readonly bounds: Bounds;
   readonly resolve: ResolveTargets;
@@ -224,7 +222,6 @@ export function createTargets({
     },
     /** Resolves as soon as the first target is known. */
     found: found.promise,
-    /** The last known addresses of the host. */
     addresses: () => addresses,
     /** The error of the last lookup, and the time since which all lookups have failed; undefined when the last lookup succeeded. */
     lookupFailure: () => lookupFailure,

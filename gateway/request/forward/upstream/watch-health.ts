@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isLoopback } from '../../../shared/addresses/secure-url.ts';
 import type { Upstream } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { Finding, Health } from './check-health.ts';
+import { type Finding, type Health, healthy } from './check-health.ts';
 import { CheckTurns } from './check-turns.ts';
 import type { FleetHealth } from './fleet/fleet-health.ts';
 
@@ -38,8 +38,6 @@ interface WatchOptions {
   readonly random: () => number;
   readonly stop: AbortSignal;
 }
-
-const healthy: Finding = { health: 'healthy', reason: undefined };
 
 /** Watches the health of one target until `stop`. `README.md` states what counts as evidence, and when a target is checked. */
 export async function watchHealth(options: WatchOptions): Promise<void> {

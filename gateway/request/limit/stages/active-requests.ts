@@ -22,9 +22,7 @@ export function createActiveRequests({
     /** The number of a key's requests that this process serves now. */
     of: (keyId: string) => entries.get(keyId)?.active ?? 0,
 
-    /**
-     * Whether this process serves a request of the key, or has not yet reported the end of the last request to the store.
-     */
+    /** Whether this process serves a request of the key, or has not yet reported the end of the last request to the store. */
     has: (keyId: string) => entries.has(keyId),
 
     /** Marks the key's call to the store as open. The call stays open until `end` is called. */

@@ -26,10 +26,7 @@ export function createCallQueue({
   const waiting = new Map<string, OpenCall[]>();
   /** Keys whose next call is delayed by `bounds.crowdedPauseMs`. */
   const paused = new Map<string, NodeJS.Timeout>();
-  /**
-   * The last used definition and rules of each key with a concurrency limit. A call that reports the end of requests needs the
-   * definition and the rules.
-   */
+  /** The last used definition and rules of each key with a concurrency limit, for calls that report the end of requests. */
   const lastTerms = new Map<string, { readonly key: Key; readonly rules: QuotaRules }>();
   let onSettled: PromiseWithResolvers<void> | undefined;
 
@@ -50,7 +47,6 @@ export function createCallQueue({
         endPause(keyId);
       }
     },
-    /** Returns the last waiting call of a key. */
     lastWaiting({ id, concurrent }: Key): OpenCall | undefined {
       return concurrent === undefined ? undefined : waiting.get(id)?.at(-1);
     },

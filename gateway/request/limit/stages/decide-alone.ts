@@ -35,7 +35,6 @@ export function createLocalDecider({ ledger, clock, onFailure, bounds, ...deps }
       deps.onDecidedAlone(call.size);
       return { kind: 'decided', outcome };
     },
-    /** Returns the local counts of a key. */
     read({ id: keyId, limits }: Key): LocallyRead | Unavailable {
       const nowMs = clock.nowMs();
       if (onFailure === 'refuse') return unavailable({ keyId, limits }, nowMs);

@@ -20,7 +20,6 @@ export function createGatherer({
   return {
     /** Whether requests of the key are in a call that is not sent yet. */
     isOpen: (key: Key): boolean => openCallOf(key) !== undefined,
-    /** Adds a request to the open call of its key, or to a new call. */
     add(key: Key, rules: QuotaRules, request: OpenRun): Promise<Decision | StaleKey> {
       const open = openCallOf(key);
       if (open !== undefined && open.size < requestsPerCallMax && canJoin(open, key, rules, leaksReadMs)) {

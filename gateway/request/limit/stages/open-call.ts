@@ -75,7 +75,6 @@ function leaksReadMsFor({ generation }: Key, leaksReadMs: () => number): number 
   return generation === undefined ? leaksReadMs() || undefined : undefined;
 }
 
-/** Adds a request to a call. @param run the request */
 export function join(call: OpenCall, run: OpenRun): void {
   const last = call.runs.at(-1);
   if (last !== undefined && isSameCharge(last, run)) last.requests += 1;

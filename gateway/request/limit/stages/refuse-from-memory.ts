@@ -82,7 +82,6 @@ export function createRefuser({
     return { ...outcome, trial: ofTrial };
   }
 
-  /** Returns the decision on a single request. */
   function onlyDecision({ limits, trial }: Key, run: Run, outcome: QuotaOutcome): Decision {
     const [decided] = decidedRuns({ limits, trial, runs: [run] }, outcome, { source, windowsMs });
     return decisionAt(0, decided as DecidedRun);

@@ -19,9 +19,7 @@ const confirmScript = scriptWithChapters(
   'return confirmTold(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))',
 );
 
-/**
- * Creates the store that keeps the counts in Redis, in one hash per key (`redis-keys.ts`). The functions of `quota/` make the decisions.
- */
+/** Keeps the counts in Redis, in one hash per key (`redis-keys.ts`). The functions of `quota/` make the decisions. */
 export function createRedisQuotaStore(deps: {
   redis: RedisConnection;
   windowsMs: WindowsMs;
@@ -134,7 +132,7 @@ export function createRedisQuotaStore(deps: {
     return withinDeadline(reply, patientDeadlineMs, () => late);
   }
 
-  /** Returns the packed terms of a key. Terms are packed once. */
+  /** Terms are packed once. */
   function termsOf(call: QuotaCall): Terms {
     const { limits, trial, bans, thresholds } = call;
     const known = termsOfLimits.get(limits);

@@ -65,7 +65,6 @@ export function watchStore(deps: {
     },
   };
 
-  /** Returns the watch of the server that stores this Redis key. */
   function of(key: string): ServerWatch {
     return only ?? watchOf(redis.nodeOf(key));
   }

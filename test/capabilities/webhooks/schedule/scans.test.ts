@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { webhooksKeys } from '../../../../gateway/capabilities/webhooks/redis-keys.ts';
 import { expiringKeys } from '../../../../gateway/capabilities/webhooks/schedule/expiring-keys.ts';
-import { dayMs, nearestMark } from '../../../../gateway/capabilities/webhooks/schedule/marks.ts';
+import { nearestMark } from '../../../../gateway/capabilities/webhooks/schedule/marks.ts';
 import { changedPlans } from '../../../../gateway/capabilities/webhooks/schedule/plan-dates.ts';
 import { createScanState } from '../../../../gateway/capabilities/webhooks/schedule/scan-state.ts';
 import { createScans, type Scan } from '../../../../gateway/capabilities/webhooks/schedule/scans.ts';
@@ -9,6 +9,7 @@ import { sunsetOperations } from '../../../../gateway/capabilities/webhooks/sche
 import type { Notice } from '../../../../gateway/fleet/kinds/kinds.ts';
 import { digestSecret } from '../../../../gateway/shared/secrets.ts';
 import type { WebhookEventType } from '../../../../gateway/shared/words/event-names.js';
+import { dayMs } from '../../../../gateway/shared/words/figures.js';
 import { apiDocument } from '../../../support/config-folder.ts';
 import { connectRedis } from '../../../support/connect-redis.ts';
 import { type DirectoryOfTest, directoryOf } from '../../../support/directory-of.ts';

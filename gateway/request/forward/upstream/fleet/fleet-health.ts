@@ -10,7 +10,6 @@ type FleetOpinion =
   | { readonly kind: 'suspected' }
   | { readonly kind: 'failing'; readonly health: 'silent' | 'down'; readonly reason: string };
 
-/** The result of a health check. */
 interface CheckResult {
   readonly health: 'healthy' | 'silent' | 'down';
   readonly reason: string | undefined;
@@ -29,7 +28,6 @@ export interface SharedTarget {
    * Whether a check of a process has passed after the last failure that this process reported. False until Redis has received the report.
    */
   hasPassedSince(): boolean;
-  /** Stops sharing. */
   leave(): void;
 }
 
