@@ -18,8 +18,7 @@ import {
 } from './schema/settings-schema.ts';
 
 /**
- * Builds the settings from validated parts. The parts already contain the defaults. A setting needs an entry here
- * only if its effective form differs from its stated form.
+ * The parts are validated and have their defaults. A setting needs an entry here only if its effective form differs from its stated form.
  */
 export function buildSettings(parts: {
   readonly raw: RawSettings;
@@ -28,7 +27,7 @@ export function buildSettings(parts: {
   readonly keysFile: Settings['keysFile'] | undefined;
   readonly operations: readonly Operation[];
   readonly redis: RedisSettings | undefined;
-  /** The effective form of the settings of capabilities, if it differs from the stated form. */
+  /** Settings of capabilities whose effective form differs from the stated form. */
   readonly ofParts: Partial<SettingsMembers>;
   readonly upstreamTls: ReadonlyMap<RawUpstream, UpstreamTls>;
   readonly certificates: Partial<Record<'listen' | 'admin', Settings['listen']['tls']>>;
@@ -73,18 +72,18 @@ export function buildSettings(parts: {
   };
 }
 
-/** The percentages of limits that capabilities want, ascending. */
+/** Ascending. */
 function thresholdsOf(settings: SettingsMembers): readonly number[] {
   const wanted = settingsParts.flatMap((part) => part.thresholds?.(settings) ?? []);
   return [...new Set(wanted)].sort((a, b) => a - b);
 }
 
-/** The prefix of every operation, for example `/v1`. */
+/** For example `/v1`. */
 export function basePathOf({ baseUrl }: Pick<RawSettings, 'baseUrl'>): string {
   return new URL(baseUrl).pathname.replace(/\/$/, '');
 }
 
-/** The name of the upstream that the setting `upstream` defines. */
+/** The name of the upstream in the setting `upstream`. */
 export const shortFormName = 'default';
 
 function buildUpstreams(

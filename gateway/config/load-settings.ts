@@ -55,37 +55,31 @@ import {
 import { besideFile, createSourceReader, type LoadContext } from './source/source-reader.ts';
 
 export interface LoadOptions {
-  /** The main configuration file, which names the other files. */
+  /** The main file, which names the other files. */
   readonly file: string;
-  /** The environment variables for `${NAME}`. */
+  /** For `${NAME}`. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Contents to use in place of files on disk, such as an edit that is not written yet or a file's last valid content. */
+  /** Used in place of files on disk, such as an edit that is not written yet or a file's last valid content. */
   readonly drafts?: ReadonlyMap<string, string | FileContent>;
-  /** Treats a missing keys file as empty, for the command that creates the file. */
+  /** Treats a missing keys file as empty, for the command that creates it. */
   readonly makesKeysFile?: boolean;
-  /**
-   * Reads only the main file and the keys, and no operations. Commands use this option to change keys while other files are
-   * broken.
-   */
+  /** Reads no operations, so that commands can change keys while other files are broken. */
   readonly onlyKeys?: boolean;
-  /** The digests of the current configuration's files. An expired certificate is accepted if the digest of its file is unchanged. */
+  /** The files of the current configuration. An expired certificate is accepted if its file is unchanged. */
   readonly inForce?: Digests;
-  /** The entries of the keys file from an earlier call. An entry that has not changed since the earlier call is not read again. */
+  /** The entries from an earlier call. An unchanged entry is not read again. */
   readonly before?: ReadEntries | undefined;
-  /**
-   * The digests of contents that are known to be complete. If the digest of a long text is not in this set, `UnsettledContent` is thrown.
-   * Without this option, every content counts as complete.
-   */
+  /** Digests of contents that are known to be complete; by default all. A long text with another digest throws `UnsettledContent`. */
   readonly settled?: ReadonlySet<string> | undefined;
-  /** Called with each file and the digest of its content, before it is parsed. */
+  /** Called before a file is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
-  /** Reads a file that is not in `drafts`. The default reads from disk. */
+  /** Reads a file that is not in `drafts`; by default from disk. */
   readonly readFile?: (file: string) => ReadFile;
   /** Called with the keys of a valid configuration as the file states them, without the limits and operations of their plans. */
   readonly onKeys?: (keys: readonly WrittenKey[]) => void;
 }
 
-/** A key as the file states it, and the line number at which its entry begins. */
+/** With the line at which its entry begins. */
 export interface WrittenKey {
   readonly key: RawKey;
   readonly line: number;
@@ -96,17 +90,16 @@ export type Loaded = ValidSettings | InvalidSettings;
 export interface ValidSettings {
   readonly kind: 'valid';
   readonly settings: Settings;
-  /** One sentence for each setting that is valid but probably a mistake. */
+  /** Sentences about settings that are valid but probably mistakes. */
   readonly warnings: readonly string[];
-  /** The URLs of the upstreams, each with its position in the configuration. */
+  /** With their positions in the configuration. */
   readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
-  /** The file that contains the keys, which may be the main file. The field is undefined if all keys are in the key directory. */
+  /** The file with the keys, which may be the main file; undefined if all keys are in the key directory. */
   readonly keysFile: string | undefined;
-  /** The value for the option `before` of the next call. This value cannot be sent to another thread. */
+  /** The option `before` of the next call. Cannot be sent to another thread. */
   readonly entries?: ReadEntries | undefined;
-  /** For each file: the digest of the content that these settings use. */
+  /** Digests of the contents that these settings use. */
   readonly digests: Digests;
-  /** The contents that were read. */
   readonly contents: Contents;
   /** A digest of everything that was read; equals `settings.version`. */
   readonly version: string;
@@ -116,20 +109,17 @@ export interface InvalidSettings {
   readonly kind: 'invalid';
   readonly problems: readonly Problem[];
   /**
-   * For each problem, the files that may be at fault, the most likely file first. Reports leave these paths out, because an
-   * operator may have written a secret in place of a path.
+   * For each problem, the files that may be at fault, the most likely first. Reports leave these paths out, because an operator may have
+   * written a secret in place of a path.
    */
   readonly suspects: readonly (readonly string[])[];
-  /** The digest of each requested file, including missing files. */
+  /** Includes missing files. */
   readonly digests: Digests;
   /** A digest of everything that was read. */
   readonly version: string;
 }
 
-/**
- * Loads and validates the whole configuration: the main file, the keys, the OpenAPI document and all other files. Reports all
- * problems together, up to `configSizes.problemsMax`.
- */
+/** The main file, the keys, the OpenAPI document and all other files. Reports all problems together, up to `configSizes.problemsMax`. */
 export function loadSettings(options: LoadOptions): Loaded {
   const {
     file,
@@ -220,7 +210,6 @@ export function loadSettings(options: LoadOptions): Loaded {
   };
 }
 
-/** The parts of a configuration other than the main file and the keys. */
 type Others = Pick<
   Parameters<typeof buildSettings>[0],
   'operations' | 'redis' | 'ofParts' | 'upstreamTls' | 'certificates' | 'docs'
@@ -308,7 +297,7 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
   return parsed.data;
 }
 
-/** Warns of costs above limits, and of trials without a limit of their plan. @returns at most `problemsMax` warnings */
+/** Costs above limits, and trials without a limit of their plan. @returns at most `problemsMax` warnings */
 function warnOfPlans({ plans, operations }: Settings, main: YamlSource, nowMs: number): string[] {
   const warnings: string[] = [];
   for (const plan of plans.values()) {
@@ -326,7 +315,7 @@ function warnOfPlans({ plans, operations }: Settings, main: YamlSource, nowMs: n
   return warnings;
 }
 
-/** Warns of limits that have no effect: first limits of plans, then limits of keys. Returns at most `problemsMax` warnings. */
+/** Limits that have no effect: first of plans, then of keys. @returns at most `problemsMax` warnings */
 function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList): string[] {
   const warnings: string[] = [];
   const warn = (from: YamlSource, stated: StatedLimits) => {
@@ -353,7 +342,7 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
 }
 
 /**
- * Warns once about each plan whose `changes` have begun to apply. The last applied change replaces the plan's own limits and all earlier
+ * Warns once of each plan whose `changes` have begun to apply. The last applied change replaces the plan's own limits and all earlier
  * changes.
  */
 function warnOfPastChanges(raw: RawSettings, main: YamlSource, nowMs: number): string[] {
@@ -370,7 +359,6 @@ function warnOfPastChanges(raw: RawSettings, main: YamlSource, nowMs: number): s
   });
 }
 
-/** Passes on the warnings of capabilities about plans. */
 function warnOfMembers({ plans }: Settings, main: YamlSource, nowMs: number): string[] {
   return [...plans.values()].flatMap((plan) =>
     checkMembers(plan, nowMs).map(({ path, message }) => {
@@ -399,7 +387,7 @@ interface ReadApi {
   readonly operations: readonly Operation[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
-  /** The field is absent if the configuration has no API document. */
+  /** Absent without an API document. */
   readonly document: References | undefined;
 }
 
@@ -413,8 +401,7 @@ function readApi(context: LoadContext, upstreamNames: readonly string[] | undefi
   }
   if (typeof api !== 'string') return undefined;
   const file = context.fileOf(api);
-  // The digests already contain the main file, the keys file and the secret files. The API reference must not contain any file that is
-  // already in the digests.
+  // The API reference must not contain the main file, the keys file or a secret file. All of these files have digests by now.
   const ownFiles = new Set([...context.reader.digests().keys()].map(realPath));
   const folders = [context.mainFile, file].map((path) => realPath(dirname(path)));
   const open = (path: string, mentionedAt: Place) => {
@@ -430,8 +417,8 @@ function readApi(context: LoadContext, upstreamNames: readonly string[] | undefi
 }
 
 /**
- * Returns the reason why the gateway does not open a file that a `$ref` names. The API document may come from another party, and
- * the API reference publishes the files of the document. Symbolic links are resolved before the check.
+ * Why the gateway does not open a file that a `$ref` names. The API document may come from another party, and the API reference publishes
+ * its files. Symbolic links are resolved before the check.
  */
 function refusalOf(
   path: string,
@@ -446,7 +433,7 @@ function refusalOf(
   return 'this `$ref` leads out of the folders of the configuration and of the API document; copy the file there';
 }
 
-/** Resolves symbolic links. The path of a missing file is returned unchanged, so that a later read reports the missing file. */
+/** The path of a missing file is returned unchanged, so that a later read reports it. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -455,7 +442,6 @@ function realPath(path: string): string {
   }
 }
 
-/** Reads one file of the API document. */
 function openApiFile(
   file: string,
   mentionedAt: Place,
@@ -470,7 +456,7 @@ function openApiFile(
   return undefined;
 }
 
-/** Makes the API reference. Returns undefined if `docsPath` is not set. */
+/** Undefined if `docsPath` is not set. */
 function publish(
   raw: RawSettings,
   { document, operations, plans }: Pick<ReadApi, 'document' | 'operations'> & { readonly plans: Plans },
@@ -502,14 +488,11 @@ function warnOfCertificates(settings: Settings, nowMs: number): string[] {
   );
 }
 
-/**
- * Returns all problems, sorted by file and place. If a value could not be read, for example because a variable is unset, other
- * problems with this value are left out.
- */
+/** All problems, sorted by file and place. Other problems with a value that could not be read are left out. */
 function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[]): Problem[] {
   const unread = new Set(ofReading.map(placeName));
   const both = [...ofReading, ...ofRules.filter((problem) => !unread.has(placeName(problem)))];
-  // If both listeners use the same certificate, they report the same problem, which must be listed only once.
+  // Both listeners report the same problem if they use the same certificate.
   const all = [...new Map(both.map((each) => [`${placeName(each)} ${each.message}`, each])).values()];
   const files = [...new Set(all.map(({ file }) => file))];
   const sorted = all
@@ -523,7 +506,7 @@ function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[
   ];
 }
 
-/** Cuts a long message, because messages repeat names from the file, and a name may be as long as the file. */
+/** Messages repeat names from the file, and a name may be as long as the file. */
 function shorten(message: string): string {
   const { messageCharsMax } = configSizes;
   return message.length <= messageCharsMax ? message : `${message.slice(0, messageCharsMax)}…`;

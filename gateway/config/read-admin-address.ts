@@ -5,20 +5,19 @@ import { shapeProblems } from './schema/shape-problems.ts';
 import { parseCertificates } from './source/credentials/parse-pem.ts';
 import { besideFile, createSourceReader } from './source/source-reader.ts';
 
-/** The address of the admin listener in a configuration. */
 export type AdminAddress =
   | {
       readonly kind: 'read';
       readonly host: string;
       readonly port: number;
-      /** The listener's own certificate (PEM) without the rest of the chain. Absent without TLS. */
+      /** PEM without the rest of the chain; absent without TLS. */
       readonly certificate?: string;
     }
   | { readonly kind: 'unreadable'; readonly problems: readonly Problem[] };
 
 /**
- * Reads only the address of the admin listener. Mistakes elsewhere in the configuration and unset variables are ignored,
- * so that operators can query a gateway while its configuration file is broken.
+ * Ignores mistakes elsewhere in the configuration and unset variables, so that operators can query a gateway while its configuration file
+ * is broken.
  */
 export function readAdminAddress({
   file,

@@ -16,16 +16,16 @@ import { createDigestFiles } from './source/digest-files.ts';
 import { type Digests, UnsettledContent } from './source/read-config-file.ts';
 
 export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
-  /** The result of loading the configuration at the start. */
+  /** Loaded at the start. */
   readonly initial: Loaded | LoadedInThread;
-  /** The loader that made `initial`. By default, a new loader is made, which reads all files in full at the first edit. */
+  /** The loader of `initial`. A new loader reads all files in full at the first edit. */
   readonly loader?: SettingsLoader;
   /**
-   * Called with new settings. Also called with the current settings when invalid content on disk is changed back to the current content.
-   * The message is the difference from the settings of the previous call (at first `initial`).
+   * Called with new settings, and with the current settings when invalid content on disk is changed back. The message is the difference
+   * from the previous call (at first from `initial`).
    *
-   * For files with an error, the settings contain the last valid content. If a file has an error, `onInvalid` is called after `onValid`,
-   * unless it was already called for the same contents.
+   * For files with an error, the settings contain the last valid content. `onInvalid` is then called after `onValid`, unless it was already
+   * called for the same contents.
    */
   readonly onValid: (
     loaded: Omit<ValidSettings, 'contents'>,
@@ -34,62 +34,57 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   ) => void;
   /** Called once for each new content that is rejected. */
   readonly onInvalid: (rejected: Rejected) => void;
-  /** Receives the file that is being parsed, if loading the configuration takes long. Called at most once per load. */
+  /** Called with the file that is being parsed, at most once per load, if the load takes long. */
   readonly onSlow?: (file: string) => void;
   readonly bounds: Bounds;
 }
 
 export interface SettingsWatch {
-  /** Stops watching. After `stop`, no callback is called. */
+  /** Afterwards no callback is called. */
   stop(): void;
 }
 
-/** Rejected content on disk. */
 export interface Rejected {
   readonly problems: readonly Problem[];
-  /** The version of the content on disk that was read. */
+  /** The version of the content on disk. */
   readonly version: string;
   /**
-   * The files whose last valid content is in use. The list is empty if loading failed as a whole, because the last valid content of every
-   * file is then in use.
+   * The files whose last valid content is in use; empty if loading failed as a whole, because all files then have their last valid content.
    */
   readonly kept: readonly (KeptFile & { readonly sinceMs: number })[];
 }
 
-/** The result if loading stopped because a long text may be half written. */
+/** A long text may be half written. */
 interface UnsettledLoad {
   readonly kind: 'unsettled';
-  /** The digest of each file that was read. */
   readonly digests: Digests;
 }
 
-/** The state while the configuration is being loaded. */
 interface LoadUnderWay {
-  /** The files that have been read so far, each with the digest of its content. */
+  /** Digests of the files that have been read so far. */
   readonly read: Map<string, string>;
   /** Whether a long text is being parsed. */
   readonly isLong: boolean;
-  /** The time at which a comparison found that one of these files has changed. */
+  /** When a comparison found that one of these files has changed. */
   outdatedMs: number | undefined;
   readonly slowTimer: NodeJS.Timeout;
 }
 
 /**
- * Compares the content of every configuration file at an interval. The comparison detects changes that file events miss: editors
- * that replace the file, symlink swaps in Kubernetes, and bind mounts.
+ * Compares the content of every configuration file at an interval. This detects changes that file events miss: editors that replace the
+ * file, symlink swaps in Kubernetes, and bind mounts.
  *
- * New content is loaded as soon as it is found. The result takes effect once two comparisons in a row have found exactly the loaded
- * content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue while the configuration is
- * loaded. Loaded settings take effect once two comparisons have found their content, even if the file has been edited again since. Frequent
- * edits therefore do not prevent a change.
+ * New content is loaded as soon as it is found. It takes effect once two comparisons in a row have found exactly the loaded content,
+ * because a half-written file may be valid YAML that lacks its last keys. Comparisons continue during a load, and loaded settings take
+ * effect even if the file has been edited again since. Frequent edits therefore do not prevent a change.
  *
- * A long text that may be half written is not parsed (`UnsettledContent`), because parsing it takes seconds and would delay the parsing of
- * the complete text. A long text is loaded after two comparisons have found the same content.
+ * A long text that may be half written is not parsed (`UnsettledContent`), because that takes seconds and would delay the complete text. It
+ * is loaded after two comparisons have found the same content.
  *
- * If a file changes while the configuration is being loaded, the loading is cancelled after some time. Otherwise a large outdated file
- * could delay the corrected file by minutes. If no long text is being parsed, the cancellation comes later, so that the loading can usually
- * finish. A cancellation ends the loader's thread, and the keys that the thread has read are lost. After each cancellation, the next
- * attempt gets twice as much time. One attempt therefore completes eventually, even if edits continue.
+ * If a file changes during a load, the load is cancelled after some time, because a large outdated file could delay the corrected file by
+ * minutes. If no long text is being parsed, this time is longer, so that the load can usually finish. A cancellation ends the loader's
+ * thread, and the keys that it has read are lost. The next attempt gets twice as much time, so one attempt completes eventually, even if
+ * edits continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;
@@ -100,26 +95,23 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   /** The last valid load. */
   let inForce: ValidSettings | ValidInThread | undefined = initial.kind === 'valid' ? initial : undefined;
   let rejected: Rejected | undefined;
-  /** Loaded settings that have not taken effect yet. */
+  /** Loaded, but not in effect yet. */
   let candidate: LoadedInThread | UnsettledLoad | undefined;
   let underWay: LoadUnderWay | undefined;
-  /** Multiplies the time after which the loading of changed files is cancelled. */
+  /** Multiplies the time after which the load of changed files is cancelled. */
   let patience = 1;
-  /** The time of the next retry after the thread died, and the length of the pause before that retry. */
+  /** The next retry after the thread died, and the pause before it. */
   let retryAtMs = Number.POSITIVE_INFINITY;
   let retryPauseMs = 0;
   let lastSeen: Digests = new Map();
-  /**
-   * Digests of all files. The list has an entry for each pair of successive comparisons that found the same content. The list is cleared
-   * when loading begins.
-   */
+  /** Digests of pairs of successive comparisons that found the same content, since the last load began. */
   let seenTwice: Digests[] = [];
   let isStopped = false;
   let timer = setTimeout(compare, intervalMs);
 
   async function compare(): Promise<void> {
     const before = underWay;
-    // The map is copied before the comparison, because newer content may be added during the comparison.
+    // Newer content may be added during the comparison.
     const readBefore: Digests = new Map(before?.read);
     const files = new Set([...(candidate ?? accepted).digests.keys(), ...readBefore.keys()]);
     const seen = await digestFiles(files, Date.now());
@@ -134,7 +126,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     const isSettled = !isNews && candidate?.kind === 'unsettled' && wasSeenTwice(candidate.digests);
     const isDue = isNews || isSettled || performance.now() >= retryAtMs;
     if (underWay === undefined && isDue) void load(seen, isSettled);
-    // The timer of the next comparison starts when this comparison ends, so that comparisons do not overlap.
+    // Comparisons do not overlap.
     timer = setTimeout(compare, intervalMs);
   }
 
@@ -163,10 +155,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     acceptCandidate();
   }
 
-  /**
-   * Schedules another attempt after the thread has died, for example because the thread was out of memory. The gateway keeps the current
-   * settings.
-   */
+  /** After the thread has died, for example out of memory. The gateway keeps the current settings. */
   function retryLater(error: unknown, digests: Digests): LoadedInThread {
     retryPauseMs = Math.min(2 * retryPauseMs || bounds.configRetryPauseMs, bounds.configRetryPauseMaxMs);
     retryAtMs = performance.now() + retryPauseMs;
@@ -210,7 +199,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     const isNews = before === undefined || now.settings.version !== before.version;
     // The thread computes its next message as a difference from settings that were passed to `onValid`.
     inForce = isNews || isRepaired ? now : { ...now, settings: before };
-    // The thread's message is a difference that applies only to the settings `now.base`.
+    // The thread's message applies only to the settings `now.base`.
     const message = now.base === before ? now.message : fullMessage(now.settings);
     if (isNews || isRepaired) onValid(now, message, rejected);
   }
@@ -225,7 +214,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   };
 }
 
-/** The settings that a process reads only at its start. */
+/** Read only at the start of a process. */
 const fixedAtStart = [
   'workers',
   'listen',
@@ -235,18 +224,18 @@ const fixedAtStart = [
   'directory',
 ] as const satisfies readonly (keyof Settings)[];
 
-/** Settings that are fixed as a whole at the start. Some parts of a listener can change later. */
+/** Some parts of a listener can change later. */
 type FixedWhole = Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>;
 
-/** The settings that `restartNeeded` compares. `Settings` and the settings in a response of the admin API both have this type. */
+/** Fits `Settings`, and the settings in a response of the admin API. */
 type FixedSettings = { readonly [Name in (typeof fixedAtStart)[number]]?: unknown };
 
-/** The names of changed settings that take effect only at the next start. */
+/** Changed settings that take effect only at the next start. */
 export function restartNeeded(before: FixedSettings, after: FixedSettings): string[] {
   return fixedAtStart.filter((name) => !isDeepStrictEqual(fixedPart(before, name), fixedPart(after, name)));
 }
 
-/** Returns the loaded settings, with the values from `atStart` for settings that are fixed at the start. */
+/** The loaded settings, with the values from `atStart` where they are fixed at the start. */
 export function settingsInForce(atStart: Settings, loaded: Settings): Settings {
   const { redis: _, ...rest } = loaded;
   const { workers, usage, directory, redis } = atStart;
@@ -280,17 +269,14 @@ function listenerInForce<Listener extends StatedListener | Settings['listen']>(
   return { ...rest, host, port, ...(tls && { tls }) } as Listener;
 }
 
-/**
- * Returns the part of a listener that is fixed at the start. A listener can reload its certificate, but cannot switch TLS on or
- * off.
- */
+/** A listener can reload its certificate, but cannot switch TLS on or off. */
 function fixedPart(settings: FixedSettings, name: (typeof fixedAtStart)[number]): unknown {
   if (name !== 'listen' && name !== 'admin') return settings[name];
   const { host, port, tls } = Object(settings[name]);
   return { host, port, isTls: tls !== undefined };
 }
 
-/** Returns a text that identifies the content and the outcome of a loaded configuration. */
+/** Identifies the content and the outcome of a load. */
 function identityOf(loaded: Loaded | LoadedInThread): string {
   return loaded.kind === 'invalid' ? loaded.version : JSON.stringify([...loaded.digests]);
 }
@@ -312,7 +298,7 @@ function identityOfKept(rejected: Rejected | undefined): string {
   return JSON.stringify(rejected?.kept.map(({ file, digest }) => [file, digest]));
 }
 
-/** Whether `seen` has the same content as `digests`, for every file in `digests`. */
+/** Whether every file in `digests` has the same content in `seen`. */
 function agree(digests: Digests, seen: Digests): boolean {
   return [...digests].every(([file, digest]) => seen.get(file) === digest);
 }

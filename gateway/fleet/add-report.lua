@@ -24,8 +24,8 @@ for id, at in string.gmatch(redis.call('HGET', KEYS[2], 'what:' .. what) or '', 
   local place = string.find(' ' .. known .. ' ', ' ' .. report .. ' ', 1, true)
   if place then
     if place > 1 or atMs >= tonumber(at) then return end
-    -- The process sent this report twice. The first entry has a later time than the event, because the first copy of the report waited in
-    -- the socket of a paused server. The script replaces the first entry by an entry with the earlier time.
+    -- The process sent this report twice. The first copy waited in the socket of a paused server, so its entry has a later time than the
+    -- event. The entry with the earlier time replaces it.
     redis.call('XDEL', KEYS[1], id)
     redis.call('HDEL', KEYS[2], 'id:' .. id)
     reports = known

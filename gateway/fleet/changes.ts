@@ -10,8 +10,8 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createSharedList, type Listed, type PageQuery } from './shared-list.ts';
 
 /**
- * The kinds of key changes. `secret` means that a secret was issued or removed. `update` means that members other than the secrets were
- * changed. `leak` means that a secret was found where everyone can read it. The last actions belong to capabilities.
+ * `secret`: a secret was issued or removed. `update`: other members were changed. `leak`: a secret was found where everyone can read it.
+ * The last actions belong to capabilities.
  */
 export const keyActions = [
   'create',
@@ -34,7 +34,6 @@ export type KeyAction = (typeof keyActions)[number];
 type LimitsAction = keyof typeof limitsChanges;
 const limitsChangeKinds: ReadonlyMap<string, LimitsChangeKind> = new Map(Object.entries(limitsChanges));
 
-/** The actions of all changes. */
 export const changeActions = [
   ...keyActions,
   'token',
@@ -45,29 +44,29 @@ export const changeActions = [
 
 const knownActions: ReadonlySet<string> = new Set(changeActions);
 
-/** The changed members of the key. The values are JSON. The members contain no secret and no complete digest. */
+/** The values are JSON, without secrets and complete digests. */
 export type ChangedMembers = Readonly<Record<string, unknown>>;
 
-/** A change of one key, or of many keys together, by an operator or by the holder of the key. */
+/** A change of a key, or of many keys together, by an operator or by the holder of the key. */
 export interface KeyChange {
   readonly action: KeyAction;
-  /** The name of the token that made the change; `holder` when the holder of the key made it; `github` for a report of GitHub. */
+  /** The name of the token that made the change; `holder` for the holder of the key; `github` for a report of GitHub. */
   readonly by: string;
-  /** The id of the key; absent for a change of many keys. */
+  /** Absent for a change of many keys. */
   readonly key?: string | undefined;
-  /** The plan of the key at the time of the change, for receivers of webhooks. The record of changes does not have this member. */
+  /** The plan at the time of the change, for receivers of webhooks. The record of changes does not have it. */
   readonly plan?: string | undefined;
   readonly before?: ChangedMembers | undefined;
   readonly after?: ChangedMembers | undefined;
-  /** The error message when the store gave no reply. The store may still have written the change. */
+  /** The store gave no reply, but may still have written the change. */
   readonly error?: string;
 }
 
 /** The previous values of limits that a reload changed. */
 export interface LimitsBefore {
-  /** Previous limits by the name of the plan. A custom plan has no limits of its own. */
+  /** By name. A custom plan has no limits of its own. */
   readonly plans?: Readonly<Record<string, LimitsByField>> | undefined;
-  /** Previous limits by the id of the key. */
+  /** By id. */
   readonly keys?: Readonly<Record<string, Pick<StatedKey, 'plan' | 'limits' | 'groups'>>> | undefined;
 }
 
@@ -76,16 +75,14 @@ export type Change =
   | KeyChange
   | {
       readonly action: 'reload' | 'reload_failed';
-      /** `file` means an edit of the configuration files. */
+      /** `file`: an edit of the configuration files. */
       readonly by: string;
-      /** The names of the files that were edited. */
+      /** The edited files. */
       readonly files?: readonly string[];
-      /**
-       * The version of the configuration before the reload. `after` is the new version. In a failed reload, the new version was rejected.
-       */
+      /** Versions of the configuration. In a failed reload, `after` was rejected. */
       readonly before: string;
       readonly after?: string;
-      /** A text for each edit of a reload: "free 60 → 50 a minute". */
+      /** "free 60 → 50 a minute". */
       readonly edits?: readonly string[];
       readonly limitsBefore?: LimitsBefore | undefined;
       /** Why it failed. */
@@ -113,8 +110,8 @@ export interface ChangesPage {
 export type Changes = ReturnType<typeof createChanges>;
 
 /**
- * The record of changes, which all processes share. Every process reloads the same files, so the reloads of all processes are merged into
- * one change. A change of a key happens on one process and is never merged, except for a leak (`leakIdentity`).
+ * Shared by all processes. Every process reloads the same files, so their reloads are merged into one change. A change of a key happens on
+ * one process and is never merged, except for a leak (`leakIdentity`).
  */
 export function createChanges({
   bounds,
@@ -167,7 +164,7 @@ export function createChanges({
         }
       }
     },
-    /** During a rolling upgrade, the record may have actions that only the newer version knows. These changes are omitted. */
+    /** During a rolling upgrade, actions that only the newer version knows are omitted. */
     async read(options: PageQuery): Promise<ChangesPage> {
       const { entries, ...page } = await list.read(options);
       return { ...page, changes: entries.filter(({ action }) => knownActions.has(action)) };
@@ -189,7 +186,7 @@ export function limitsChangeKind({ action }: LimitsChange): LimitsChangeKind {
   return kind;
 }
 
-/** Shortens long members, such as hundreds of operations, to a short text. The record only describes changes and is not a backup. */
+/** Shortens long members, such as hundreds of operations. The record only describes changes and is no backup. */
 function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
   change: One,
   charsMax: number,
@@ -208,7 +205,7 @@ function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
   };
 }
 
-/** A leak that a report has made known, or has confirmed shortly after. */
+/** A report has made the leak known, or has confirmed it shortly after. */
 export interface NewLeak {
   readonly keyId: string;
   /** The first digits of the digest of the secret. */
@@ -216,11 +213,10 @@ export interface NewLeak {
   readonly leak: Leak;
   /** The first digits of the digests of the secrets that ended too, because the holder of the key issued them from this secret. */
   readonly descendants: readonly string[];
-  /** The reason why the store gave no reply. The store may still have stored the leak. */
+  /** Why the store gave no reply. It may still have stored the leak. */
   readonly error?: string | undefined;
 }
 
-/** Returns the change of a key whose secret leaked. */
 export function leakChange({ keyId: key, digestStart, leak, descendants, error }: NewLeak): KeyChange {
   const { atMs, by, ended, url, source, type } = leak;
   const change = {
@@ -241,8 +237,8 @@ export function leakChange({ keyId: key, digestStart, leak, descendants, error }
 }
 
 /**
- * Returns the identity of a recorded leak; undefined for any other change. A repeated report records a leak again, because the process that
- * stored the leak may have died before it recorded the leak. A record without a reply from the store has an identity of its own.
+ * Undefined for any other change. A repeated report records a leak again, because the process that stored it may have died before it
+ * recorded it. A record without a reply from the store has an identity of its own.
  */
 export function leakIdentity({
   action,
@@ -255,7 +251,7 @@ export function leakIdentity({
   return [action, key, before?.secret, after?.reportedAt, error === undefined];
 }
 
-/** The names of the admin API tokens that a reload changed. Undefined when no token changed. */
+/** The names of the tokens that a reload changed; undefined if none. */
 export function tokenEdit(
   before: readonly AdminToken[],
   after: readonly AdminToken[],

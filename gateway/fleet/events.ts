@@ -15,9 +15,8 @@ export interface EventsPage {
   readonly next?: string | undefined;
 }
 
-/** A query for one page of the list of events. */
 export interface EventsQuery extends PageQuery {
-  /** The groups and kinds of events to list; all events if absent. */
+  /** Groups and kinds; absent: all events. */
   readonly kinds?: ReadonlySet<string> | undefined;
   /** Epoch ms. */
   readonly fromMs?: number | undefined;
@@ -26,10 +25,10 @@ export interface EventsQuery extends PageQuery {
 
 export type Events = ReturnType<typeof createEvents>;
 
-/** The state of the rate limit for one kind of event. `untold` is the number of events that await a summary. */
+/** The rate limit for one kind of event. `untold` events await a summary. */
 interface Flow {
   room: number;
-  /** The time at which `room` was computed, on the clock of `performance.now()`. */
+  /** When `room` was computed, on the clock of `performance.now()`. */
   roomAtMs: number;
   untold: number;
   pauseMs: number;
@@ -37,9 +36,8 @@ interface Flow {
 }
 
 /**
- * Records the events of all processes in a shared list. The code that logs an event also records the event. Each process lists the first
- * events of one kind and summarises the rest in one further event. A flood of bans therefore neither displaces other events nor overloads
- * Redis.
+ * The events of all processes in a shared list. The code that logs an event also records it. Each process lists the first events of one
+ * kind and summarises the rest in one further event, so a flood of bans neither displaces other events nor overloads Redis.
  */
 export function createEvents({
   bounds,
@@ -101,11 +99,11 @@ export function createEvents({
     flow.untold = 0;
     flow.pauseMs = Math.min(2 * flow.pauseMs, bounds.eventsSummaryPauseMaxMs);
     const text = `And ${figure(count)} more ${listedKind(kind).list.many}.`;
-    // The number counts only events of this process, so it is not merged with the numbers of other processes.
+    // The number counts only events of this process, so it is not merged.
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
 
-  /** During a rolling upgrade, the list may have events of kinds that only the newer version knows. These events are omitted. */
+  /** During a rolling upgrade, kinds that only the newer version knows are omitted. */
   async function read(options: PageQuery): Promise<EventsPage> {
     const { entries, ...page } = await list.read(options);
     return { ...page, events: entries.filter(({ kind }) => isEventKind(kind)) };
@@ -114,7 +112,7 @@ export function createEvents({
   return {
     record,
     read,
-    /** Lists events with their groups. Each outage is listed as one event. */
+    /** Lists events with their groups, and each outage as one event. */
     list: (query: EventsQuery) => listEvents(read, query, bounds),
     /** Sends the remaining events, and stops. */
     async close() {
@@ -125,8 +123,8 @@ export function createEvents({
 }
 
 /**
- * A page of the events that match a query. For every page, the function reads the list from its newest event, because an event may belong
- * to an outage that an earlier page shows. The list has at most 2,000 events.
+ * Every page reads the list from its newest event, because an event may belong to an outage that an earlier page shows. The list has at
+ * most 2,000 events.
  */
 async function listEvents(
   read: (options: PageQuery) => Promise<EventsPage>,
@@ -153,15 +151,14 @@ async function listEvents(
       if (isNew && isOfPage && isAsked) found.push(event);
     }
     next = page.next;
-    // An event happens before its entry is written. An entry that was written before the period therefore describes an event before the
-    // period.
+    // An event happens before its entry is written, so earlier entries describe events before the period.
   } while (next !== undefined && found.length <= limit && Number.parseInt(next, 10) >= fromMs);
   const events = found.slice(0, limit);
   const last = events.at(-1);
   return { isComplete, events, next: found.length > limit ? last?.id : undefined };
 }
 
-/** Returns the entry of an event, and the identity by which the reports of several processes are merged. */
+/** With the identity by which the reports of several processes are merged. */
 function reportOf(
   happening: Happening,
   {

@@ -8,7 +8,7 @@ import { instantText } from './wording.ts';
 
 const keyChangeKinds: ReadonlyMap<string, KeyChangeKind> = new Map(Object.entries(keyChanges));
 
-/** Describes a change of a key in a sentence. Times are UTC. */
+/** A sentence with times in UTC. */
 export function keyChangeText(change: KeyChange, nowMs: number): string {
   const doubt =
     change.error === undefined ? '' : ' The store did not reply, so the change may not be in force.';
@@ -57,8 +57,8 @@ function sentenceOf(change: KeyChange, nowMs: number): string {
 }
 
 /**
- * Lists the changed members, for example ": plan free → pro, limits". Only values from the configuration are included. A customer's name
- * could contain characters that reverse the text, or words that imitate another change.
+ * ": plan free → pro, limits". Only values from the configuration are included. A customer's name could contain characters that reverse the
+ * text, or words that imitate another change.
  */
 function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): string {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
@@ -71,13 +71,13 @@ function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): s
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 }
 
-/** Formats limits: "100 a minute, 5,000 a day". */
+/** "100 a minute, 5,000 a day". */
 function grantedText(limits: unknown): string {
   if (typeof limits !== 'object' || limits === null) return 'other limits';
   return limitsText(toLimits(limits as LimitsByField)) || 'other limits';
 }
 
-/** The text ", as have 2 secrets that its holder issued from it", or an empty text. */
+/** ", as have 2 secrets that its holder issued from it", or an empty text. */
 function descendantsText(descendants: unknown): string {
   if (!Array.isArray(descendants) || descendants.length === 0) return '';
   return `, as ${descendants.length === 1 ? 'has' : 'have'} ${counted(descendants.length, 'secret')} that its holder issued from it`;

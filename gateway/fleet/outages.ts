@@ -9,10 +9,7 @@ const begins: ReadonlySet<EventKind> = new Set(Object.values(beginOf));
 
 type Subject = Pick<GatewayEvent, 'kind' | 'server' | 'upstream' | 'target'>;
 
-/**
- * The subject of an outage, which is the same for the first and the last event of the outage. Undefined for an event that belongs to no
- * outage.
- */
+/** The same for the first and the last event of the outage. Undefined for an event that belongs to no outage. */
 function subjectOf({ kind, server = '', upstream = '', target = '' }: Subject): string | undefined {
   const begin = beginOf[kind] ?? (begins.has(kind) ? kind : undefined);
   return begin && [begin, server, upstream, target].join(' ');
@@ -25,10 +22,7 @@ export interface Begun {
   readonly atMs: number;
 }
 
-/**
- * Remembers the first events of outages, so that the last event of an outage can include the outage's start time and reason. @param max
- * number of remembered outages
- */
+/** The last event of an outage can then include the start and the reason. */
 export function createBegunOutages(max: number) {
   const begun = new Map<string, Begun>();
   return {
@@ -51,21 +45,20 @@ export function createBegunOutages(max: number) {
 
 type ListedEvent = Listed<GatewayEvent>;
 
-/** Whether an event has one of these kinds. An event that ends an outage also matches the kind of the event that began the outage. */
+/** An event that ends an outage also matches the kind of the event that began it. */
 export function isOfKind({ kind }: Pick<GatewayEvent, 'kind'>, kinds: ReadonlySet<string>): boolean {
   return kinds.has(kind) || kinds.has(beginOf[kind] ?? '');
 }
 
 /**
- * Merges all events of an outage into one event. If the last event of an outage is listed, the first event of this outage is omitted.
- * Reports of the same outage by other processes are also omitted.
+ * Omits the first event of an outage whose last event is listed, and reports of the same outage by other processes.
  *
  * @param nearMs longest time between the reports of two processes about the beginning of one outage
- * @returns a function that receives events, newest first, and returns whether to list the event. If an event of the same outage is already
- *   listed, the function may add processes and an earlier start time to the listed event
+ * @returns a function that receives events, newest first, and returns whether to list the event. If an event of the same outage is listed,
+ * it may get further processes and an earlier start
  */
 export function createOutageMerger(nearMs: number) {
-  /** The last event that was listed for each subject. */
+  /** By subject. */
   const last = new Map<
     string,
     { event: ListedEvent; beganMs: number; isOver: boolean; seenBy: Set<string> }

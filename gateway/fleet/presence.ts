@@ -14,9 +14,7 @@ export type Presence = ReturnType<typeof createPresence>;
 export interface Fleet {
   /** False while Redis is unavailable; then only the processes of this gateway are listed. */
   readonly isComplete: boolean;
-  /**
-   * The id of the process that sends this response. The id may belong to a supervisor, which is not listed because it serves no clients.
-   */
+  /** The process that sends this response. It may be a supervisor, which is not listed because it serves no clients. */
   readonly answeredBy: string;
   readonly processes: readonly KnownProcess[];
 }
@@ -30,12 +28,12 @@ const script = readFileSync(new URL('./note-seen.lua', import.meta.url), 'utf8')
 
 /**
  * Publishes the state of this gateway's processes once a second, and reads the states of all gateways. A state expires if the process does
- * not publish it again. Requests never wait for a publication. Without Redis, or while Redis is unavailable, only the processes of this
+ * not publish it again. Requests never wait for a publication. Without Redis, or while it is unavailable, only the processes of this
  * gateway are known.
  *
  * @param own the present states of the processes of this gateway that serve requests
- * @param sendCounts makes these processes send their unsent counts. Their states contain the number of the flush (`flushed`) when all counts
- *   are sent. Until then, the function is called again after each publication.
+ * @param sendCounts makes these processes send their unsent counts; called again after each publication until their states contain the
+ * number of the flush (`flushed`)
  */
 export function createPresence({
   records,
@@ -65,7 +63,6 @@ export function createPresence({
   client.defineCommand('noteSeen', { numberOfKeys: 2, lua: script });
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<unknown> = Promise.resolve();
-  /** The ids of the processes whose states were last published. */
   let publishedIds: readonly string[] = [];
   let reading: Promise<readonly KnownProcess[] | undefined> | undefined;
 
@@ -85,11 +82,11 @@ export function createPresence({
       flushOwn(flush);
     });
     publishing = Promise.all([...published, ...remove(gone)]).catch(() => {
-      // The next publication follows within a second. Until this publication, readers get `isComplete: false`.
+      // The next publication follows within a second. Until then, readers get `isComplete: false`.
     });
   }
 
-  /** Makes the processes of this gateway send their counts, unless all these processes have sent their counts since this flush. */
+  /** Does nothing if all these processes have sent their counts since this flush. */
   function flushOwn(flush: number): void {
     if (own().some(({ flushed = 0 }) => flushed < flush)) sendCounts(flush);
   }
@@ -98,7 +95,7 @@ export function createPresence({
     return ids.length === 0 ? [] : [client.zrem(seenName, ...ids), client.del(...ids.map(stateName))];
   }
 
-  /** Reads the states of all processes. Calls at the same time share a read. */
+  /** Calls at the same time share a read. */
   function readAll(): Promise<readonly KnownProcess[] | undefined> {
     reading ??= readSeen(new Set()).finally(() => {
       reading = undefined;
@@ -112,9 +109,9 @@ export function createPresence({
   }
 
   /**
-   * The states of a large fleet are many megabytes. Each turn of the event loop therefore reads only a few states, so that Redis and this
-   * process serve other requests in between. All states together would contain each target thousands of times. The healthy targets are
-   * therefore kept only in the states of `presenceDetailedMax` processes. These processes are the first by id, because ids are random.
+   * The states of a large fleet are many megabytes. Each turn of the event loop reads only a few, so that Redis and this process serve
+   * other requests in between. All states together would contain each target thousands of times, so healthy targets are kept only in the
+   * states of `presenceDetailedMax` processes. These are the first by id, because ids are random.
    */
   async function readStates(except: ReadonlySet<string>): Promise<readonly KnownProcess[]> {
     const [nowMs, flat] = await Promise.all([
@@ -143,10 +140,9 @@ export function createPresence({
   }
 
   return {
-    /** Starts to publish. */
     start: publish,
     flushOwn,
-    /** @param except the ids of processes of other gateways that are left out */
+    /** @param except processes of other gateways that are left out */
     async read(except: ReadonlySet<string> = new Set()): Promise<Fleet> {
       const states = own();
       const ownIds = states.map(({ id }) => id);
@@ -157,7 +153,7 @@ export function createPresence({
         seen?.filter(({ id }) => !ownIds.includes(id)),
       );
     },
-    /** Stops publishing, and removes the processes of this gateway from the list. */
+    /** Removes the processes of this gateway from the list. */
     async close() {
       clearTimeout(timer);
       if (!isReady(seenName)) return;
@@ -177,7 +173,7 @@ function fleetOf(
   return { isComplete: others !== undefined, answeredBy, processes };
 }
 
-/** Processes are sorted by age, oldest first, so a row keeps its position while other processes start and exit. */
+/** By age, oldest first, so a row keeps its position while other processes start and exit. */
 function byStart(a: ProcessState, b: ProcessState): number {
   const [first, second] = [a.startedAt + a.id, b.startedAt + b.id];
   return first < second ? -1 : 1;

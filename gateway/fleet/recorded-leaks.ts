@@ -2,14 +2,14 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { type KeyChange, leakIdentity } from './changes.ts';
 
 /**
- * Remembers the leaks that this gateway has recorded, because a repeated report records a leak again. The shared lists merge the records of
- * several gateways, but a second record of the same gateway would be a new entry.
+ * A repeated report records a leak again. The shared lists merge the records of several gateways, but a second record of the same gateway
+ * would be a new entry.
  */
 export function createRecordedLeaks({ leaksRememberedMax }: Pick<Bounds, 'leaksRememberedMax'>) {
   const recorded = new Set<string>();
 
   return {
-    /** Remembers a recorded leak. Returns whether this gateway recorded it before; false for any other change. */
+    /** Whether this gateway recorded the leak before; false for any other change. */
     isRepeated(change: KeyChange): boolean {
       const identity = leakIdentity(change);
       if (identity === undefined) return false;

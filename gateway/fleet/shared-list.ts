@@ -6,7 +6,7 @@ import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 export interface Report<Entry extends object> {
-  /** The identity of an event, which is the same in the reports of all processes. */
+  /** The same in the reports of all processes. */
   readonly what: readonly unknown[];
   /** The maximum time between two reports that are merged into one entry. */
   readonly mergedWithinMs: number;
@@ -16,11 +16,11 @@ export interface Report<Entry extends object> {
 }
 
 export type Listed<Entry extends object> = Entry & {
-  /** The position in the list. To get the next page, a client sends the position of the last entry as `after`. */
+  /** The position in the list. The `after` of the next page is the id of the last entry. */
   readonly id: string;
   /** ISO 8601, in UTC. */
   readonly at: string;
-  /** The first process that reported the event, and the number of processes that reported the event. */
+  /** The first process that reported the event, and the number of all that did. */
   readonly process: string;
   readonly processes: number;
 };
@@ -41,16 +41,16 @@ export interface ListPage<Entry extends object> {
 
 interface Unsent<Entry extends object> extends Report<Entry> {
   readonly number: number;
-  /** The time of the event, on the clock of `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   readonly happenedMs: number;
 }
 
 const script = readFileSync(new URL('./add-report.lua', import.meta.url), 'utf8');
 
 /**
- * A list of events or changes that all processes share. The list stores its entries in a stream in Redis or, without Redis, in this
- * process's memory. In Redis, the reports of several processes about one event are merged into one entry. If Redis is unavailable, an entry
- * is written later with the original time of the event.
+ * Events or changes of all processes, in a stream in Redis or, without Redis, in this process's memory. In Redis, the reports of several
+ * processes about one event are merged into one entry. If Redis is unavailable, an entry is written later with the original time of the
+ * event.
  */
 export function createSharedList<Entry extends object>({
   records,
@@ -62,7 +62,7 @@ export function createSharedList<Entry extends object>({
   bounds,
 }: {
   readonly records: RedisConnection | undefined;
-  /** The names of the stream and of its hash. */
+  /** The stream and its hash. */
   readonly names: (prefix: string) => readonly [string, string];
   readonly processId: string;
   readonly nowMs: () => number;
@@ -70,7 +70,7 @@ export function createSharedList<Entry extends object>({
   readonly keptMs: number;
   readonly bounds: Bounds;
 }) {
-  /** The entries of this process, newest first. */
+  /** Newest first. */
   const own: Listed<Entry>[] = [];
   const unsent: Unsent<Entry>[] = [];
   let number = 0;
@@ -95,7 +95,7 @@ export function createSharedList<Entry extends object>({
     return report.seenBy ?? processId;
   }
 
-  /** Reports are sent one at a time, so they keep their order. */
+  /** Sends one report at a time, so reports keep their order. */
   function send(): void {
     if (unsent.length > 0) sending ??= sendAll().finally(() => (sending = undefined));
   }
@@ -141,7 +141,7 @@ export function createSharedList<Entry extends object>({
   return {
     record,
     async read({ limit, after }: PageQuery): Promise<ListPage<Entry>> {
-      // The call waits until the change is written, so that a client finds its own change in the list.
+      // A client finds its own change in the list.
       await sent();
       const deadlineMs = bounds.storePatientDeadlineMs;
       const shared =
@@ -175,10 +175,8 @@ function pageOf<Entry extends object>(
 }
 
 /**
- * Sorts entries by the time of the event, because an entry may be written late. Entries of one process keep the order in which they were
- * sent, because times are only accurate to one or two milliseconds.
- *
- * @param entries the last written entry first
+ * By the time of the event, because an entry may be written late. Entries of one process keep the order in which they were sent, because
+ * times are only accurate to one or two milliseconds. @param entries the last written entry first
  */
 function byInstant<Entry extends { readonly at: string; readonly process: string }>(
   entries: readonly Entry[],

@@ -1,18 +1,18 @@
-/** Formats numbers and times for sentences about keys and processes. Times are UTC. */
+/** For sentences about keys and processes. Times are UTC. */
 
 /** "second", "third", "4th". */
 export function ordinal(number: number): string {
   return { 2: 'second', 3: 'third' }[number] ?? `${number}th`;
 }
 
-/** The text "10:32:00 UTC", followed by the date when the time is on another day. */
+/** "10:32:00 UTC", followed by the date when the time is on another day. */
 export function timeText(atMs: number, nowMs: number): string {
   const [day, time = ''] = new Date(atMs).toISOString().split('T');
   const clock = `${time.slice(0, 8)} UTC`;
   return new Date(nowMs).toISOString().startsWith(`${day}T`) ? clock : `${clock} on ${day}`;
 }
 
-/** The id of a key with its plan: "acme (free)". */
+/** "acme (free)". */
 export function whoOf({
   keyId,
   plan,
@@ -23,10 +23,7 @@ export function whoOf({
   return plan === undefined ? keyId : `${keyId} (${plan})`;
 }
 
-/**
- * Formats a duration with its two largest units: "1 h 5 min", "12 s". A duration below ten seconds is shown with tenths
- * of a second.
- */
+/** The two largest units: "1 h 5 min", "12 s"; tenths of a second below ten seconds. */
 export function durationText(ms: number): string {
   if (ms < 9_950) return `${Number((ms / 1_000).toFixed(1))} s`;
   const seconds = Math.round(ms / 1_000);
@@ -44,7 +41,7 @@ export function durationText(ms: number): string {
     .join(' ');
 }
 
-/** The text " until 18:00:00 UTC", or an empty text when the record has no time. */
+/** " until 18:00:00 UTC", or an empty text when the record has no time. */
 export function instantText(word: string, at: unknown, nowMs: number): string {
   const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
   return Number.isNaN(atMs) ? '' : ` ${word} ${timeText(atMs, nowMs)}`;

@@ -3,23 +3,20 @@ import type { RawKey } from './key-schema.ts';
 import type { KeyTable } from './key-table.ts';
 import { idAt, type PackedKeys } from './packed-keys.ts';
 
-/** A key that an edit of the configuration added, changed or removed. */
+/** An edit of the configuration added, changed or removed the key. */
 export interface KeyEdit {
   readonly id: string;
   readonly edit: 'added' | 'removed' | 'disabled' | 'enabled' | 'changed';
-  /** The key before the edit. The field is undefined for an added key. */
+  /** Undefined for an added key. */
   readonly before: RawKey | undefined;
   readonly after: RawKey | undefined;
 }
 
-/** The number of keys that the generator compares in one step. */
 const keysPerStep = 2_000;
 
 /**
- * Yields the keys that differ between two tables. Packed keys come first, by id, and changed keys follow. Packed keys are compared by their
- * bytes in steps, so that the caller can serve requests between two steps.
- *
- * @returns a generator that yields undefined after each step
+ * Yields the keys that differ: packed keys by id, and then changed keys. Packed keys are compared by their bytes in steps, so that the
+ * caller can serve requests in between. @returns a generator that yields undefined after each step
  */
 export function* changedKeys(before: KeyTable, after: KeyTable): Generator<KeyEdit | undefined> {
   const replaced = new Set([...before.changes.keys(), ...after.changes.keys()]);
@@ -44,7 +41,7 @@ function kindOf(from: RawKey | undefined, to: RawKey | undefined): KeyEdit['edit
   return to.disabled ? 'disabled' : 'enabled';
 }
 
-/** Yields the ids of packed keys that differ. The loop walks both tables at the same time, because both are sorted by id. */
+/** Walks both tables at the same time, because both are sorted by id. */
 function* differingIds(before: PackedKeys, after: PackedKeys): Generator<string | undefined> {
   let [from, to] = [0, 0];
   for (let step = 1; from < before.starts.length || to < after.starts.length; step++) {
@@ -69,7 +66,7 @@ function isSameRecord(before: PackedKeys, from: number, after: PackedKeys, to: n
   );
 }
 
-/** Returns the id at the position `rank`. After the last position, returns a text that sorts after every id. */
+/** After the last rank, a text that sorts after every id. */
 function idOrEnd(keys: PackedKeys, rank: number): string {
   return rank < keys.starts.length ? idAt(keys, rank) : '\uffff';
 }

@@ -2,11 +2,7 @@ import type { Key, Plans } from '../shared/model.ts';
 import type { StatedKey } from './key-schema.ts';
 import { toLimits, withGroups } from './limits/limit-fields.ts';
 
-/**
- * Combines a key with its plan for the request path.
- *
- * @returns undefined when the plan does not exist, or when the plan is custom and the key states no limits
- */
+/** For the request path. @returns undefined when the plan does not exist, or when it is custom and the key states no limits */
 export function compileKey(
   { id, plan, name, limits: ownLimits, groups, concurrent, operations: own, addresses, disabled }: StatedKey,
   plans: Plans,
@@ -28,7 +24,7 @@ export function compileKey(
   };
 }
 
-/** Returns the operations that a key may call. A key can restrict the operations of its plan, but cannot extend them. */
+/** A key can restrict the operations of its plan, but cannot extend them. */
 function scopeOf(
   ofPlan: readonly string[] | undefined,
   own: readonly string[] | undefined,

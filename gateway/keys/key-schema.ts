@@ -19,7 +19,7 @@ const addressRange = text('an address or range such as 203.0.113.0/24').superRef
 
 const addressesMax = 100;
 
-/** The list keeps the spelling in which the operator wrote each address. */
+/** As the operator wrote each address. */
 const addressRanges = list(addressRange, 'a list of addresses and ranges such as 203.0.113.0/24')
   .min(
     1,
@@ -41,10 +41,7 @@ const addressRanges = list(addressRange, 'a list of addresses and ranges such as
     }
   });
 
-/**
- * A key id appears in Redis keys, headers and log lines. A key id therefore has no braces (Redis Cluster's hash tags), spaces or control
- * characters.
- */
+/** Ids appear in Redis keys, headers and log lines, so they have no braces (Redis Cluster's hash tags), spaces or control characters. */
 export const keyIdPattern = /^[A-Za-z0-9._:@+-]{1,100}$/;
 export const keyId = givenName('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', keyIdPattern);
 
@@ -106,7 +103,7 @@ const movedSecret = fields('a secret: an object with sha256', {
   ...issuedFrom,
 });
 
-/** A key in an export, with complete digests. The response of `GET /directory` has the same form. */
+/** A key in an export, with complete digests, as in the response of `GET /directory`. */
 export const movedKeySchema = fields('a key: an object with id, plan and secrets', {
   ...keySchema.shape,
   secrets: list(movedSecret, 'a list of secrets, each with a sha256'),
@@ -122,13 +119,10 @@ export type MovedKey = z.output<typeof movedKeySchema>;
 
 export const keyListSchema = list(keySchema, 'a list of keys');
 
-/** The names of all fields of a key, of its limits and of its secrets. */
+/** Fields of keys, limits and secrets. */
 export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => Object.keys(shape));
 
 export type RawKey = z.output<typeof keySchema>;
 
-/**
- * The fields of a key as the operator stated them, without the secrets. Code that stores, moves or shows a key passes this object
- * as a whole.
- */
+/** A key as the operator stated it. Code that stores, moves or shows a key passes this object as a whole. */
 export type StatedKey = Readonly<Omit<RawKey, 'secrets'>>;

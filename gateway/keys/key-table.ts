@@ -13,26 +13,24 @@ import {
 } from './packed-keys.ts';
 import { plansAt } from './plans.ts';
 
-/**
- * Changed keys by id. A changed key replaces the packed key with the same id. The value undefined means that the key was removed.
- */
+/** Keys that replace the packed keys with the same ids. Undefined: the key was removed. */
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
 
 /**
- * The keys of a configuration. A table consists of packed keys, and of the keys that changed after the packing. Many tables share the same
- * packed keys. The cost of a new table grows with the number of its changes, and not with the number of keys. A table is immutable.
+ * The keys of a configuration: packed keys, and those that changed after the packing. Many tables share the same packed keys, so the cost
+ * of a new table grows with the number of its changes, not with the number of keys. A table is immutable.
  *
- * A key is combined with its plan when the key is looked up. A new limit of a plan therefore does not change the stored keys.
+ * A key is combined with its plan when it is looked up, so a new limit of a plan does not change the stored keys.
  */
 export class KeyTable implements Keys {
   readonly packed: PackedKeys;
   readonly changes: KeyChanges;
   readonly size: number;
   readonly secrets: number;
-  /** The plans with the limits that apply at the time for which the table was made. */
+  /** With the limits that apply at the time for which the table was made. */
   readonly plans: Plans;
   readonly #changedIds: readonly string[];
-  /** The ids of changed keys by the digests of their secrets. */
+  /** Ids of changed keys by the digests of their secrets. */
   readonly #changedDigests: ReadonlyMap<string, string>;
 
   constructor(packed: PackedKeys, changes: KeyChanges, plans: Plans) {
@@ -53,7 +51,6 @@ export class KeyTable implements Keys {
     this.secrets = secrets;
   }
 
-  /** @returns a new table with further changes */
   with(changes: KeyChanges, plans: Plans): KeyTable {
     if (changes.size === 0) return new KeyTable(this.packed, this.changes, plans);
     return new KeyTable(this.packed, new Map([...this.changes, ...changes]), plans);
@@ -117,7 +114,7 @@ export class KeyTable implements Keys {
     }
   }
 
-  /** All keys as the configuration states them, sorted by id. */
+  /** As the configuration states them, sorted by id. */
   *stated(): Generator<RawKey> {
     for (const id of this.ids()) {
       const key = this.statedOf(id);
@@ -125,7 +122,7 @@ export class KeyTable implements Keys {
     }
   }
 
-  /** A key as the configuration states it, without the limits and operations of its plan. */
+  /** Without the limits and operations of its plan. */
   statedOf(id: string): RawKey | undefined {
     if (this.changes.has(id)) return this.changes.get(id);
     const rank = rankOf(this.packed, id);
@@ -147,30 +144,25 @@ export class KeyTable implements Keys {
   }
 }
 
-/** Returns the key table of a configuration's keys. @throws when the keys were not read from a configuration */
+/** @throws when the keys were not read from a configuration */
 export function tableIn(keys: Keys): KeyTable {
   if (keys instanceof KeyTable) return keys;
   throw new Error('these keys were not loaded');
 }
 
-/** Returns settings whose keys have the plan limits that apply at `nowMs`, epoch ms on the store's clock. */
+/** The keys get the plan limits that apply at `nowMs`, epoch ms on the store's clock. */
 export function settingsAt(settings: Settings, nowMs: number): Settings {
   const plans = plansAt(settings, nowMs);
   const before = tableIn(settings.keys);
   return plans === before.plans ? settings : { ...settings, keys: before.with(new Map(), plans) };
 }
 
-/**
- * The plans that the keys of these settings use. Keys of the directory use the same plans, so a new limit applies to all keys of a plan at
- * the same time.
- */
+/** Keys of the directory use the same plans, so a new limit applies to all keys of a plan at the same time. */
 export function plansInForce({ keys }: Pick<Settings, 'keys'>): Plans {
   return tableIn(keys).plans;
 }
 
 /**
- * Packs keys into a table.
- *
  * @returns the table, and for each rank of an id the position of its key in `keys`
  * @throws when two keys have the same id, or two secrets the same digest; `checkKeys` refuses such keys earlier
  */

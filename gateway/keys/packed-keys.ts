@@ -3,30 +3,27 @@ import type { RawKey } from './key-schema.ts';
 
 /**
  * Keys as a few arrays of numbers and bytes. 100,000 keys take 20 MB, need no garbage collection, and can be transferred to another thread
- * without a copy. The keys are sorted by id. A key's rank is its position in this order.
+ * without a copy. A key's rank is its position in the order of ids.
  */
 export interface PackedKeys {
-  /** Each key as JSON. The id is the first field. */
+  /** JSON with the id first. */
   readonly records: Buffer;
-  /** The start and the end (exclusive) of each key's record, by the key's rank. */
+  /** The start and the end (exclusive) of each record, by rank. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
-  /**
-   * The plan and the state of each key, by the key's rank, so that statistics over all keys do not read the records. A plan is an index
-   * into `planNames`.
-   */
+  /** The plan (an index into `planNames`) and the state of each key, by rank, so that statistics over all keys do not read the records. */
   readonly planNames: readonly string[];
   readonly plans: Uint32Array;
   readonly disabled: Uint8Array;
-  /** The time (epoch ms) at which each key's last secret expires, by the key's rank. The value is 0 for a key without secrets. */
+  /** When the last secret of each key expires, epoch ms, by rank; 0 without secrets. */
   readonly endsMs: Float64Array;
-  /** The arrays of a `PlaceTable`, by the hash of a secret's digest. A place is one higher than the rank of the secret's key. */
+  /** A `PlaceTable` by the hash of a secret's digest. A place is one higher than the rank of the secret's key. */
   readonly digestHashes: Uint32Array;
   readonly digestOwners: Uint32Array;
   readonly secrets: number;
 }
 
-/** Packed keys. `order[rank]` is the number of the `add` call that added the key with this rank. */
+/** `order[rank]` is the number of the `add` call of the key. */
 interface Packed {
   readonly keys: PackedKeys;
   readonly order: Uint32Array;
@@ -47,7 +44,7 @@ export function createPacker(): Packer {
   const disabled: number[] = [];
   const endsMs: number[] = [];
   const planIndexes = new Map<string, number>();
-  /** The hash of each secret's digest, and the number of the `add` call that added the secret's key. */
+  /** For each secret, with the number of the `add` call of its key. */
   const hashes: number[] = [];
   const owners: number[] = [];
 
@@ -80,7 +77,7 @@ export function createPacker(): Packer {
         if (ids[order[rank] ?? 0] === ids[order[rank - 1] ?? 0]) return undefined;
       const byRank = (values: readonly number[]) => Uint32Array.from(order, (added) => values[added] ?? 0);
       const keys = {
-        // The buffer is copied, because a clone of the subarray would include the whole reserved buffer.
+        // A clone of the subarray would include the whole reserved buffer.
         records: Buffer.from(new Uint8Array(records.subarray(0, used)).buffer),
         starts: byRank(starts),
         ends: Uint32Array.from(order, (added) => starts[added + 1] ?? used),
@@ -99,27 +96,23 @@ export function createPacker(): Packer {
   };
 }
 
-/**
- * Restores the Buffer of packed keys after a structured clone, which turns a Buffer into a Uint8Array. A Buffer decodes text faster than a
- * Uint8Array.
- */
+/** After a structured clone, which turns a Buffer into a Uint8Array. A Buffer decodes text faster. */
 export function unpackable(packed: PackedKeys): PackedKeys {
   const { buffer, byteOffset, length } = packed.records;
   return { ...packed, records: Buffer.from(buffer, byteOffset, length) };
 }
 
-/** Reads the key with this rank. */
 export function recordAt({ records, starts, ends }: Records, rank: number): RawKey {
   return JSON.parse(records.toString('utf8', starts[rank], ends[rank]));
 }
 
-/** Reads the id of the key with this rank without parsing the record. */
+/** Does not parse the record. */
 export function idAt({ records, starts }: Records, rank: number): string {
   const start = (starts[rank] ?? 0) + idOffset;
   return records.toString('latin1', start, records.indexOf(quote, start));
 }
 
-/** Returns the number of ids that sort before this id. If a key has the id, the returned number is the key's rank. */
+/** The number of ids that sort before this id: the rank of a key with the id. */
 export function ranksBefore(keys: Records, id: string): number {
   let [low, high] = [0, keys.starts.length];
   while (low < high) {
@@ -136,7 +129,6 @@ export function rankOf(keys: Records, id: string): number | undefined {
   return rank < keys.starts.length && compareId(keys, rank, id) === 0 ? rank : undefined;
 }
 
-/** Returns the key that has a secret with this digest. */
 export function recordOfDigest(keys: PackedKeys, digest: string): RawKey | undefined {
   const owners = new PlaceTable({ hashes: keys.digestHashes, places: keys.digestOwners });
   for (const owner of owners.find(hashOf(digest))) {
@@ -146,21 +138,17 @@ export function recordOfDigest(keys: PackedKeys, digest: string): RawKey | undef
   return undefined;
 }
 
-/** Returns when the last secret of a key expires, in epoch ms, or 0 for a key without secrets. */
+/** Epoch ms; 0 without secrets. */
 export function lastEndMs({ secrets }: Pick<RawKey, 'secrets'>): number {
   return secrets.reduce((last, { expires = Number.POSITIVE_INFINITY }) => Math.max(last, expires), 0);
 }
 
-/** The arrays that a reader of records needs. */
 type Records = Pick<PackedKeys, 'records' | 'starts' | 'ends'>;
 
 const idOffset = '{"id":"'.length;
 const quote = 0x22;
 
-/**
- * Serializes a key with its id first. The bytes of the id can be found without parsing, because JSON escapes none of its
- * characters.
- */
+/** The id comes first. Its bytes can be found without parsing, because JSON does not escape its characters. */
 function recordOf({ id, ...rest }: RawKey): string {
   return JSON.stringify({ id, ...rest });
 }
@@ -174,10 +162,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/**
- * Compares the bytes of another id with the bytes of the id at this rank. The order of bytes matches the order of characters, because ids
- * are ASCII.
- */
+/** The order of bytes matches the order of characters, because ids are ASCII. */
 function compareId({ records, starts }: Records, rank: number, id: string): number {
   const start = (starts[rank] ?? 0) + idOffset;
   for (let at = 0; at < id.length; at++) {

@@ -14,7 +14,7 @@ const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
 
 const changesMax = 20;
 
-/** A scheduled change: the limits that a plan has from a given time on. */
+/** The limits that a plan has from a given time on. */
 const planChange = fields(`a mapping with from and ${anyLimitField}`, {
   from: date.describe(
     'The time from which the limits of the entry apply, on the clock of Redis. A date means 00:00 UTC.',
@@ -71,10 +71,9 @@ export const planShape = {
   ...planShapes,
 };
 
-/** The names of the members that belong to capabilities. */
 export const memberNames = Object.keys(planShapes) as (keyof typeof planShapes)[];
 
-/** The members, besides the limits, that only a plan with limits may have. */
+/** Besides the limits. */
 const membersWithLimits = ['groups', 'changes', ...memberNames, 'trial'] as const;
 
 const planFields = fields(aPlan, planShape)
@@ -88,8 +87,8 @@ const planFields = fields(aPlan, planShape)
     }
   })
   .meta({
-    // The value of `custom` may come from an environment variable. The schema of a plan with limits therefore forbids only the value
-    // `true`. The schema of a custom plan forbids only the value `false`.
+    // The value of `custom` may come from an environment variable. The schemas therefore forbid only `true` in a plan with limits, and only
+    // `false` in a custom plan.
     anyOf: [
       ...limitFieldNames.map((field) => ({
         required: [field],
@@ -105,7 +104,7 @@ const planFields = fields(aPlan, planShape)
     ],
   });
 
-/** The schema of a plan in the configuration. The word `custom` means `{ custom: true }`. */
+/** The word `custom` means `{ custom: true }`. */
 export const planSchema = z.union(
   [planFields, z.literal('custom').transform((): StatedPlan => ({ custom: true }))],
   expects(aPlan),

@@ -4,11 +4,11 @@ import { toLimits } from './limits/limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * The plans with the limits that apply at `nowMs`, epoch ms on the store's clock. `planStates` may give a plan
- * other limits. Code that applies a plan gets the limits from `plansAt`.
+ * The plans with the limits that apply at `nowMs`, epoch ms on the store's clock. `planStates` may give a plan other limits. Code that
+ * applies a plan gets the limits from here.
  *
- * A key table stores the result of `plansAt` for one time (`plansInForce`). When the limits of a plan change, `server/plan-changes.ts`
- * makes a new key table.
+ * A key table stores the result for one time (`plansInForce`). When the limits of a plan change, `server/plan-changes.ts` makes a new key
+ * table.
  */
 export function plansAt({ plans, planStates }: Pick<Settings, 'plans' | 'planStates'>, nowMs: number): Plans {
   if (lastChangeMs(plans, nowMs) === undefined && planStates === undefined) return plans;
@@ -20,22 +20,21 @@ function planAt(plan: Plan, nowMs: number, states: PlanStates = {}): Plan {
   return planMembers.reduce((inForce, member) => member.inForce?.(inForce, states) ?? inForce, byDate);
 }
 
-/** The limits of a plan at the time `nowMs`, without what processes have decided about it. The plan must come from `compilePlan`. */
+/** Without the decisions of processes. The plan must come from `compilePlan`. */
 export function limitsAt({ limits, changes }: Plan, nowMs: number): Limits {
   return changes?.findLast(({ fromMs }) => fromMs <= nowMs)?.limits ?? limits;
 }
 
-/** The changes of a plan after `nowMs`. */
 export function changesAfter({ changes = [] }: Pick<Plan, 'changes'>, nowMs: number): readonly PlanChange[] {
   return changes.filter(({ fromMs }) => fromMs > nowMs);
 }
 
-/** Returns the time of the last plan change up to `nowMs`, or undefined if there is no such change. */
+/** The last change up to `nowMs`. */
 export function lastChangeMs(plans: Plans, nowMs: number): number | undefined {
   return latestOf(instantsOf(plans).filter((fromMs) => fromMs <= nowMs));
 }
 
-/** Returns the time of the first plan change after `nowMs`, or undefined if no plan changes after `nowMs`. */
+/** The first change after `nowMs`. */
 export function nextChangeMs(plans: Plans, nowMs: number): number | undefined {
   const later = instantsOf(plans).filter((fromMs) => fromMs > nowMs);
   return later.length === 0 ? undefined : Math.min(...later);
@@ -66,13 +65,12 @@ function compilePlan(name: string, stated: StatedPlan): Plan {
   };
 }
 
-/** The possible conflicts between a key and its plan. */
+/** Between a key and its plan. */
 export type PlanFault = 'no_plan' | 'limits_missing' | 'limits_of_plan';
 
 /**
- * Checks that the plan of a key exists, and that the key states limits if and only if the plan is custom.
- *
- * @param isCustom whether the key's plan is custom; undefined if the plan does not exist
+ * The plan of a key exists, and the key states limits if and only if the plan is custom. @param isCustom undefined if the plan does not
+ * exist
  */
 export function planFault(limits: unknown, isCustom: boolean | undefined): PlanFault | undefined {
   if (isCustom === undefined) return 'no_plan';
@@ -80,7 +78,7 @@ export function planFault(limits: unknown, isCustom: boolean | undefined): PlanF
   return limits === undefined ? undefined : 'limits_of_plan';
 }
 
-/** Whether a plan is custom. The plan may not have been validated by the schema yet. */
+/** For a plan that the schema may not have validated yet. */
 export function isStatedCustom(stated: unknown): boolean {
   return (
     stated === 'custom' ||

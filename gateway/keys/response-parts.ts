@@ -2,34 +2,30 @@ import * as z from 'zod';
 import { planWindows } from '../shared/model.ts';
 import type { LimitsByField } from './limits/limit-fields.ts';
 
-/** The schemas with a name of their own in the OpenAPI document of the admin API, each registered where it is defined. */
+/** Schemas with a name of their own in the OpenAPI document of the admin API, each registered where it is defined. */
 export const components = z.registry<{ id: string }>();
 
 /**
- * Parts that several response schemas share. A response's type, the admin API's document and the checks in commands
- * all come from the schema in the response's wire.
+ * Parts of several response schemas. A response's type, the admin API's document and the checks in commands all come from the schema in the
+ * response's wire.
  *
- * A command ignores unknown members. A command also accepts texts that are not in the list of a `words` schema. A
- * command can therefore read the responses of a later release.
+ * A command ignores unknown members, and accepts texts that are not in the list of a `words` schema, so it can read the responses of a
+ * later release.
  */
 export const count = z.number().meta({ type: 'integer', minimum: 0 });
-/** A whole number, at least 1. */
 export const positive = z.number().meta({ type: 'integer', minimum: 1 });
-/**
- * The units that were charged to the limits. A response omits this number if it equals the number of admitted requests.
- */
+/** Charged to the limits. Omitted if it equals the number of admitted requests. */
 export const chargedUnits = count
   .optional()
   .describe(
     'The units that were charged to the limits. Absent if their number equals the number of admitted requests.',
   );
 export const integer = z.number().meta({ type: 'integer' });
-/** A number, at least 0, which may have a fraction. */
+/** At least 0; may have a fraction. */
 export const quantity = z.number().meta({ minimum: 0 });
 export const epochMs = integer.describe('Epoch milliseconds.');
 export const instant = z.string().meta({ format: 'date-time' });
 
-/** The member `next` of a list with pages. */
 export const nextPage = z
   .string()
   .optional()
@@ -39,7 +35,7 @@ export function list<Entry extends z.ZodType>(entry: Entry) {
   return z.array(entry).readonly();
 }
 
-/** An object whose members may have any name. The value of each member is a number. */
+/** Members with any names and numbers as values. */
 export function byName(numbers: z.ZodType<number>) {
   return z.record(z.string(), numbers);
 }
@@ -53,10 +49,8 @@ export function words<const Word extends string>(...all: readonly Word[]) {
 }
 
 /**
- * The members of a key or plan that a response shows unchanged, as the operator wrote them. A new member of the key's
- * or plan's schema is therefore also in the API's document.
- *
- * @param without members that the response omits or shows in another form
+ * The members of a key or plan that a response shows as the operator wrote them. A new member of the schema is therefore also in the API's
+ * document. @param without members that the response omits or shows in another form
  */
 export function stated<Shape extends Readonly<Record<string, z.ZodType>>, Name extends keyof Shape>(
   shape: Shape,
@@ -69,14 +63,13 @@ export function stated<Shape extends Readonly<Record<string, z.ZodType>>, Name e
   };
 }
 
-/** The name of a limit of a key or plan. */
 export const limitName = z
   .string()
   .describe(
     `The name of a window (${planWindows.join(', ')}). A limit of a group of operations has the name of the group before it, such as \`reports-minute\`.`,
   )
   .register(components, { id: 'WindowName' });
-/** Limits by window. A later release may have more windows. */
+/** A later release may have more windows. */
 export const limitsByField = z.record(
   z.string(),
   z.union([

@@ -3,7 +3,7 @@ import { isMasked, marks, marksIn, partsOf } from '../shared/schema/marks.ts';
 import { shownName } from '../shared/schema/stated-form.ts';
 import { digestStart, list } from './response-parts.ts';
 
-/** Returns the schema of the form that `statedForm` makes of a setting. It accepts the settings of other releases too. */
+/** The form that `statedForm` makes of a setting, also of other releases. */
 function shownSchema(schema: z.ZodType): z.ZodType {
   const described = (shown: z.ZodType) => {
     const { description } = schema;
@@ -32,7 +32,7 @@ function shownSchema(schema: z.ZodType): z.ZodType {
   }
 }
 
-/** Describes how a value of the schema is masked; undefined if the value as a whole has no mark. */
+/** Undefined if the value as a whole has no mark. */
 function maskOf(schema: z.ZodType): string | undefined {
   const mark = marksIn(schema).find(({ path }) => path.length === 0)?.mark;
   if (mark?.secret === true) return 'The response shows `***`.';
@@ -42,7 +42,7 @@ function maskOf(schema: z.ZodType): string | undefined {
   return undefined;
 }
 
-/** The members of a mapping in the form that `statedForm` makes. */
+/** Members in the form that `statedForm` makes. */
 export function shownMembers(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
   return Object.fromEntries(
     Object.entries(shape).map(([name, member]) => [shownName(name), shownSchema(member)]),

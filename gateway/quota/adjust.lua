@@ -9,7 +9,6 @@ Changes the counts of a key outside of a decision. A change has these members, a
 ]]
 local keptByReset = { changedMs = true, grant = true, leases = true, liftedMs = true, resetMs = true }
 
--- Returns how many of the units a window has charged.
 local function chargedOf(stored, field, number, units)
   if numberIn(stored, field) ~= number then return 0 end
   return math.max(0, math.min(units, numberIn(stored, field .. 'Used')))

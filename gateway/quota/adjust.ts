@@ -3,10 +3,10 @@ import { noBan } from './bans.ts';
 import { unendedGrant } from './grants.ts';
 import { emptyQuotaState, type QuotaState, trialPrefix } from './hash.ts';
 
-/** A change of the counts of a key outside of a decision. */
+/** Outside of a decision. */
 export type Change = {
   readonly units?: readonly ChargedUnits[];
-  /** The new grant. An ended grant counts as `none`. */
+  /** An ended grant counts as `none`. */
   readonly grant?: Grant | 'none';
 } & (Lifted | { readonly lift?: never; readonly reset?: never });
 
@@ -18,7 +18,7 @@ interface Lifted {
   readonly bans: BanPolicy;
 }
 
-/** Charged units to take back. The hash field has the number of the window, for example `trial:reports:day`. */
+/** To take back. The hash field has the number of the window, for example `trial:reports:day`. */
 export type ChargedUnits = readonly [field: string, number: number, units: number];
 
 /** @returns the changed counts, and the time until which the change needs them, epoch ms */
@@ -39,14 +39,14 @@ export function adjust(before: Readonly<QuotaState>, change: Change, nowMs: numb
   return { state, neededUntilMs };
 }
 
-/** Returns the count in a field of the hash; 0 for a missing field. */
+/** 0 for a missing field. */
 export function countIn(state: Readonly<QuotaState>, field: string): number {
   const isOfTrial = field.startsWith(trialPrefix);
   const side = isOfTrial ? state.trial : state;
   return side?.[field.slice(isOfTrial ? trialPrefix.length : 0) as PlanWindow] ?? 0;
 }
 
-/** Returns how many of the units a window has charged. */
+/** How many of the units the window has charged. */
 export function chargedOf(state: Readonly<QuotaState>, [field, number, units]: ChargedUnits): number {
   return countIn(state, field) === number ? Math.max(0, Math.min(units, countIn(state, `${field}Used`))) : 0;
 }

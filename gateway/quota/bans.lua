@@ -26,7 +26,7 @@ local function addStrikes(side, strikes)
   side.strikes = side.strikes + strikes
 end
 
--- Counts refusals, and bans the key when there are too many. Returns the number of refusals before the ban.
+-- Returns the number of refusals before the ban.
 local function strike(side, refusals)
   local before = math.min(refusals, math.max(0, side.bans.after - 1 - side.strikes))
   if refusals > before then
@@ -37,7 +37,7 @@ local function strike(side, refusals)
   return before
 end
 
--- Returns the time from which the counts of a side have no effect, epoch ms.
+-- The time from which the counts have no effect, epoch ms.
 local function sideEndMs(side)
   return math.max(
     windowsEndMs(side),

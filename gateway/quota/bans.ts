@@ -1,22 +1,21 @@
 import type { WindowCounts } from '../shared/calendar-windows.ts';
 import type { BanPolicy } from '../shared/model.ts';
 
-/** The strikes and the ban of a side. Timestamps are epoch ms on the store's clock. */
+/** Of a side. Epoch ms on the store's clock. */
 export interface BanCounts {
-  /** The number of refusals that count towards the next ban. `strikesFromMs` is the time of the first of these refusals. */
+  /** Refusals that count towards the next ban, and the time of the first. */
   strikes: number;
   strikesFromMs: number;
   bannedUntilMs: number;
-  /** The number of bans in a row. The next ban lasts `forMs` × 2^`banLevel`, but at most `maxMs`. */
+  /** Bans in a row. The next ban lasts `forMs` × 2^`banLevel`, but at most `maxMs`. */
   banLevel: number;
 }
 
-/** What one decision reads and changes: the counts of windows, the strikes and the ban of a plan or of a trial. */
+/** The state that one decision reads and changes: the counts of windows, the strikes and the ban of a plan or of a trial. */
 export type SideCounts = WindowCounts & BanCounts;
 
 export const noBan: Readonly<BanCounts> = { strikes: 0, strikesFromMs: 0, bannedUntilMs: 0, banLevel: 0 };
 
-/** Returns only the strikes and the ban. */
 export function banOf({ strikes, strikesFromMs, bannedUntilMs, banLevel }: Readonly<BanCounts>): BanCounts {
   return { strikes, strikesFromMs, bannedUntilMs, banLevel };
 }
@@ -33,7 +32,6 @@ export function ban(counts: BanCounts, bans: BanPolicy, nowMs: number): void {
   counts.strikesFromMs = 0;
 }
 
-/** Resets the strikes when `withinMs` has passed since the first strike. */
 export function endStrikes(counts: BanCounts, bans: BanPolicy, nowMs: number): void {
   if (counts.strikes === 0 || nowMs < counts.strikesFromMs + bans.withinMs) return;
   counts.strikes = 0;
@@ -45,7 +43,7 @@ export function addStrikes(counts: BanCounts, strikes: number, nowMs: number): v
   counts.strikes += strikes;
 }
 
-/** Counts refusals, and bans the key when there are too many. @returns the number of refusals before the ban */
+/** @returns the number of refusals before the ban */
 export function strike(counts: BanCounts, refusals: number, bans: BanPolicy, nowMs: number): number {
   const before = Math.min(refusals, Math.max(0, bans.after - 1 - counts.strikes));
   if (refusals > before) ban(counts, bans, nowMs);
@@ -53,7 +51,7 @@ export function strike(counts: BanCounts, refusals: number, bans: BanPolicy, now
   return before;
 }
 
-/** Returns the time from which the strikes and the ban have no effect, epoch ms. */
+/** The time from which the strikes and the ban have no effect, epoch ms. */
 export function bansEndMs(counts: Readonly<BanCounts>, bans: BanPolicy): number {
   return Math.max(
     counts.strikes === 0 ? 0 : counts.strikesFromMs + bans.withinMs,

@@ -12,7 +12,7 @@ local function bringUpToDate(side, unsent, stored)
   if unsent.strikes > 0 and not isBanned(side) and side.strikes >= side.bans.after then ban(side) end
 end
 
--- Decides the runs for the plan and for its trial. Returns both outcomes.
+-- Returns the outcomes of the plan and of its trial.
 local function decideSides(plan, trial, ask, slots, stored, grant)
   local ofTrial
   readSide(plan, stored)
@@ -32,7 +32,7 @@ local function decideSides(plan, trial, ask, slots, stored, grant)
   return ofPlan, ofTrial
 end
 
--- Returns the time from which the hash has no effect, epoch ms.
+-- The time from which the hash has no effect, epoch ms.
 local function expiresMs(terms, stored, lease)
   local atMs = sideEndMs(terms.plan)
   if terms.trial then atMs = math.max(atMs, sideEndMs(terms.trial)) end
@@ -41,12 +41,11 @@ local function expiresMs(terms, stored, lease)
   return atMs
 end
 
--- Requests of a banned key change nothing, so nothing is written.
+-- Requests of a banned key change nothing.
 local function hasChanged(side, outcome, stored)
   return outcome.admitted + outcome.refused > 0 or side.bannedUntilMs ~= numberIn(stored, side.banFields[3])
 end
 
--- Writes what the call has changed.
 local function write(key, terms, ask, stored, leases)
   local plan, trial, changes = terms.plan, terms.trial, {}
   local n = addChanges(changes, 0, plan, stored)
@@ -58,7 +57,6 @@ local function write(key, terms, ask, stored, leases)
   if plan.prolongs or trial and trial.prolongs or leases then prolong(key, expiresMs(terms, stored, leases and ask.lease)) end
 end
 
--- Returns the part of the reply that concerns a side.
 local function recordOf(side, outcome, ask, stored, grant, told, ofTrial)
   local record = { outcome.admitted, outcome.refused, outcome.banned, outcome.crowded, #ask.runs > 1 and outcome.admittedOf,
     numberIn(stored, 'liftedMs'), numberIn(stored, 'resetMs'), grant or false, told or false, ofTrial or false,
@@ -85,7 +83,7 @@ local function decideKey(key, terms, ask)
   return recordOf(plan, ofPlan, ask, stored, grant, told, trialRecord)
 end
 
--- Records that come in many calls are remembered unpacked. A Function keeps them from call to call.
+-- Records of many calls are remembered unpacked. A Function keeps them from call to call.
 local known, knownCount, knownMax = {}, 0, 200
 
 local function unpacked(packed)
@@ -97,8 +95,8 @@ local function unpacked(packed)
   return record
 end
 
--- The arguments are packed records: first all terms, and then what is asked of each key. If a key cannot be decided, for example because
--- one of its fields is no number, the other keys are still decided.
+-- The arguments are packed records: first all terms, and then an ask for each key. If a key cannot be decided, for example because one of
+-- its fields is no number, the other keys are still decided.
 local function decideKeys(keys, args)
   local termsCount, reply = #args - #keys, { nowMs }
   for i = 1, #keys do

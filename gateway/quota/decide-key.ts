@@ -15,11 +15,11 @@ import { openWindows } from './windows.ts';
  * Decides the requests of one key in order of arrival, all at the same time. `decide-key.lua` does the same inside Redis, and tests compare
  * the two.
  *
- * A single decision on n requests has the same result as n decisions on one request each. Thresholds are compared with the counts after all
- * requests, also if no request was admitted, because an edit may have lowered a limit. The decision does not mark thresholds as reported.
- * Each decision returns them until `confirmTold` is called.
+ * A decision on n requests has the same result as n decisions on one request each. Thresholds are compared with the counts after all
+ * requests, also if no request was admitted, because an edit may have lowered a limit. Each decision returns them until `confirmTold` is
+ * called.
  *
- * @param slots the number of requests that may begin now under the concurrency limit of the key
+ * @param slots requests that may begin now under the concurrency limit of the key
  */
 export function decideKey(
   before: Readonly<QuotaState>,
@@ -63,7 +63,7 @@ function bringUpToDate(
   if (isTooMany && !isBanned(state, nowMs)) ban(state, terms.bans, nowMs);
 }
 
-/** Returns the thresholds that the counts have reached and that are not reported. */
+/** Reached, but not reported. */
 export function reachedIn(
   state: Readonly<QuotaState>,
   { limits, thresholds }: Pick<QuotaCall, 'limits' | 'thresholds'>,
@@ -73,38 +73,36 @@ export function reachedIn(
   return untoldThresholds(state, applyGrant(limits, state.grant, nowMs), thresholds);
 }
 
-/** What a process sends to the store about one key. */
+/** A process sends this about one key to the store. */
 export interface QuotaCall {
   readonly keyId: string;
   readonly limits: Limits;
-  /** The limits of the trial. */
   readonly trial?: Limits | undefined;
   readonly bans: BanPolicy;
-  /** The percentages of a limit that are reported when the key reaches them: whole numbers, ascending. Absent or empty: none. */
+  /** Percentages of a limit that are reported when the key reaches them: whole numbers, ascending. */
   readonly thresholds?: readonly number[] | undefined;
   /** In order of arrival. Empty if the call only sends `unsent` or the lease. */
   readonly runs: readonly Run[];
-  /** The `generation` of a key of the directory. The store does not decide the requests of a key that has changed since. */
+  /** The `generation` of a key of the directory. The requests of a key that has changed since are not decided. */
   readonly changedMs?: number | undefined;
-  /** For a key of the configuration: the time of the last leaked secret that the process knows, epoch ms. Absent while there is none. */
+  /** For a key of the configuration: the last leaked secret that the process knows, epoch ms. Absent while there is none. */
   readonly leaksReadMs?: number | undefined;
   readonly unsent?: Unsent | undefined;
-  /** Undefined for a key without a concurrency limit. */
+  /** Undefined without a concurrency limit. */
   readonly concurrency?: Concurrency | undefined;
 }
 
 export interface QuotaOutcome extends Readonly<Outcome> {
   /** The store's clock, epoch ms. */
   readonly nowMs: number;
-  /** The thresholds that the key has reached and that are not reported, the shortest window first. Absent if there are none. */
+  /** Reached, but not reported, the shortest window first. Absent if there are none. */
   readonly reached?: readonly Reached[];
-  /** The counts after all requests of the call. */
+  /** After all requests of the call. */
   readonly state: Readonly<QuotaState>;
-  /** The outcome of the trial. Absent if the call has no trial. */
+  /** Absent without a trial. */
   readonly trial?: TrialDecided;
 }
 
-/** The outcome of the trial for the requests of a call. */
 export interface TrialDecided extends Readonly<Outcome> {
   /** The counts of the trial after all requests of the call, and the other members as in the state of the plan. */
   readonly state: Readonly<QuotaState>;

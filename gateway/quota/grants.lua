@@ -7,18 +7,17 @@ and limit of each window, for example `1795 day 50 reports:day 20`. A grant that
 `window.grant` is the Lua pattern that finds the limit of a window.
 ]]
 
--- Returns a running or future grant; nil for an ended grant.
+-- A running or future grant; nil for an ended grant.
 local function unendedGrant(stored)
   local grant = stored.grant
   if grant and nowMs < (tonumber(string.match(grant, '^%d+')) or 0) then return grant end
 end
 
--- Whether a grant has begun and has not ended.
 local function isRunning(grant)
   return grant and nowMs >= (tonumber(string.match(grant, ' from (%d+)')) or 0)
 end
 
--- Replaces the limits of the windows that a running grant names. A grant limits no window that the plan does not limit.
+-- A running grant replaces the limits of its windows. A window that the plan does not limit stays unlimited.
 local function applyGrant(side, grant)
   if not isRunning(grant) then return end
   for i = 1, #side.windows do

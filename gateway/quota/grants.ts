@@ -2,17 +2,16 @@ import { isSameLimit } from '../shared/limits.ts';
 import type { Grant, Limit, Limits } from '../shared/model.ts';
 import { fieldOf, windowOf } from './windows.ts';
 
-/** Returns a running or future grant; undefined for an ended grant. */
+/** A running or future grant; undefined for an ended grant. */
 export function unendedGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
   return grant !== undefined && nowMs < grant.untilMs ? grant : undefined;
 }
 
-/** Whether a grant has begun and has not ended. */
 export function isRunning(grant: Grant | undefined, nowMs: number): grant is Grant {
   return grant !== undefined && nowMs >= (grant.fromMs ?? 0) && nowMs < grant.untilMs;
 }
 
-/** Returns the limits that apply at `nowMs`. A running grant replaces the limits of its windows, except limits of Infinity. */
+/** A running grant replaces the limits of its windows, except limits of Infinity. */
 export function applyGrant(limits: Limits, grant: Grant | undefined, nowMs: number): Limits {
   if (!isRunning(grant, nowMs)) return limits;
   return limits.map((limit) => {
@@ -23,7 +22,7 @@ export function applyGrant(limits: Limits, grant: Grant | undefined, nowMs: numb
   });
 }
 
-/** Returns the grant as operators and key holders see it. A grant that has started is returned without `fromMs`. */
+/** As operators and key holders see it. A grant that has started has no `fromMs`. */
 export function shownGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
   const unended = unendedGrant(grant, nowMs);
   if (unended?.fromMs === undefined || nowMs < unended.fromMs) return unended;
@@ -31,14 +30,13 @@ export function shownGrant(grant: Grant | undefined, nowMs: number): Grant | und
   return begun;
 }
 
-/** Makes the hash field of a grant (`grants.lua`). An exemption is its name and a 0, which the script ignores. */
+/** The hash field (`grants.lua`). An exemption is its name and a 0, which the script ignores. */
 export function packGrant({ limits, fromMs, untilMs, exemptions = [] }: Grant): string {
   const from = fromMs === undefined ? [] : ['from', fromMs];
   const exempt = exemptions.flatMap((name) => [name, 0]);
   return [untilMs, ...limits.flatMap((limit) => [fieldOf(limit), limit.max]), ...from, ...exempt].join(' ');
 }
 
-/** Parses the hash field of a grant. */
 export function unpackGrant(packed: string): Grant {
   const [untilMs, ...parts] = packed.split(' ');
   const limits: Limit[] = [];

@@ -15,11 +15,11 @@ The hash of a key, with all its counts. Its fields:
 HSET is the first write of each function, and the only write that Redis refuses when it is out of memory or read-only. A call that
 fails has therefore changed nothing. A new hash gets its expiry at once, so every hash has an expiry.
 ]]
--- The members of a side that have the counts of bans.lua. `side.banFields` has the hash fields of these members, in the same order.
+-- The counts of bans.lua in a side. `side.banFields` has their hash fields, in the same order.
 local banNames = { 'strikes', 'strikesFromMs', 'bannedUntilMs', 'banLevel' }
 local nowMs
 
--- Returns the time on Redis's clock in ms, with microseconds.
+-- Redis's clock in ms, with microseconds.
 local function exactNowMs()
   local time = redis.call('TIME')
   return time[1] * 1000 + time[2] / 1000
@@ -30,7 +30,7 @@ local function readClock()
   nowMs = math.floor(exactNowMs())
 end
 
--- Returns the fields and their texts; a table with `err` if the Redis key is not a hash.
+-- The fields and their texts; a table with `err` if the Redis key is not a hash.
 local function readHash(key)
   local flat = redis.pcall('HGETALL', key)
   if flat.err then return flat end
@@ -39,10 +39,10 @@ local function readHash(key)
   return stored
 end
 
--- The fields with texts. All other fields have numbers.
+-- All other fields have numbers.
 local textFields = { grant = true, leases = true, told = true }
 
--- Returns why a key was not decided: one of its fields is no number, or Redis refused a command.
+-- Why a key was not decided: one of its fields is no number, or Redis refused a command.
 local function failureOf(key, raised)
   for field, text in pairs(readHash(key)) do
     if not textFields[field] and not tonumber(text) then return { unusable = 'the field ' .. field .. ' is no number' } end
@@ -50,13 +50,12 @@ local function failureOf(key, raised)
   return { error = type(raised) == 'table' and raised.err or raised }
 end
 
--- Returns the number in a field; 0 for a missing field. An addition converts a text faster than `tonumber`. The loops below contain this
--- expression, because a call of the function costs as much.
+-- 0 for a missing field. An addition converts a text faster than `tonumber`. The loops below contain this expression, because a call of the
+-- function costs as much.
 local function numberIn(stored, field)
   return (stored[field] or 0) + 0
 end
 
--- Sets the counts of a side (windows.lua) to the stored counts.
 local function readSide(side, stored)
   for i = 1, #banNames do side[banNames[i]] = (stored[side.banFields[i]] or 0) + 0 end
   local windows = side.windows
@@ -68,8 +67,8 @@ local function readSide(side, stored)
   side.prolongs, side.begins = false, false
 end
 
--- Adds each changed field of a side with its new count to a list with `n` entries. A side that begins writes the fields of its ban, so that
--- a later call finds them. Returns the new number of entries.
+-- Adds the changed fields of a side to a list with `n` entries. A side that begins writes the fields of its ban, so that a later call finds
+-- them. Returns the new number of entries.
 local function addChanges(changes, n, side, stored)
   for i = 1, #banNames do
     local field, count = side.banFields[i], side[banNames[i]]
@@ -84,14 +83,12 @@ local function addChanges(changes, n, side, stored)
   return n
 end
 
--- Removes a field if the hash has it.
 local function remove(key, stored, field)
   if stored[field] then redis.call('HDEL', key, field) end
 end
 
--- Never shortens the expiry. The hash lives one second longer than needed, so that it still exists if the same call decides the key
--- again. PEXPIREAT reads the clock later than this script, and would delete a hash whose expiry has just passed. PTTL returns -1 for a
--- new hash.
+-- Never shortens the expiry. The hash lives one second longer than needed, so that it still exists if the same call decides the key again.
+-- PEXPIREAT reads the clock later than this script, and would delete a hash whose expiry has just passed. PTTL returns -1 for a new hash.
 local function prolong(key, atMs)
   if redis.call('PTTL', key) + nowMs < atMs + 1000 then redis.call('PEXPIREAT', key, string.format('%.0f', atMs + 1000)) end
 end

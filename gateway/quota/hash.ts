@@ -5,19 +5,18 @@ import { unpackGrant } from './grants.ts';
 import { type Told, unpackTold } from './thresholds.ts';
 import { noneIn, windowsEndMs } from './windows.ts';
 
-/** The store's state of one key. The members are the fields of the key's Redis hash. Timestamps are epoch ms on the store's clock. */
+/** The fields of a key's Redis hash. Epoch ms on the store's clock. */
 export interface QuotaState extends SideCounts {
   /**
-   * `liftedMs` is the time at which a ban was last lifted, and `resetMs` the time at which all counts were last reset; 0 for never.
-   * These times identify generations of bans and counts. Local decisions from an older generation are dropped.
+   * When a ban was last lifted, and all counts were last reset; 0 for never. These generations make the store drop older local decisions.
    */
   liftedMs: number;
   resetMs: number;
-  /** Temporary limits that an operator has set. An ended grant may still be stored, but has no effect. */
+  /** An ended grant may still be stored, but has no effect. */
   grant: Grant | undefined;
-  /** The reported thresholds. In the store's reply, the member is undefined while no window has reached the lowest threshold. */
+  /** In the store's reply, undefined while no window has reached the lowest threshold. */
   told: Told | undefined;
-  /** The counts of the trial; undefined while the trial has not begun. */
+  /** Undefined while the trial has not begun. */
   trial?: Readonly<SideCounts> | undefined;
 }
 
@@ -30,7 +29,7 @@ export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
   told: undefined,
 });
 
-/** Returns the time from which the state has no effect, epoch ms. The store may then delete the state. */
+/** The time from which the state has no effect, epoch ms. The store may then delete it. */
 export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsMs: WindowsMs): number {
   const sideEndMs = (side: Readonly<SideCounts>) =>
     Math.max(windowsEndMs(side, windowsMs), bansEndMs(side, bans));
@@ -42,7 +41,6 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
   );
 }
 
-/** Parses a Redis hash. The fields of the hash have the names of the members. */
 export function parseHash(hash: Readonly<Record<string, Buffer>>): QuotaState {
   const grant = hash.grant === undefined ? undefined : unpackGrant(String(hash.grant));
   const state: QuotaState = { ...emptyQuotaState, grant, told: unpackTold(String(hash.told ?? '')) };
@@ -52,7 +50,6 @@ export function parseHash(hash: Readonly<Record<string, Buffer>>): QuotaState {
   return state;
 }
 
-/** The prefix of the hash fields of a trial. */
 export const trialPrefix = 'trial:';
 
 function parseSide(hash: Readonly<Record<string, Buffer>>, prefix: string): SideCounts {
@@ -62,10 +59,10 @@ function parseSide(hash: Readonly<Record<string, Buffer>>, prefix: string): Side
   return side;
 }
 
-/** The members of a side, without the windows of groups. */
+/** Without the windows of groups. */
 const countNames = Object.keys({ ...noCounts, ...noBan }) as (keyof SideCounts)[];
 
-/** Returns the names of the counts of groups. Their hash fields have the prefix, and are no fields of the other side. */
+/** Group fields with the prefix. A side does not have the fields of the other side. */
 function groupFields(
   hash: Readonly<Record<string, unknown>>,
   prefix: string,
@@ -78,7 +75,6 @@ function groupFields(
   );
 }
 
-/** Returns only the counts of a side. */
 export function sideOf(state: Readonly<SideCounts>): SideCounts {
   const side: SideCounts = { ...noneIn(state), ...noBan };
   for (const field of Object.keys(side) as (keyof SideCounts)[]) side[field] = state[field] ?? 0;

@@ -19,7 +19,7 @@ local function freeSlots(leases, lease)
   return slots, others
 end
 
--- Returns the field after a call; false without requests.
+-- The field after a call; false without requests.
 local function renewLease(others, lease, admitted)
   local requests = lease.active + admitted
   if requests == 0 then return others ~= '' and others end

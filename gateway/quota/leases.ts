@@ -1,16 +1,15 @@
-/** The concurrency limit of a key, and the number of the key's requests that this process serves. */
 export interface Concurrency {
-  /** The number of requests of the key that all processes may serve at the same time. */
+  /** Requests of the key that all processes may serve at the same time. */
   readonly max: number;
   /** The name of this process: letters, digits, `-` and `_`. */
   readonly process: string;
-  /** The number of the key's requests that this process serves now, without the requests of the call. */
+  /** Requests of the key that this process serves now, before the call. */
   readonly active: number;
-  /** The duration of the lease, counted from the call. A later call may renew or end the lease. */
+  /** Counted from the call. A later call may renew or end the lease. */
   readonly leaseMs: number;
 }
 
-/** The number of a key's requests that one process serves. A process that is killed cannot end its lease, so each lease expires. */
+/** The requests of a key that one process serves. A process that is killed cannot end its lease, so each lease expires. */
 export interface Lease {
   readonly process: string;
   readonly requests: number;
@@ -18,7 +17,7 @@ export interface Lease {
   readonly untilMs: number;
 }
 
-/** The number of requests that may begin now; 0 or less when the key has reached its limit. */
+/** Requests that may begin now; 0 or less when the key has reached its limit. */
 export function freeSlots(
   leases: readonly Lease[],
   { max, process, active }: Concurrency,
@@ -28,7 +27,7 @@ export function freeSlots(
   return others.reduce((free, { requests }) => free - requests, max - active);
 }
 
-/** The leases after a call: expired leases are removed, and the lease of the calling process is renewed. */
+/** Without expired leases, and with a new lease of the calling process. */
 export function renewLease(
   leases: readonly Lease[],
   { process, active, leaseMs }: Concurrency,

@@ -13,9 +13,8 @@ local function newOutcome()
   return { admitted = 0, refused = 0, banned = 0, crowded = 0, admittedOf = {} }
 end
 
--- Decides the requests of a run. A ban is checked first, then the concurrency limit, and then the windows. Once there is no room for one
--- request of a run, there is no room for the rest of the run. `slots` is the number of requests of the call that may begin under the
--- concurrency limit. Returns the number of admitted requests.
+-- A ban is checked first, then the concurrency limit, and then the windows. Without room for one request of a run, there is no room for the
+-- rest. `slots` is the number of requests of the call that may begin under the concurrency limit. Returns the number of admitted requests.
 local function decideRun(side, requests, units, groups, slots, outcome)
   if isBanned(side) then
     outcome.banned = outcome.banned + requests

@@ -10,22 +10,18 @@ export interface Run {
   readonly units: number;
   /** The cost of each request in the trial, if it differs from `units` (`request/path/decide-units.ts`). */
   readonly trialUnits?: number | undefined;
-  /** The id of the operation, if a group of the plan or of the trial has it. The requests are also charged in the windows of the group. */
+  /** The operation, if a group of the plan or of the trial has it. The requests are also charged in the windows of the group. */
   readonly operation?: string | undefined;
 }
 
-/** The numbers of requests by what was decided. */
 export interface Outcome {
   admitted: number;
   refused: number;
-  /** The number of requests that a ban refused. The refusal that leads to the ban counts as `banned`. */
+  /** The refusal that leads to the ban counts as `banned`. */
   banned: number;
-  /**
-   * The number of requests that exceeded the concurrency limit. These are the last requests of the call. These requests are not charged and
-   * do not count as strikes.
-   */
+  /** The last requests of the call, which exceeded the concurrency limit. They are not charged and are no strikes. */
   crowded: number;
-  /** The number of admitted requests of each run. */
+  /** Of each run. */
   admittedOf: number[];
 }
 
@@ -33,21 +29,18 @@ export function newOutcome(): Outcome {
   return { admitted: 0, refused: 0, banned: 0, crowded: 0, admittedOf: [] };
 }
 
-/** What applies to all runs of a call. */
 export interface RunRules {
   readonly bans: BanPolicy;
   /** The limits that apply now (`applyGrant`). */
   readonly inForce: Limits;
-  /** The number of requests of the call that may begin under the concurrency limit. */
+  /** Requests of the call that may begin under the concurrency limit. */
   readonly slots: number;
   readonly nowMs: number;
 }
 
 /**
- * Decides the requests of a run. A ban is checked first, then the concurrency limit, and then the windows. Once there is no room for one
- * request of a run, there is no room for the rest of the run.
- *
- * @returns the number of admitted requests
+ * A ban is checked first, then the concurrency limit, and then the windows. Without room for one request of a run, there is no room for the
+ * rest. @returns the number of admitted requests
  */
 export function decideRun(
   counts: SideCounts,

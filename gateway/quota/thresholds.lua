@@ -3,7 +3,7 @@ Reported thresholds. The hash field `told` has, for each window with a reported 
 percentage, for example `day 20700 80 reports:month 680 100`. Each decision returns `told` from the lowest percentage on, so no report is
 lost when a process dies. The gateway computes which percentages are missing.
 ]]
--- Whether an hour, day or month has reached the lowest percentage of its limit.
+-- In an hour, day or month.
 local function reachesThreshold(side, lowest)
   for i = 1, #side.windows do
     local window = side.windows[i]
@@ -12,8 +12,8 @@ local function reachesThreshold(side, lowest)
   return false
 end
 
--- Marks a percentage of a window as reported, after the queue of webhooks has stored the report. The mark never decreases. Marks of ended
--- windows are dropped. Returns 1 if the mark is stored; 0 if the window has ended, or if the counts were reset meanwhile.
+-- Marks a percentage of a window as reported, after the queue of webhooks has stored the report. The mark never decreases. Returns 1 if the
+-- mark is stored; 0 if the window has ended, or if the counts were reset meanwhile.
 local function confirmTold(key, field, index, percent, resetMs)
   local stored = readHash(key)
   if stored.err then return stored end

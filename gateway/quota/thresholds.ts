@@ -2,34 +2,30 @@ import type { WindowCounts } from '../shared/calendar-windows.ts';
 import type { Limits, PlanWindow } from '../shared/model.ts';
 import { fieldOf, numberOf, usedOf, windowOf } from './windows.ts';
 
-/** The windows whose thresholds are reported. Seconds and minutes are too short for a report. */
+/** Seconds and minutes are too short for a report. */
 export const thresholdWindows = ['hour', 'day', 'month'] as const satisfies readonly PlanWindow[];
 
 export type ThresholdWindow = (typeof thresholdWindows)[number];
 
-/**
- * For each window, the highest reported percentage, and the number of the window to which the percentage belongs. The members have the names
- * of the window's fields (`fieldOf`).
- */
+/** The highest reported percentage, and the number of its window, by the name of the window's field (`fieldOf`). */
 export type Told = {
   readonly [field: string]: { readonly index: number; readonly percent: number } | undefined;
 };
 
-/** The percentages of a limit that a key has reached in one window, and that are not reported. */
+/** Percentages that a key has reached in one window, and that are not reported. */
 export interface Reached {
   readonly window: ThresholdWindow;
-  /** The group of operations that the limit counts; absent if it counts all operations. */
+  /** Absent if the limit counts all operations. */
   readonly group?: string | undefined;
-  /** The number of the window (`windowIndex`). */
+  /** See `windowIndex`. */
   readonly index: number;
   /** Whole percentages, ascending; at least one. */
   readonly percents: readonly number[];
-  /** The charged units and the limit, which includes a running grant. */
+  /** The limit includes a running grant. */
   readonly used: number;
   readonly limit: number;
 }
 
-/** A reported percentage. */
 export interface ToldMark {
   readonly window: ThresholdWindow;
   readonly group?: string | undefined;
@@ -42,8 +38,8 @@ export interface ToldMark {
 type Marked = Readonly<WindowCounts> & { readonly told: Told | undefined; readonly resetMs: number };
 
 /**
- * Returns the percentages that the counts have reached and that `told` does not have; undefined if there are none. A percentage counts as
- * reported if a higher percentage is reported.
+ * The percentages that the counts have reached and `told` does not have; undefined if there are none. A percentage below a reported one
+ * counts as reported.
  *
  * @param limits the limits in force
  * @param thresholds whole percentages, ascending
@@ -66,7 +62,6 @@ export function untoldThresholds(
   return reached.length > 0 ? reached : undefined;
 }
 
-/** Returns `told` with all percentages of `reached`. */
 export function tellAll(told: Told | undefined, reached: readonly Reached[]): Told {
   const all: Record<string, Told[string]> = { ...told };
   for (const { index, percents, ...window } of reached)
@@ -75,8 +70,8 @@ export function tellAll(told: Told | undefined, reached: readonly Reached[]): To
 }
 
 /**
- * Marks a percentage as reported. The mark never decreases. Returns undefined if the window has ended, or if the counts were reset meanwhile.
- * `thresholds.lua` has the same function.
+ * The mark never decreases. Undefined if the window has ended, or if the counts were reset meanwhile. `thresholds.lua` has the same
+ * function.
  */
 export function confirmTold(
   state: Marked,
@@ -87,7 +82,6 @@ export function confirmTold(
   return { ...before, [field]: { index, percent: Math.max(percent, before[field]?.percent ?? 0) } };
 }
 
-/** Returns `told` without ended windows. */
 function currentTold(state: Marked): Told {
   return Object.fromEntries(
     Object.entries(state.told ?? {}).filter(([field, told]) => {
@@ -97,7 +91,6 @@ function currentTold(state: Marked): Told {
   );
 }
 
-/** Parses the field `told` of a key's hash. */
 export function unpackTold(packed: string): Told | undefined {
   if (packed === '') return undefined;
   const told: Record<string, Told[string]> = {};

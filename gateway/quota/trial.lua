@@ -4,7 +4,7 @@ prefix `trial:`. A field that the hash does not have is copied from the plan: in
 window, and after a reset, which removes all counts.
 ]]
 
--- Sets the counts of the trial. `plan` has the counts before the call, with open windows.
+-- `plan` has the counts before the call, with open windows.
 local function readTrial(trial, plan, stored)
   readSide(trial, stored)
   if not stored[trial.banFields[1]] then
@@ -18,8 +18,8 @@ local function readTrial(trial, plan, stored)
   end
 end
 
--- Whether a request costs more than a limit, both with and without the grant. Such a request would get 403, and would not be
--- charged. If only a grant makes a limit lower than the cost, a window would refuse the request.
+-- Above the limits with and without the grant. Such a request would get 403, and would not be charged. If only a grant makes a limit lower
+-- than the cost, a window would refuse the request.
 local function costsTooMuch(trial, groups, units)
   local isAboveLimit, isAboveGrant = false, false
   for i = 1, #trial.windows do
@@ -31,10 +31,9 @@ local function costsTooMuch(trial, groups, units)
   return isAboveLimit and isAboveGrant
 end
 
--- Decides the runs with the limits of the trial. The concurrency limit refuses the same requests as for the plan, unless the trial has
--- banned the key.
+-- The concurrency limit refuses the same requests as for the plan, unless the trial has banned the key.
 local function decideTrial(trial, runs, slots, ofPlan)
-  -- `places` are the slots that the earlier runs of the plan have left.
+  -- The slots that the earlier runs of the plan have left.
   local outcome, places = newOutcome(), slots
   for n = 1, #runs do
     local run = runs[n]

@@ -6,10 +6,10 @@ import { decideRun, newOutcome, type Outcome, type Run } from './runs.ts';
 import { fieldOf, noneIn, numberOf, usedFieldOf, usedOf } from './windows.ts';
 
 /**
- * Returns the counts of the trial. Counts that the trial does not have are copied from the plan: at the beginning of a trial or of a further
- * window, and after a reset.
+ * The counts of the trial. Those that it does not have are copied from the plan: at the beginning of a trial or of a further window, and
+ * after a reset.
  *
- * @param stored the counts of the trial; undefined if it has none
+ * @param stored undefined if the trial has no counts
  * @param plan the counts before the call, with open windows
  * @param limits the limits of the plan
  */
@@ -29,8 +29,8 @@ export function readTrial<State extends Readonly<SideCounts>>(
 }
 
 /**
- * Whether a request costs more than a limit, both with and without the grant. Such a request would get 403, and would not be charged
- * (`request/path/decide-units.ts`). If only a grant makes a limit lower than the cost, a window would refuse the request.
+ * Above the limits with and without the grant. Such a request would get 403, and would not be charged (`request/path/decide-units.ts`). If
+ * only a grant makes a limit lower than the cost, a window would refuse the request.
  *
  * @param trial the limits of the trial that the request is charged in (`limitsOn`)
  */
@@ -39,10 +39,7 @@ export function costsTooMuch(units: number, trial: Limits, grant: Grant | undefi
   return units > 1 && isAbove(trial) && isAbove(applyGrant(trial, grant, nowMs));
 }
 
-/**
- * Decides the runs with the limits of the trial. The concurrency limit refuses the same requests as for the plan, unless the trial has banned
- * the key.
- */
+/** The concurrency limit refuses the same requests as for the plan, unless the trial has banned the key. */
 export function decideTrial(
   counts: SideCounts,
   trial: Limits,
@@ -58,7 +55,7 @@ export function decideTrial(
   const { bans, grant, nowMs } = rules;
   const outcome = newOutcome();
   const inForce = applyGrant(trial, grant, nowMs);
-  // `places` are the slots that the earlier runs of the plan have left.
+  // The slots that the earlier runs of the plan have left.
   let places = rules.slots;
   for (const [n, { requests, units: ofRun, trialUnits = ofRun, operation }] of runs.entries()) {
     const units = costsTooMuch(trialUnits, limitsOn(trial, operation), grant, nowMs) ? 0 : trialUnits;

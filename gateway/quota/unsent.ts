@@ -6,8 +6,8 @@ import type { Outcome, Run } from './runs.ts';
 import { charge, fieldOf, numberOf, usedFieldOf, usedOf, windowOf } from './windows.ts';
 
 /**
- * A process's decisions on a key that were made without the store and have not been sent to the store. A trial adds the same units and
- * strikes, as if it had decided as the plan did. It does not add the ban, because the plan may have had it before.
+ * Decisions of a process on a key without the store, not yet sent to it. A trial adds the same units and strikes, as if it had decided as
+ * the plan did, but not the ban, because the plan may have had it before.
  */
 export interface Unsent extends Readonly<WindowCounts> {
   readonly strikes: number;
@@ -19,8 +19,8 @@ export interface Unsent extends Readonly<WindowCounts> {
 }
 
 /**
- * Adds the ban of local decisions. The added ban ends at most `maxMs` from now, even if the clock of the process was wrong. A ban of an older
- * generation is dropped, so a lifted ban stays lifted.
+ * The ban ends at most `maxMs` from now, even if the clock of the process was wrong. A ban of an older generation is dropped, so a lifted
+ * ban stays lifted.
  */
 export function addUnsentBan(
   state: BanCounts & { readonly liftedMs: number },
@@ -34,8 +34,8 @@ export function addUnsentBan(
 }
 
 /**
- * Adds the units and strikes of local decisions. Units of an ended window are dropped. Counts never decrease. Decisions of an older
- * generation are dropped. Refusals during a ban are not counted.
+ * Units of an ended window, and decisions of an older generation, are dropped. Counts never decrease. Refusals during a ban are not
+ * counted.
  */
 export function addUnsent(
   state: SideCounts & { readonly liftedMs: number; readonly resetMs: number },
@@ -52,7 +52,7 @@ export function addUnsent(
   if (isCurrent && !isBanned(state, nowMs)) addStrikes(state, unsent.strikes, nowMs);
 }
 
-/** Returns the decisions of a process, with one more local decision. Strikes that have expired, or have led to a ban, are not sent. */
+/** Adds a local decision. Strikes that have expired, or have led to a ban, are not sent. */
 export function addDecided(
   unsent: Unsent | undefined,
   call: { readonly limits: Limits; readonly runs: readonly Run[] },
@@ -74,8 +74,8 @@ export function addDecided(
 }
 
 /**
- * Adds two sets of unsent decisions. If the counts of the key were reset after the earlier decisions, the counts of these decisions are
- * dropped. If a ban was lifted after the earlier decisions, the bans and strikes in these decisions are dropped.
+ * If the counts were reset after the earlier decisions, their counts are dropped. If a ban was lifted after them, their bans and strikes
+ * are dropped.
  */
 export function addUp(earlier: Unsent, later: Unsent): Unsent {
   const sum: Unsent & WindowCounts = { ...later };

@@ -18,8 +18,8 @@ local dayMs = 86400000
 local daysFromMarchOfYear0To1970 = 719468
 local daysIn400Years = 146097
 
--- Returns the month of the UTC calendar, because Lua in Redis has no date functions. The calculation uses years that begin in
--- March, so 29 February is always the last day of a year. Tests compare monthOf and monthStartMs with JavaScript's Date.
+-- Lua in Redis has no date functions. The calculation uses years that begin in March, so 29 February is always the last day of a year.
+-- Tests compare monthOf and monthStartMs with JavaScript's Date.
 local function monthOf(ms)
   local day = math.floor(ms / dayMs) + daysFromMarchOfYear0To1970
   local era = math.floor(day / daysIn400Years)
@@ -27,7 +27,7 @@ local function monthOf(ms)
   local yearOfEra = math.floor((dayOfEra - math.floor(dayOfEra / 1460) + math.floor(dayOfEra / 36524)
     - math.floor(dayOfEra / 146096)) / 365)
   local dayOfYear = dayOfEra - (365 * yearOfEra + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100))
-  -- `month` counts from March, so March is 0. January and February count as months of the previous year.
+  -- From March, which is 0. January and February count as months of the previous year.
   local month = math.floor((5 * dayOfYear + 2) / 153)
   local year = era * 400 + yearOfEra + (month >= 10 and 1 or 0)
   return (year - 1970) * 12 + (month + 2) % 12
@@ -51,10 +51,10 @@ local function windowEndMs(lengthMs, number)
   return lengthMs == 0 and monthStartMs(number + 1) or (number + 1) * lengthMs
 end
 
--- The numbers of the windows that contain `indexedMs`, by their length. The keys of a call share them.
+-- The numbers of the windows at `indexedMs`, by their length. The keys of a call share them.
 local indexes, indexedMs = {}, 0
 
--- Starts the windows that contain `nowMs`. The number of a window never decreases, even if the clock of a new master is behind.
+-- The number of a window never decreases, even if the clock of a new master is behind.
 local function openWindows(side)
   if indexedMs ~= nowMs then indexes, indexedMs = {}, nowMs end
   local windows = side.windows
@@ -69,8 +69,8 @@ local function openWindows(side)
   end
 end
 
--- Returns the number of units for which every window of a request has room; negative if a limit was lowered below the used units.
--- `groups` are the groups that have the operation of the request.
+-- The units for which every window has room; negative if a limit was lowered below the used units. `groups` have the operation of the
+-- request.
 local function roomIn(side, groups)
   local room = math.huge
   local windows = side.windows
@@ -82,7 +82,6 @@ local function roomIn(side, groups)
   return room
 end
 
--- Returns the number of requests for which there is room.
 local function fitting(requests, units, room)
   if units == 0 or requests * units <= room then return requests end
   return math.max(0, math.floor(room / units))
@@ -96,7 +95,7 @@ local function charge(side, groups, units)
   end
 end
 
--- Returns the time at which the last window of a side ends, epoch ms.
+-- When the last window of a side ends, epoch ms.
 local function windowsEndMs(side)
   local atMs = 0
   for i = 1, #side.windows do

@@ -8,7 +8,6 @@ import {
 } from '../shared/calendar-windows.ts';
 import { type Limit, type Limits, type PlanWindow, planWindows } from '../shared/model.ts';
 
-/** The window of a limit, in the bucket of its group. */
 export type BucketWindow = Pick<Limit, 'window' | 'group'>;
 
 /** The field with the number of the window: `minute`, or `reports:minute` for a group. */
@@ -16,7 +15,7 @@ export function fieldOf({ window, group }: BucketWindow): PlanWindow | `${string
   return group === undefined ? window : `${group}:${window}`;
 }
 
-/** The field with the units that were charged in the window. */
+/** The field with the charged units. */
 export function usedFieldOf({
   window,
   group,
@@ -32,20 +31,20 @@ export function usedOf(counts: Readonly<WindowCounts>, window: BucketWindow): nu
   return counts[usedFieldOf(window)] ?? 0;
 }
 
-/** Returns the window of a field with the number of a window; undefined for other fields. */
+/** Undefined for other fields than the number of a window. */
 export function windowOf(field: string): BucketWindow | undefined {
   const [name, group] = field.split(':').reverse();
   const window = planWindows.find((one) => one === name);
   return window && (group === undefined ? { window } : { window, group });
 }
 
-/** Returns the fields of all windows in the counts of a side, with the value 0. */
+/** The fields of all windows in the counts, with the value 0. */
 export function noneIn(counts: Readonly<WindowCounts>): WindowCounts {
   const ofGroups = Object.keys(counts).filter((field) => field.includes(':'));
   return { ...noCounts, ...Object.fromEntries(ofGroups.map((field) => [field, 0])) };
 }
 
-/** Starts the windows that contain `nowMs`. The number of a window never decreases, even if the clock of a new master is behind. */
+/** The number of a window never decreases, even if the clock of a new master is behind. */
 export function openWindows(counts: WindowCounts, limits: Limits, windowsMs: WindowsMs, nowMs: number): void {
   for (const limit of limits) {
     const index = windowIndex(windowsMs[limit.window], nowMs);
@@ -56,7 +55,7 @@ export function openWindows(counts: WindowCounts, limits: Limits, windowsMs: Win
 }
 
 /**
- * Returns the number of units that every window still has room for; negative if a limit was lowered below the used units.
+ * The units for which every window has room; negative if a limit was lowered below the used units.
  *
  * @param inForce the limits that apply now (`applyGrant`), and that the request is charged in (`limitsOn`)
  */
@@ -64,7 +63,6 @@ export function roomIn(counts: Readonly<WindowCounts>, inForce: Limits): number 
   return inForce.reduce((room, limit) => Math.min(room, limit.max - usedOf(counts, limit)), Infinity);
 }
 
-/** Returns the number of requests for which there is room. */
 export function fitting(requests: number, units: number, room: number): number {
   if (units === 0) return requests;
   return Math.max(0, Math.min(requests, Math.floor(room / units)));
@@ -74,7 +72,7 @@ export function charge(counts: WindowCounts, limits: Limits, units: number): voi
   for (const limit of limits) counts[usedFieldOf(limit)] = usedOf(counts, limit) + units;
 }
 
-/** Returns the time at which the last window of a side ends, epoch ms. */
+/** When the last window of a side ends, epoch ms. */
 export function windowsEndMs(counts: Readonly<WindowCounts>, windowsMs: WindowsMs): number {
   const ends = Object.entries(counts).map(([field, number]) => {
     const window = windowOf(field)?.window;

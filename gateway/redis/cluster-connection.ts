@@ -7,31 +7,24 @@ import { createCork } from './cork.ts';
 import { ignoreLostAsking, leaveGently, loadIoredis, onContactError } from './ioredis-patches.ts';
 import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions } from './redis-connection.ts';
 
-/** The number of slots of a Redis Cluster. Each key belongs to one slot, and each slot is on one server. */
 const slotsCount = 16_384;
 
 /**
- * The maximum number of attempts to find a key that a given server stores. The maximum is twelve times the number of slots, so the search
- * succeeds even for a server with a single slot.
+ * Attempts to find a key that a given server stores: twelve times the number of slots, so the search succeeds even for a server with a
+ * single slot.
  */
 const attemptsMax = 200_000;
 
 /**
- * Connects to a Redis Cluster. ioredis follows MOVED and ASK for single commands, but not for a pipeline that has partly run. The
- * options change these defaults of ioredis:
+ * Connects to a Redis Cluster. ioredis follows MOVED and ASK for single commands, but not for a pipeline that has partly run. A redirected
+ * command waits until one attempt to connect to the new server has ended.
  *
- * By default, ioredis repeats a command whose connection has closed. Such a command may have run, and a repeated command could charge a
- * request twice. The option `retryDelayOnFailover: 0` prevents the repetition.
- *
- * By default, ioredis repeats a command 100 ms after the error CLUSTERDOWN. The gateway has responded to the request before the 100 ms have
- * passed. The option `retryDelayOnClusterDown: 0` prevents the repetition.
- *
- * By default, a Cluster never becomes ready while one of its servers is dead. With `enableReadyCheck: false`, a Cluster becomes ready
- * without its dead servers. The gateway has a circuit breaker for each server instead.
- *
- * By default, ioredis does not reconnect to a lost server. The option `clusterNodeRetryStrategy` makes ioredis reconnect.
- *
- * A redirected command waits until one attempt to connect to the new server has ended.
+ * | default of ioredis | why it is changed | option |
+ * |---|---|---|
+ * | repeats a command whose connection has closed | the command may have run, and would charge a request twice | `retryDelayOnFailover: 0` |
+ * | repeats a command 100 ms after CLUSTERDOWN | the gateway has already responded to the request | `retryDelayOnClusterDown: 0` |
+ * | is not ready while one server is dead | each server has a circuit breaker of its own | `enableReadyCheck: false` |
+ * | does not reconnect to a lost server | | `clusterNodeRetryStrategy` |
  */
 export function connectToCluster({
   urls,
@@ -53,15 +46,15 @@ export function connectToCluster({
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshTimeout: bounds.storeSlotsTimeoutMs,
-    // Host names stay unresolved, because the certificate of a server is issued for its name.
+    // The certificate of a server is issued for its name.
     dnsLookup: (host, callback) => callback(null, host),
   });
   const events = new EventEmitter();
   const cork = createCork();
   let lastError: string | undefined;
-  /** The last error from a seed node. ioredis itself reports only "connection closed". */
+  /** ioredis itself reports only "connection closed". */
   let contactError: string | undefined;
-  /** A node that stands for all slots whose server is unknown. */
+  /** Stands for all slots whose server is unknown. */
   const placeholder: RedisNode = {
     name: 'Cluster',
     client: undefined,
@@ -71,9 +64,7 @@ export function connectToCluster({
   const known = new Map<string, RedisNode>();
   let nodes: readonly RedisNode[] = [placeholder];
   let isClosing = false;
-  /**
-   * Servers whose first connection is being established. A command that was redirected to one of these servers waits for the connection.
-   */
+  /** Commands that were redirected to these servers wait for the connection. */
   const isFirstConnection = new WeakSet<Redis>();
 
   cluster.on('error', (error: Error & { readonly lastNodeError?: Error | null }) => {
@@ -88,8 +79,8 @@ export function connectToCluster({
     client.on('ready', () => events.emit('ready'));
     isFirstConnection.add(client);
     client.once('close', () => isFirstConnection.delete(client));
-    // A replica may replace the server. A command to a server that is not connected is not sent, and therefore gets no redirection. Without
-    // new slots, commands for the keys of the server would fail until the server is back.
+    // A replica may replace the server. A command to a server that is not connected is not sent, and gets no redirection. Without new
+    // slots, commands for its keys would fail until the server is back.
     client.on('close', refresh);
     ignoreLostAsking(client);
     leaveGently(client, { graceMs: bounds.storeSilenceMaxMs, isClosing: () => isClosing });
@@ -163,7 +154,7 @@ export function connectToCluster({
     if (before?.client === client && before !== undefined) return before;
     const node = { name, client, unknownBecause: () => undefined, keyHere: keysOn(name) };
     known.set(name, node);
-    // Without this call, ioredis would connect when the first command is sent, and this command would have to wait.
+    // ioredis would connect with the first command, which would have to wait.
     if (client?.status === 'wait') client.connect().catch(() => {});
     return node;
   }

@@ -2,8 +2,8 @@ import { nextTick } from 'node:process';
 import type { Writable } from 'node:stream';
 
 /**
- * Delays writes to streams until the current event and its microtasks are done. Commands that are caused by one reply, or by replies that
- * arrived together, are therefore sent in one write.
+ * Delays writes to streams until the current event and its microtasks are done. Commands that are caused by replies that arrived together
+ * are therefore sent in one write.
  */
 export function createCork(): (streams: readonly Writable[]) => void {
   let corked = new Set<Writable>();

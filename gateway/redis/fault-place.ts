@@ -1,14 +1,14 @@
 import type { RedisSettings } from '../shared/model.ts';
 
-/** Where an operator looks when Redis is away. */
+/** The place where an operator looks when Redis is away. */
 export interface FaultPlace {
-  /** The configured addresses, without credentials. */
+  /** Without credentials. */
   readonly address: string;
   /** The setting that the reason is about. */
   readonly setting: string;
 }
 
-/** Returns the address and the setting to check. @param reason the error of the connection, or of the server */
+/** @param reason the error of the connection, or of the server */
 export function faultPlaceOf(redis: RedisSettings, reason: string): FaultPlace {
   const { url, cluster = [], sentinel, password, username } = redis;
   const [address, form] =

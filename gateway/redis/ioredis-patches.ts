@@ -4,8 +4,8 @@ import type * as Ioredis from 'ioredis';
 import type { Redis } from 'ioredis';
 
 /**
- * This file contains all changes to ioredis's own objects. ioredis has no options that have the same effects.
- * `/test/redis/ioredis-patches.test.ts` fails when a release of ioredis no longer has one of the changed members.
+ * All changes to ioredis's own objects, for which it has no options. `/test/redis/ioredis-patches.test.ts` fails when a release of ioredis
+ * no longer has one of the changed members.
  *
  * | changed member | effect |
  * |---|---|
@@ -18,7 +18,7 @@ import type { Redis } from 'ioredis';
  * | `emit` of a connection to a Sentinel | repeated announcements of the current master are ignored |
  */
 
-/** The undocumented members of ioredis clients that this file changes. */
+/** Undocumented. */
 interface Client {
   readonly connector: { connect: (onSentinelError: unknown) => Promise<Duplex> };
   setStatus(status: string, detail?: unknown): void;
@@ -27,7 +27,7 @@ interface Client {
 const require = createRequire(import.meta.url);
 let loaded: typeof Ioredis | undefined;
 
-/** Loads ioredis with the first connection. A gateway without Redis therefore saves 60 ms of CPU time at its start, and 8 MB of heap. */
+/** With the first connection. A gateway without Redis saves 60 ms of CPU time at its start, and 8 MB of heap. */
 export function loadIoredis(): typeof Ioredis {
   if (loaded === undefined) {
     loaded = require('ioredis') as typeof Ioredis;
@@ -37,10 +37,9 @@ export function loadIoredis(): typeof Ioredis {
 }
 
 /**
- * Makes every client close its connection after an error. ioredis handles only the first error of a connection, and a second error
- * would end the process. A second error is possible, because Node keeps a TLS connection open after a broken record. A TLS alert of the
- * server can also arrive together with a certificate that is not valid. The function changes the prototype, because ioredis creates some
- * clients itself. Each client gets its connections from its `connector`.
+ * ioredis handles only the first error of a connection, and a second error would end the process. Node keeps a TLS connection open after a
+ * broken record, and a TLS alert of the server can arrive together with an invalid certificate. A connection is therefore closed after its
+ * first error. The prototype is changed, because ioredis creates some clients itself; each gets its connections from its `connector`.
  */
 function closeFailedConnections(prototype: Client): void {
   const { setStatus } = prototype;
@@ -60,8 +59,8 @@ function closeFailedConnections(prototype: Client): void {
 }
 
 /**
- * Ignores a lost reply to ASKING. ioredis sends ASKING before a command that ASK redirects, and does not handle the reply to ASKING. If the
- * connection closes before this reply arrives, the unhandled rejection would end the process.
+ * ioredis sends ASKING before a command that ASK redirects, and does not handle its reply. If the connection closes first, the unhandled
+ * rejection would end the process.
  */
 export function ignoreLostAsking(client: Redis): void {
   const asking = client.asking.bind(client);
@@ -73,8 +72,8 @@ export function ignoreLostAsking(client: Redis): void {
 }
 
 /**
- * Delays the disconnection from a server without slots. ioredis would disconnect immediately. But a server whose last slot has just moved
- * may still send replies. ASK already redirects commands to a server that is about to receive its first slot.
+ * Delays the disconnection from a server without slots. A server whose last slot has just moved may still send replies, and ASK redirects
+ * commands to a server that is about to receive its first slot.
  */
 export function leaveGently(
   client: Redis,
@@ -88,7 +87,7 @@ export function leaveGently(
   };
 }
 
-/** Reports errors of the separate connections over which ioredis reads the slots. ioredis itself ignores these errors. */
+/** ioredis ignores errors of the separate connections over which it reads the slots. */
 export function onContactError(client: Redis, listener: (message: string) => void): void {
   const duplicate = client.duplicate.bind(client);
   client.duplicate = (options) => {
@@ -98,19 +97,17 @@ export function onContactError(client: Redis, listener: (message: string) => voi
   };
 }
 
-/** The undocumented members of a client with Sentinels that this file changes. */
+/** Undocumented. */
 interface SentinelConnector {
   connectToSentinel(...args: unknown[]): Redis;
   resolve(endpoint: unknown): Promise<{ readonly host: string; readonly port: number } | null>;
 }
 
 /**
- * Changes how a client handles its Sentinels. ioredis prints all errors of connections to Sentinels, although one Sentinel that
- * replies is enough. This function collects the errors instead of printing them.
+ * Collects the errors of connections to Sentinels, which ioredis would print although one Sentinel that replies is enough.
  *
- * ioredis also disconnects from the master at every announcement of a master. After a failover each Sentinel announces the same new
- * master. The last of these announcements may arrive seconds after the first. A Sentinel also announces masters with other names. This
- * function ignores repeated announcements, and announcements of masters with other names.
+ * ioredis also disconnects from the master at every announcement of a master. After a failover each Sentinel announces the same new master,
+ * the last Sentinel seconds after the first. A Sentinel also announces masters with other names. These announcements are ignored.
  *
  * @returns a function that returns the last Sentinel's error; undefined when the client is connected
  */
@@ -140,7 +137,7 @@ export function watchSentinels(client: Redis, name: string): () => string | unde
     };
     return sentinel;
   };
-  // The message of a failed connection says only that the connection is closed, so the earlier error takes precedence.
+  // The message of a failed connection says only that it is closed, so the earlier error takes precedence.
   client.on('sentinelError', ({ message }: Error) => {
     because = contactError ?? message;
   });

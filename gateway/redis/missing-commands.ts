@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import type { RedisConnection } from './redis-connection.ts';
 
 /**
- * Every command that Tollgate sends or runs in a script. These commands change no data, because the key does not exist or Redis refuses the
- * arguments. Redis checks the ACL of the user before it checks the arguments.
+ * Every command that Tollgate sends or runs in a script. They change no data, because the key does not exist or Redis refuses the
+ * arguments. Redis checks the ACL of the user before the arguments.
  */
 const trials: readonly string[] = [
   'TIME',
@@ -45,10 +45,10 @@ const trials: readonly string[] = [
 ];
 
 /**
- * Tries every required command on each server after each connect, and again while the ACL forbids a command. An incomplete ACL is
- * therefore reported at the start, and not only when a feature first fails.
+ * Tries every required command on each server after each connect, and again while the ACL forbids a command. An incomplete ACL is therefore
+ * reported at the start, not when a feature first fails.
  *
- * @param onChange called with the forbidden commands, and with an empty list when all commands are allowed
+ * @param onChange called with the forbidden commands; with an empty list when all commands are allowed
  */
 export function watchMissingCommands(
   redis: RedisConnection,
@@ -70,7 +70,7 @@ export function watchMissingCommands(
     Promise.all(servers).then(
       (lists) => update([...new Set(lists.flat())]),
       () => {
-        // The connection was lost. The commands are tried again on the next connection.
+        // The connection was lost. The next connection tries again.
       },
     );
   }

@@ -10,9 +10,9 @@ import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions }
 type Servers = Omit<RedisSettings, 'onFailure'>;
 
 /**
- * Connects to the Redis of the configuration, and reconnects after a failure. The options forbid ioredis to queue commands while a server
- * is disconnected, and to send a command twice, because only the caller knows whether a second attempt is safe. A connection is closed when
- * expected replies do not arrive. Each caller has a shorter deadline of its own (`within-deadline.ts`).
+ * Connects to the Redis of the configuration, and reconnects after a failure. By its options, ioredis neither queues commands while a
+ * server is disconnected, nor sends a command twice. Only the caller knows whether that is safe. A connection is closed when expected
+ * replies do not arrive. Each caller has a shorter deadline of its own (`within-deadline.ts`).
  *
  * Rate-limit decisions and records use separate connections, so that a large reply with records does not delay a decision.
  */
@@ -42,7 +42,7 @@ function optionsOf({ username, password, tls }: Servers, bounds: Bounds): Server
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectTimeout: bounds.storeConnectTimeoutMs,
-    // Closes the connection to a server that hangs or has disappeared. When the connection closes, pending commands fail.
+    // The server hangs or has disappeared. Pending commands fail.
     socketTimeout: bounds.storeSilenceMaxMs,
     maxLoadingRetryTime: bounds.storeReconnectMaxMs,
     username,
@@ -59,9 +59,9 @@ function ofOneServer({ storeReconnectMaxMs }: Bounds) {
 }
 
 /**
- * Reconnects when a server no longer accepts writes. After a failover the address may belong to a replica. For the new connection, ioredis
- * resolves the name again, or asks Sentinel again. All pending commands get the same error, and ioredis would add a timer to the connection
- * for each error. Only the first error therefore causes a reconnect.
+ * After a failover the address may belong to a replica, which accepts no writes. For a new connection, ioredis resolves the name again, or
+ * asks Sentinel again. All pending commands get the same error, and ioredis would add a timer for each, so only the first error causes a
+ * reconnect.
  */
 function leaveReplicas(client: Redis): void {
   let isLeaving = false;
@@ -95,14 +95,13 @@ function connectToSentinel(
     enableTLSForSentinelMode: tls !== undefined,
     sentinelCommandTimeout: bounds.storeConnectTimeoutMs,
     sentinelRetryStrategy: (attempt) => Math.min(attempt * 50, bounds.storeReconnectMaxMs),
-    // Disconnects from the old master as soon as a Sentinel announces another master. An isolated old master would accept writes
-    // that are lost later.
+    // An isolated old master would accept writes that are lost later.
     failoverDetector: true,
   });
 }
 
 interface OneServer extends Partial<Pick<RedisNode, 'unknownBecause'>> {
-  /** If ioredis stops its attempts to connect, the gateway tries again after this pause. */
+  /** The pause after which the gateway tries again if ioredis stops. */
   readonly retryAfterMs: number;
 }
 
@@ -115,8 +114,8 @@ function toConnection(
   // ioredis prints `error` events that have no listener. The gateway logs outages in `store-watch.ts`.
   client.on('error', () => {});
   leaveReplicas(client);
-  // ioredis stops connecting if an attempt fails before a socket exists. For example, the attempt fails if a Sentinel announces another
-  // master during the look-up of the master.
+  // ioredis stops connecting if an attempt fails before a socket exists, for example if a Sentinel announces another master during the
+  // look-up.
   client.on('end', () => {
     if (!isOpen) return;
     setTimeout(() => isOpen && client.connect().catch(() => {}), retryAfterMs).unref();
@@ -139,7 +138,7 @@ function toConnection(
     clockOf: () => clockOfNode(node),
     nodes: () => nodes,
     on(event, listener) {
-      // The list of servers never changes, so the event `nodes` never occurs.
+      // The list of servers never changes.
       if (event === 'nodes') return () => {};
       client.on(event, listener);
       return () => void client.off(event, listener);

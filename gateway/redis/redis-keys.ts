@@ -1,10 +1,11 @@
 /**
- * The keys that Tollgate writes to Redis. Capabilities have keys of their own, beside their code. [keys.md](./keys.md) states what writes each key, when the key expires, and how many such keys
- * there are. A test runs the gateway and compares the keys in Redis with this table. `prefix` is `redis.prefix` of the configuration.
+ * The keys that Tollgate writes to Redis. Capabilities have keys of their own, beside their code. [keys.md](./keys.md) states what writes
+ * each key, when it expires, and how many there are. A test runs the gateway and compares the keys in Redis with this table. `prefix` is
+ * `redis.prefix` of the configuration.
  */
 export const redisKeys = {
   quota: {
-    /** The braces are a hash tag, so that all data of an API key is in one slot of a Redis Cluster. */
+    /** All data of an API key is in one slot of a Redis Cluster, by the hash tag in braces. */
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}`,
     pattern: '<prefix>:{<key id>}',
     type: 'hash',
@@ -87,7 +88,7 @@ export const redisKeys = {
     bytesMax: 140_000_000,
   },
   directoryForm: {
-    /** The number of the copy is a hash tag, so that the copies are in distant slots of a Cluster. */
+    /** A hash tag, so that the copies are in distant slots of a Cluster. */
     name: (prefix: string, copy: string) => `${prefix}:directory:form:{${copy}}`,
     pattern: '<prefix>:directory:form:{<0 to 3>}',
     type: 'string',
@@ -101,7 +102,7 @@ export const redisKeys = {
     bytesMax: 1_000,
   },
   processes: {
-    /** All states are in one slot of a Cluster, so one MGET can read them. */
+    /** In one slot of a Cluster, so one MGET can read all states. */
     name: (prefix: string, id: string) => `${prefix}:fleet:{processes}:state:${id}`,
     pattern: '<prefix>:fleet:{processes}:state:<process id>',
     type: 'string',
@@ -120,7 +121,7 @@ export const redisKeys = {
     bytesMax: 120,
   },
   healthFailing: {
-    /** All keys of health checks are in one slot of a Cluster, so one script call can write several of them. */
+    /** All keys of health checks are in one slot, so a script can write several keys. */
     name: (prefix: string) => `${prefix}:fleet:{health}:failing`,
     pattern: '<prefix>:fleet:{health}:failing',
     type: 'hash',
@@ -133,7 +134,7 @@ export const redisKeys = {
     bytesMax: 160,
   },
   changes: {
-    /** `changesReports` is in the same slot of a Cluster, so one script can write both keys. */
+    /** In the same slot as `changesReports`, so one script can write both. */
     name: (prefix: string) => `${prefix}:fleet:{changes}`,
     pattern: '<prefix>:fleet:{changes}',
     type: 'stream',
@@ -166,12 +167,12 @@ export const redisKeys = {
 } as const satisfies Record<string, RedisKeyKind>;
 
 export interface RedisKeyKind {
-  /** Returns the Redis key. For keys of rate-limiter-flexible, the function returns the part before `:<client address>` or `:<key id>`. */
+  /** For keys of rate-limiter-flexible: the part before `:<client address>` or `:<key id>`. */
   readonly name: (prefix: string, id: string) => string;
   readonly pattern: string;
   readonly type: 'hash' | 'stream' | 'string' | 'zset';
-  /** False if the Redis key never expires. */
+  /** False: never. */
   readonly expires?: false;
-  /** The maximum size of one key in octets by `MEMORY USAGE`, with names of 20 characters. */
+  /** In octets by `MEMORY USAGE`, with names of 20 characters. */
   readonly bytesMax: number;
 }

@@ -1,7 +1,7 @@
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { RedisConnection } from './redis-connection.ts';
 
-/** Redis did not reply, or refused the call. If `mayHaveRun` is true, a write may have taken effect fully or partly. */
+/** Redis did not reply, or refused the call. `mayHaveRun`: a write may have taken effect fully or partly. */
 export interface Away {
   readonly kind: 'away';
   readonly mayHaveRun: boolean;
@@ -16,14 +16,14 @@ export function toAway(error: Error): Away {
   return { kind: 'away', mayHaveRun: !isErrorReply(error), reason: error.message };
 }
 
-/** Whether Redis has sent the error. The class `ReplyError` of ioredis is not imported, because a gateway without Redis does not load ioredis. */
+/** `ReplyError` of ioredis is not imported, because a gateway without Redis does not load ioredis. */
 export function isErrorReply(error: Error): boolean {
   return error.name === 'ReplyError';
 }
 
 type Ready = Pick<RedisConnection, 'isReady'>;
 
-/** Runs a call that uses the keys `names`. Returns the reply, or why there is none. The promise never rejects. */
+/** Never rejects: returns the reply, or why there is none. */
 export async function replyOrAway<T extends { readonly kind: string }>(
   { isReady }: Ready,
   names: readonly string[],
@@ -35,7 +35,7 @@ export async function replyOrAway<T extends { readonly kind: string }>(
   return withinDeadline<T | Away>(reply, deadlineMs, () => late);
 }
 
-/** Runs a call that uses the keys `names`. Returns the reply, or undefined if there is none. The promise never rejects. */
+/** Never rejects: returns undefined without a reply. */
 export async function replyOrUndefined<T>(
   { isReady }: Ready,
   names: readonly string[],

@@ -1,9 +1,8 @@
 import { type PlanWindow, planWindows } from './model.ts';
 
-/** The length of each window, ms. `calendarMonth` stands for the month, which has no fixed length. */
 export type WindowsMs = Readonly<Record<PlanWindow, number>>;
 
-/** A window length that stands for a month of the UTC calendar. */
+/** Stands for a month of the UTC calendar, which has no fixed length. */
 export const calendarMonth = 0;
 
 export const calendarWindowsMs: WindowsMs = {
@@ -14,32 +13,31 @@ export const calendarWindowsMs: WindowsMs = {
   month: calendarMonth,
 };
 
-/** The number of the window at `nowMs`. The window that begins at the epoch has number 0. */
+/** The window that begins at the epoch has number 0. */
 export function windowIndex(lengthMs: number, nowMs: number): number {
   if (lengthMs !== calendarMonth) return Math.floor(nowMs / lengthMs);
   const date = new Date(nowMs);
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** Returns the time at which the window number `index` begins, epoch ms. The previous window ends at the same time. */
+/** Epoch ms. The previous window ends at the same time. */
 export function windowStartMs(lengthMs: number, index: number): number {
   return lengthMs === calendarMonth ? Date.UTC(1970, index) : index * lengthMs;
 }
 
-/** Returns the beginning of the calendar window that contains a time, both in epoch ms. */
+/** The beginning of the window that contains the time, epoch ms. */
 export function calendarStartMs(window: PlanWindow, atMs: number): number {
   const lengthMs = calendarWindowsMs[window];
   return windowStartMs(lengthMs, windowIndex(lengthMs, atMs));
 }
 
 /**
- * The counts of each window. `minute` is the number of the current minute (`windowIndex`). `minuteUsed` is the number of units that were
- * charged in this minute. Windows of a group have its name before the colon, for example `reports:minute` and `reports:minuteUsed`.
+ * `minute` is the number of the current minute (`windowIndex`), and `minuteUsed` the units that were charged in it. The windows of a group
+ * have its name before a colon: `reports:minute`, `reports:minuteUsed`.
  */
 export type WindowCounts = Record<PlanWindow, number> &
   Record<`${PlanWindow}Used`, number> & { [ofGroup: `${string}:${string}`]: number };
 
-/** For each window, the name of the member that contains its charged units. */
 export const usedIn = Object.fromEntries(planWindows.map((window) => [window, `${window}Used`])) as {
   readonly [Window in PlanWindow]: `${Window}Used`;
 };

@@ -1,10 +1,10 @@
 /**
- * The closed catalogue of errors: the `code` for clients, the HTTP status, a public text, and the side at fault. Add a new error code here.
- * Causes are only logged. Clients never see causes.
+ * The closed catalogue of errors: the `code` for clients, the HTTP status, a public text, and the side at fault. Causes are only logged;
+ * clients never see them.
  */
 import { rememberLast } from './structures/remember-last.ts';
 
-/** The side that must act so that the request succeeds. The access line shows this side. */
+/** The side that must act so that the request succeeds, for the access line. */
 export type Fault = 'client' | 'gateway' | 'upstream';
 
 interface ErrorEntry {
@@ -107,17 +107,12 @@ export type ErrorCode = keyof typeof catalogue;
 
 export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
 
-/**
- * The Error body of the specification: `code`, `message`, and a `status` that equals the HTTP status. The body is ASCII, so its length in
- * octets equals its length in characters.
- *
- * @param message public; by default the text of the catalogue
- */
+/** The Error body of the specification. It is ASCII, so its length in octets equals its length in characters. @param message public */
 export function errorBody(code: ErrorCode, message: string = errors[code].message): string {
   return bodies[code](message);
 }
 
-/** Caches one body for each code, because all refusals of a flood have the same message for a second. */
+/** Cached for each code, because all refusals of a flood have the same message for a second. */
 const bodies = Object.fromEntries(
   Object.keys(catalogue).map((code) => [
     code,
@@ -130,32 +125,31 @@ function bodyOf(code: ErrorCode, message: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** A whole response: the gateway's own (an error, a preflight, a page), or a target's response whose head and body arrived together. */
+/** The gateway's own response (an error, a preflight, a page), or a target's response whose head and body arrived together. */
 export interface WholeResponse {
   readonly status: number;
   /**
-   * A flat list of field names and values. The list has `Content-Length` if there is a body. The list never contains `Connection`. Only the
-   * response of a target may have a `Date`.
+   * Flat: name, value, … It has `Content-Length` if there is a body, and never `Connection`. Only the response of a target may have a
+   * `Date`.
    */
   readonly fields: readonly string[];
   /** The body in Latin-1, or as a buffer if many responses share a large body. */
   readonly body: string | Buffer;
 }
 
-/** An error response of the gateway. The catalogue defines the status and the default text of each code. */
 export interface Refusal {
   readonly code: ErrorCode;
-  /** The text for the client, which replaces the default text of the code. */
+  /** Replaces the text of the catalogue. */
   readonly message?: string | undefined;
-  /** Additional header fields such as `Allow` and `Retry-After`, as a flat list of names and values. */
+  /** Further fields such as `Allow` and `Retry-After`; flat: name, value, … */
   readonly fields?: readonly string[] | undefined;
-  /** The name under which the usage record counts the refusal; absent if only its status is counted. */
+  /** The name in the usage record; absent if only the status is counted. */
   readonly countedAs?: string | undefined;
 }
 
-/** The fault that Node's parser or a check of the raw request has found in a request. */
+/** A fault that Node's parser or a check of the raw request has found. */
 export interface Rejection {
   readonly code: ErrorCode;
-  /** The message is public and contains no input of the client. */
+  /** Public, without input of the client. */
   readonly message: string;
 }

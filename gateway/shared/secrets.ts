@@ -4,25 +4,22 @@ import { crc32 } from 'node:zlib';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const randomCharacters = 40;
 const checksumCharacters = 6;
-/** The number of digits of a digest that the log, the admin API and pages show. */
+/** In the log, the admin API and pages. */
 const digestDigitsShown = 8;
 /**
- * A random octet is used only if it is below this value. Without this rule, the first letters would be more likely, because 256 is not a
- * multiple of 62.
+ * Random octets from this value on are not used. With them, the first letters would be more likely, because 256 is not a multiple of 62.
  */
 const unbiasedBelow = 248;
 
 /**
- * Generates a secret: `tg_`, 40 random characters (238 bits), and their CRC-32 in base62. Scanners for leaked secrets recognise a secret by
- * its checksum.
- *
- * @param drawBytes a source of random bytes; every call must return new bytes
+ * `tg_`, 40 random characters (238 bits), and their CRC-32 in base62, by which scanners recognise a leaked secret. @param drawBytes returns
+ * new random bytes at every call
  */
 export function issueSecret(drawBytes: DrawBytes = randomBytes): string {
   return `tg_${drawWithChecksum(drawBytes)}`;
 }
 
-/** Generates a token for the admin API. The token begins with `tga_`, so that it is not mistaken for a key's secret. */
+/** A token for the admin API begins with `tga_`, so that it is not mistaken for a key's secret. */
 export function issueAdminToken(drawBytes: DrawBytes = randomBytes): string {
   return `tga_${drawWithChecksum(drawBytes)}`;
 }
@@ -40,23 +37,23 @@ function drawWithChecksum(drawBytes: DrawBytes): string {
   return `${random}${checksumOf(random)}`;
 }
 
-/** Whether a text is a secret or token that Tollgate has created, with a correct checksum. */
+/** For secrets and admin tokens. */
 export function hasRightChecksum(secret: string): boolean {
   const drawn = /^tga?_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(secret);
   return drawn !== null && checksumOf(drawn[1] ?? '') === drawn[2];
 }
 
-/** Whether a text begins like a secret of a key, and `issueSecret` cannot have issued it. */
+/** Whether it begins like a secret of a key, and `issueSecret` cannot have issued it. */
 export function isInventedSecret(presented: string): boolean {
   return presented.startsWith('tg_') && !hasRightChecksum(presented);
 }
 
-/** The hex SHA-256 digest of a secret or token. The configuration contains only this digest, not the secret. */
+/** Hex SHA-256. The configuration contains only this digest of a secret or token. */
 export function digestSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }
 
-/** The first digits of a digest: enough to distinguish the secrets of a key, too few to find a secret. */
+/** Enough to distinguish the secrets of a key, too few to find a secret. */
 export function digestStart(digest: string): string {
   return digest.slice(0, digestDigitsShown);
 }
@@ -65,7 +62,6 @@ export function digestStart(digest: string): string {
 const secretLike =
   /\btga?_\w{20,}|\bwhsec_[\w+/=-]+|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])|(?<=:\/\/)[^\s/@]+(?=@)/gi;
 
-/** Replaces each part of a text that may be a secret, a complete digest, or the password of a URL. */
 export function maskSecrets(text: string): string {
   return text.replace(secretLike, '***');
 }

@@ -13,7 +13,7 @@ import {
   valueAt,
 } from '../../shared/http/path-template.ts';
 
-/** Returns the reason why no accepted request can match a template, or undefined if a request can match the template. */
+/** Why no accepted request can match a template. */
 export function templateFault(template: string): string | undefined {
   if (!template.startsWith('/')) return 'a path begins with `/`';
   const segments = template.slice(1).split('/');
@@ -28,7 +28,7 @@ export function templateFault(template: string): string | undefined {
   return `the segment \`${wrong}\` is refused in requests, or has another spelling`;
 }
 
-/** Returns what the author of a template may not expect from its parameters. */
+/** Why a parameter may not match what its author expects. */
 export function parameterFault(template: string): string | undefined {
   const names = (template.match(parameter) ?? []).map((one) => one.replaceAll(/[{}+]/g, ''));
   const repeated = names.find((name, i) => names.indexOf(name) < i);
@@ -55,21 +55,21 @@ function isMatchable(segment: string): boolean {
   return literal.test(segment.replaceAll(parameter, ''));
 }
 
-/** Two templates that match the same path, while neither template is more specific. */
+/** Two templates that match the same path, while neither is more specific. */
 export interface Overlap {
   /**
-   * The template that receives a request whose path matches both templates. If the templates differ only in parameter names and only
-   * `other` has the request's method, `other` receives the request.
+   * Receives a request whose path matches both. If the templates differ only in parameter names and only `other` has the request's method,
+   * `other` receives it.
    */
   readonly winner: string;
   readonly other: string;
-  /** Whether the templates differ only in the names of their parameters, so that they match exactly the same paths. */
+  /** Whether only the names of the parameters differ, so that both match exactly the same paths. */
   readonly isSameShape: boolean;
 }
 
 /**
- * Finds pairs of templates that match the same path. Each template of a pair also matches paths that the other template does not match. The
- * generator yields one pair at a time, so that the caller can stop early.
+ * Finds pairs of templates that match the same path, while each also matches paths that the other does not. Yields one pair at a time, so
+ * that the caller can stop early.
  */
 export function* overlaps(templates: readonly string[]): Generator<Overlap, void> {
   const root: Branch = emptyBranch();
@@ -87,16 +87,14 @@ export function* overlaps(templates: readonly string[]): Generator<Overlap, void
 
 type Branch = TemplateBranch<string>;
 
-/** The state of a comparison between a new template and earlier templates, at one segment. */
+/** A comparison between a new template and earlier templates, at one segment. */
 interface Search {
   readonly template: PathTemplate;
   readonly index: number;
   /**
-   * The result of the comparison at the first segment in which the templates differ. The result is positive if the new template takes
-   * precedence, and 0 if no compared segment differs.
+   * The order at the first segment in which the templates differ: positive if the new template takes precedence, 0 if no segment differs.
    */
   readonly first: number;
-  /** Whether the new template is more specific in some segment. */
   readonly isNarrower: boolean;
   readonly isWider: boolean;
 }
@@ -123,7 +121,6 @@ function* overlapsIn(branch: Branch, search: Search): Generator<FoundOverlap, vo
   }
 }
 
-/** Returns the state of a comparison after one more segment. */
 function after(search: Search, order: number, isCrossed = false): Search {
   const { template, index, first, isNarrower, isWider } = search;
   return {
@@ -135,7 +132,6 @@ function after(search: Search, order: number, isCrossed = false): Search {
   };
 }
 
-/** Yields the other template if neither of the compared templates is more specific. */
 function* compared(other: string, { first, isNarrower, isWider }: Search): Generator<FoundOverlap, void> {
   if (isNarrower === isWider) yield { other, first, isSameShape: !isNarrower };
 }
@@ -153,13 +149,13 @@ function* below(branch: Branch): Generator<string, void> {
 
 interface Continuation {
   readonly next: Branch;
-  /** Positive if the new segment takes precedence, and negative if the earlier segment takes precedence. */
+  /** Positive if the new segment takes precedence, negative if the earlier one does. */
   readonly order: number;
-  /** Whether each of the two segments matches texts that the other does not match. */
+  /** Whether each segment matches texts that the other does not. */
   readonly isCrossed?: boolean;
 }
 
-/** Yields the branches of the template tree whose segment can match the same text as the given segment. */
+/** Yields the branches whose segment can match the same text as the given segment. */
 function* continuations(branch: Branch, segment: TemplateSegment): Generator<Continuation, void> {
   if (typeof segment === 'string') {
     const same = branch.literal.get(segment);
@@ -182,9 +178,7 @@ function* continuations(branch: Branch, segment: TemplateSegment): Generator<Con
   if (branch.parameter !== undefined) yield { next: branch.parameter, order: isWhole ? 0 : 1 };
 }
 
-/**
- * Whether two segments with parameters may match the same text. Only the fixed beginnings and ends of the segments are compared.
- */
+/** Compares only the fixed beginnings and ends. */
 function mayMeet(one: readonly string[], other: readonly string[]): boolean {
   const [start, end] = [one[0] ?? '', one.at(-1) ?? ''];
   const [otherStart, otherEnd] = [other[0] ?? '', other.at(-1) ?? ''];

@@ -4,40 +4,36 @@ import { configSizes } from '../config-sizes.ts';
 import type { Place, Problem } from '../problems/problem.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 
-/** A file of the API document. */
 export interface ApiFile {
   readonly file: string;
   readonly source: YamlSource;
 }
 
-/** A value in a file of the API document. */
 export interface ApiPart {
   readonly in: ApiFile;
   readonly path: readonly PropertyKey[];
   readonly value: unknown;
-  /** The references that lead to this value, each as a file and a JSON Pointer. */
+  /** The references that lead here, each as a file and a JSON Pointer. */
   readonly trail?: readonly string[];
 }
 
-/** The target of a `$ref`: a file, which may be the same file, and a JSON Pointer (RFC 6901) in this file. */
+/** The target of a `$ref`: a JSON Pointer (RFC 6901) in the same or another file. */
 export interface Target {
   readonly in: ApiFile;
   readonly pointer: string;
 }
 
-/** The files of an API document. */
 export interface References {
   readonly root: ApiFile;
-  /** Reads the file that a `$ref` names. Returns undefined for a URL, which is not followed, or after a problem. */
+  /** Reads the file that a `$ref` names. Undefined for a URL, which is not followed, or after a problem. */
   locate(reference: string, at: ApiPart): Target | undefined;
-  /** Returns the value that the `$ref` of a part refers to, or undefined after a problem. */
+  /** Undefined after a problem. */
   follow(part: ApiPart): ApiPart | undefined;
 }
 
 /**
- * Follows `$ref` between the files of an API document. Relative paths are followed, but URLs are not.
- *
- * @param open reads a file. The function returns undefined for a file that it cannot read, and reports the reason itself
+ * Follows relative paths, but no URLs. @param open reads a file; reports the reason itself and returns undefined for a file that it cannot
+ * read
  */
 export function createReferences({
   root,

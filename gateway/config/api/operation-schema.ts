@@ -4,7 +4,7 @@ import { deprecationShapes } from '../../capabilities/lists/schemas.ts';
 import { anyMethod, type Deprecation, type Method, type Operation } from '../../shared/model.ts';
 import { date, expects, givenName, wholeNumber, word } from '../../shared/schema/schema-parts.ts';
 
-/** The fields of an operation in the API document that the gateway reads. Other fields are for clients and other tools. */
+/** The fields that the gateway reads. Other fields are for clients and other tools. */
 export const operationSchema = z.object({
   operationId: givenName('text', /^.*$/s).optional(),
   deprecated: z.unknown().optional(),
@@ -21,13 +21,12 @@ export const operationSchema = z.object({
 
 export type StatedOperation = z.output<typeof operationSchema>;
 
-/** The names of the `x-` fields that the gateway defines. */
 export const extensionNames = Object.keys(operationSchema.shape).filter((name) => name.startsWith('x-'));
 export const deprecationNames = extensionNames.filter(
   (name) => /^x-(deprecated|after-sunset)/.test(name) || Object.hasOwn(deprecationShapes, name),
 );
 
-/** Compiles an operation for the request path. The operation's successor is looked up later, after all operations are read. */
+/** The successor is looked up later, after all operations are read. */
 export function compileOperation(
   stated: StatedOperation,
   place: {
@@ -57,9 +56,7 @@ function compileDeprecation(stated: StatedOperation): Deprecation | undefined {
   };
 }
 
-/**
- * The single operation of a configuration without an API document. This operation has every method and path below the base URL.
- */
+/** The operation of a configuration without an API document. It has every method and path below the base URL. */
 export function anyOperation(upstream: string): Operation {
   return { id: 'any', method: anyMethod, template: '/*', upgrade: 'websocket', upstream };
 }

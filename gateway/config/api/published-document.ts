@@ -8,23 +8,19 @@ import { isMapping, type Mapping } from '../../shared/structures/plain-data.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { ApiFile, ApiPart, References, Target } from './follow-references.ts';
 
-/** The information that the published document adds to the operator's API document. */
 interface Published {
   readonly baseUrl: string;
-  /** The stated plans. */
   readonly plans: Plans;
-  /** Whether limits count requests or units (`countedBy`). */
+  /** See `countedBy`. */
   readonly counted: 'request' | 'unit';
-  /** The time at which the settings are loaded, epoch ms. */
+  /** Epoch ms, when the settings are loaded. */
   readonly nowMs: number;
-  /** Further sentences of capabilities. */
   readonly sentences: readonly string[];
 }
 
 /**
- * Makes the JSON of the API document for clients. The JSON names the base URL as its server, and its description ends with the
- * limits of each plan. The JSON includes the files that `$ref` refers to. The JSON omits `x-upstream`, because names of
- * upstreams are internal, and keeps every other `x-` field.
+ * The API document for clients. Its server is the base URL, and its description ends with the limits of each plan. It includes the files
+ * that `$ref` refers to. It omits `x-upstream`, because names of upstreams are internal, and keeps every other `x-` field.
  *
  * @returns undefined when the JSON is longer than `configSizes.publishedCharsMax`; aliases can make it far larger than the file
  */
@@ -45,12 +41,12 @@ export function apiDocument(document: References, published: Published): string 
   );
 }
 
-/** The name of the member that contains the other files of the document, each under its number. */
+/** Contains the other files of the document, each under its number. */
 const filesMember = 'x-files';
 
 /**
- * Joins the files of an API document into one value. The other files become members of `x-files`, and each `$ref` to a file is
- * rewritten to refer to its member. A `$ref` of a path item or an operation is replaced by its target.
+ * The other files become members of `x-files`, and each `$ref` to a file then refers to its member. A `$ref` of a path item or an operation
+ * is replaced by its target.
  */
 function bundle(references: References): Mapping | undefined {
   const { root } = references;
@@ -66,10 +62,9 @@ function bundle(references: References): Mapping | undefined {
     return `#${number === 0 ? '' : `/${filesMember}/${number}`}${encodeURI(pointer)}`;
   }
 
-  /** The path to the value that is being rewritten. A problem with a missing file is reported at this path. */
+  /** The path to the value that is being rewritten, for a problem with a missing file. */
   const path: string[] = [];
 
-  /** Returns a value in which every `$ref` refers to the joined document. */
   function rewrite(value: unknown, file: ApiFile): unknown {
     if (Array.isArray(value)) return mapEntries(value, (entry) => rewrite(entry, file));
     if (!isMapping(value)) return value;
@@ -88,7 +83,6 @@ function bundle(references: References): Mapping | undefined {
     return target ? leadTo(target) : reference;
   }
 
-  /** Returns a path item or an operation, with its `$ref` replaced by the target. */
   function inPlace(part: ApiPart): ApiPart {
     return isMapping(part.value) && part.value.$ref !== undefined
       ? inPlace(references.follow(part) ?? { ...part, value: {} })
@@ -131,8 +125,8 @@ function bundle(references: References): Mapping | undefined {
 }
 
 /**
- * Writes the parameters `{name+}` and `{+name}` as `{name}`, because OpenAPI has no parameter that matches the rest of a path. Clients look
- * for a parameter with exactly the name between the braces. A path keeps its name if the document also has the plain path.
+ * Writes the parameters `{name+}` and `{+name}` as `{name}`, because OpenAPI has no parameter that matches the rest of a path, and clients
+ * look for the exact name between the braces. A path keeps its name if the document also has the plain path.
  */
 function withPlainRests(paths: Mapping): Mapping {
   const entries = Object.entries(paths).map(([template, item]) => {
@@ -142,7 +136,7 @@ function withPlainRests(paths: Mapping): Mapping {
   return Object.fromEntries(entries);
 }
 
-/** Returns a copy without `x-upstream` at any depth. */
+/** At any depth. */
 function withoutUpstreams(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutUpstreams);
   if (!isMapping(value)) return value;
@@ -154,10 +148,7 @@ function asMapping(value: unknown): Mapping {
   return isMapping(value) ? value : {};
 }
 
-/**
- * Maps the members of a mapping. Returns the mapping itself if no member changes, because most parts of a document stay
- * unchanged.
- */
+/** Returns the mapping itself if no member changes, because most parts of a document stay unchanged. */
 function mapMembers(value: unknown, map: (member: unknown, name: string) => unknown): unknown {
   if (!isMapping(value)) return value;
   let changed: Record<string, unknown> | undefined;
@@ -170,13 +161,13 @@ function mapMembers(value: unknown, map: (member: unknown, name: string) => unkn
   return changed ?? value;
 }
 
-/** Maps the entries of a list. Returns the list itself if no entry changes. */
+/** Returns the list itself if no entry changes. */
 function mapEntries(value: readonly unknown[], map: (entry: unknown) => unknown): readonly unknown[] {
   const mapped = value.map(map);
   return mapped.every((entry, index) => entry === value[index]) ? value : mapped;
 }
 
-/** Estimates the length of the JSON. The estimate stops soon after it exceeds the maximum. */
+/** An estimate, which stops soon after it exceeds the maximum. */
 function charsOf(value: unknown, charsMax: number): number {
   let chars = 0;
   const count = (part: unknown): void => {
@@ -192,10 +183,7 @@ function charsOf(value: unknown, charsMax: number): number {
   return chars;
 }
 
-/**
- * Makes a Markdown table. Each plan has a row, and each scheduled change of a plan has a row. The table has a column for each
- * window that at least one plan limits.
- */
+/** A Markdown table with a row for each plan and each scheduled change, and a column for each window that a plan limits. */
 function plansText({ plans, counted, sentences, nowMs }: Published): string {
   const all = [...plans.values()];
   const limited = all.flatMap((plan) => periodsOf(plan, nowMs));
@@ -231,7 +219,7 @@ function plansText({ plans, counted, sentences, nowMs }: Published): string {
   return `## Plans\n\n${table}${groupsText(all, nowMs)}${costs}${sentences.map((one) => `\n\n${one}`).join('')}`;
 }
 
-/** Makes a list of the groups of operations that have limits of their own, or an empty text. */
+/** A list of the groups that have limits of their own, or an empty text. */
 function groupsText(plans: readonly Plan[], nowMs: number): string {
   const lines = plans.flatMap((plan) =>
     periodsOf(plan, nowMs).flatMap(({ title, limits }) =>
@@ -249,8 +237,8 @@ function groupsText(plans: readonly Plan[], nowMs: number): string {
 }
 
 /**
- * The present limits of a plan, and its limits after each later change. Each row states its period, so that the document stays
- * correct when a change takes effect.
+ * The present limits of a plan, and its limits after each later change. A row states its period, so that the document stays correct when a
+ * change takes effect.
  */
 function periodsOf(
   plan: Plan,

@@ -23,29 +23,21 @@ import {
 export interface ReadOperations {
   readonly operations: readonly Operation[];
   readonly problems: readonly Problem[];
-  /** Warnings about parts that are valid but probably mistakes. Each warning consists of a position in a file and a sentence. */
+  /** Sentences with positions about parts that are valid but probably mistakes. */
   readonly warnings: readonly string[];
-  /** Follows `$ref` in the document. */
   readonly references: References;
 }
 
 interface ReadOptions {
-  /** The path of the document; `$ref` to other files is relative to it. */
+  /** Other files are relative to this path. */
   readonly file: string;
-  /**
-   * The names of the upstreams in the order of the configuration. The first name is the default. The names are undefined if the
-   * upstreams could not be read.
-   */
+  /** In the order of the configuration; the first is the default. Undefined if the upstreams could not be read. */
   readonly upstreamNames: readonly string[] | undefined;
-  /**
-   * Reads another file that the document refers to. Returns undefined for a file that it cannot read, and reports the reason
-   * itself.
-   */
+  /** Reports the reason itself and returns undefined for a file that it cannot read. */
   readonly open: (file: string, mentionedAt: Place) => YamlSource | undefined;
   readonly pathsMax?: number;
 }
 
-/** Reads the operations of an OpenAPI document: paths, methods, operationIds and the gateway's own `x-` fields. */
 export function readOperations(
   source: YamlSource,
   { file, upstreamNames, open, pathsMax = configSizes.pathsMax }: ReadOptions,
@@ -74,7 +66,7 @@ export function readOperations(
   }
   const { paths } = document;
   if (!isMapping(paths)) {
-    // The report omits the file's first line, which may be a secret if `api` names the keys file by mistake.
+    // Without an excerpt, because the first line may be a secret if `api` names the keys file by mistake.
     const message = 'an OpenAPI document needs `paths`, a mapping of path templates';
     list.add(() => ({ ...source.placeOf(['paths']), excerpt: '', message }));
     return result([]);
@@ -87,7 +79,7 @@ export function readOperations(
     list.add(() => ({ ...atName(excess), message }));
     return result([]);
   }
-  /** Adds a single warning for all templates with the same fault. */
+  /** Warns once of all templates with the same fault. */
   const warnOf = (faultOf: (template: string) => string | undefined, consequence = '') => {
     for (const [fault, withFault] of Map.groupBy(templates, faultOf)) {
       const [first = ''] = withFault;
@@ -139,7 +131,6 @@ interface FoundOperation {
   readonly template: string;
   readonly upstream: string;
   readonly stated: StatedOperation;
-  /** The `operationId` in the document. */
   readonly writtenId: string | undefined;
 }
 
@@ -156,10 +147,7 @@ const unserved = new Set(['trace', 'additionalOperations']);
 /** A path item's fields that are not operations (OpenAPI 3.1 §4.8.9). */
 const pathItemFields = new Set(['$ref', 'summary', 'description', 'parameters', 'servers']);
 
-/**
- * Reads the operations of a path. A path item may have a `$ref` and operations of its own. An operation in the path item replaces the
- * referenced operation of the same method.
- */
+/** A path item may have a `$ref` and operations of its own, which replace the referenced operations of the same methods. */
 function readPathItem(template: string, item: ApiPart, context: ReadContext): FoundOperation[] {
   const { value } = item;
   if (!isMapping(value)) {
@@ -254,7 +242,7 @@ function reportMember({ list, part }: OperationPart, name: string, message: stri
   report(list, memberOf(part, name), message, at);
 }
 
-/** Returns the valid fields and reports the invalid fields. */
+/** Returns the valid fields and reports the others. */
 function readMembers(at: OperationPart): StatedOperation {
   const { value } = at;
   const parsed = operationSchema.safeParse(value);
@@ -266,9 +254,7 @@ function readMembers(at: OperationPart): StatedOperation {
   return operationSchema.parse(Object.fromEntries(valid));
 }
 
-/**
- * Reports an unknown `x-` field as a misspelling if it resembles a gateway field. All other unknown fields belong to other tools.
- */
+/** An unknown `x-` field is a misspelling if it resembles a gateway field. All others belong to other tools. */
 function checkExtensionNames(at: OperationPart): void {
   for (const name of Object.keys(at.value)) {
     if (!name.startsWith('x-') || extensionNames.includes(name)) continue;
@@ -279,10 +265,7 @@ function checkExtensionNames(at: OperationPart): void {
   }
 }
 
-/**
- * Returns the upstream of an operation. The default upstream is returned if the operation names no upstream, or if the upstreams
- * could not be read.
- */
+/** The default upstream if the operation names none, or if the upstreams could not be read. */
 function readUpstream(at: OperationPart): string {
   const { upstreamNames } = at;
   const [fallback = ''] = upstreamNames ?? [];
@@ -321,11 +304,10 @@ function checkDeprecation(at: OperationPart, stated: StatedOperation): void {
   }
 }
 
-/** Names and compiles the operations. */
 function compileAll(found: readonly FoundOperation[], context: ReadContext): Operation[] {
   const { list } = context;
   const names = nameAll(found, context);
-  // `x-deprecated-successor` may contain the successor's operationId, or the name that the gateway gave to the successor.
+  // `x-deprecated-successor` may contain the operationId, or the name that the gateway gave to the successor.
   const byId = new Map([...names].map(([one, name]): [string | undefined, FoundOperation] => [name, one]));
   for (const one of found) byId.set(one.writtenId, one);
   return found.map((one) => {
@@ -352,10 +334,8 @@ const usableId = /^[A-Za-z0-9._-]{1,100}$/;
 const idCharsMax = 100;
 
 /**
- * Gives each operation the name that plans, keys, metrics and logs use. The name of an operation is its operationId. Characters of the
- * operationId that are not allowed in a name are replaced. If the operationId is missing, the name is made from method and path.
- *
- * Two operations may not have the same operationId. A single operation to which two paths refer by `$ref` is allowed.
+ * The name of an operation in plans, keys, metrics and logs is its operationId, with allowed characters in place of others, or is made from
+ * method and path. Two operations may not have the same operationId, unless two paths refer to one operation by `$ref`.
  */
 function nameAll(
   found: readonly FoundOperation[],
@@ -417,7 +397,7 @@ function freeName(
   }
 }
 
-/** Adds a single warning that lists all operations whose name differs from the operationId. */
+/** A single warning lists all operations whose name differs from the operationId. */
 function warnOfNames(
   renamed: readonly FoundOperation[],
   names: ReadonlyMap<FoundOperation, string>,
@@ -430,7 +410,7 @@ function warnOfNames(
   report(warned, first.part, message, 'name');
 }
 
-/** ", like 2 others", for a single warning about the first of several parts. */
+/** For a single warning about the first of several parts. */
 function likeOthers({ length }: readonly unknown[]): string {
   return length === 1 ? '' : `, like ${length - 1} other${length === 2 ? '' : 's'}`;
 }

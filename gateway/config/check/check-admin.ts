@@ -3,10 +3,7 @@ import { createProblemList, createUniqueValues } from '../problems/problem-list.
 import type { RawSettings } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 
-/**
- * Checks that the admin listener has its own address, and that admin tokens have unique names and digests. The record of changes
- * names the token, so the name must be unique.
- */
+/** The admin listener needs its own address. Names of tokens are unique, because the record of changes names the token. */
 export function checkAdmin({ listen, admin }: RawSettings, source: YamlSource): readonly Problem[] {
   const problems = createProblemList();
   if (excludeEachOther(listen, admin)) {
@@ -25,7 +22,7 @@ export function checkAdmin({ listen, admin }: RawSettings, source: YamlSource): 
 
 type Address = Pick<RawSettings['listen'], 'host' | 'port'>;
 
-/** Whether two listeners conflict. Port 0 never conflicts, because the system then chooses a free port. */
+/** Port 0 never conflicts, because the system then chooses a free port. */
 function excludeEachOther(one: Address, other: Address): boolean {
   const isShared = one.host === other.host || anyAddress.has(one.host) || anyAddress.has(other.host);
   return one.port !== 0 && one.port === other.port && isShared;

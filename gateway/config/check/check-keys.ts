@@ -7,7 +7,7 @@ import type { Problem } from '../problems/problem.ts';
 import { createProblemList, createUniqueValues } from '../problems/problem-list.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 
-/** A list of keys in a file. The list is the root of the keys file, or the field `keys` of the main file. */
+/** The root of the keys file, or the field `keys` of the main file. */
 export interface KeyList {
   readonly source: YamlSource;
   readonly path: readonly PropertyKey[];
@@ -15,8 +15,8 @@ export interface KeyList {
 }
 
 /**
- * Checks rules that the schema of a single key cannot express. Ids and digests must be unique. A key on a custom plan must
- * have its own limits, and any other key must have none. Entries that violate the schema are checked too.
+ * Rules that the schema of a single key cannot express: ids and digests are unique, and exactly the keys on custom plans have their own
+ * limits. Entries that violate the schema are checked too.
  */
 export function checkKeys({ source, path, entries }: KeyList, plans: unknown): readonly Problem[] {
   const problems = createProblemList();

@@ -6,24 +6,23 @@ import type { Limit, Limits, Operation, Plan, PlanWindow } from '../../shared/mo
 import { nameOf } from '../../shared/schema/schema-faults.ts';
 import { per } from '../../shared/words/limit-names.js';
 
-/** Limits and their path in the configuration, such as `plans.free` or `keys[3]`. */
+/** The path is such as `plans.free` or `keys[3]`. */
 export interface StatedLimits {
   readonly path: readonly PropertyKey[];
   readonly limits: Limits;
-  /** Whether the limits belong to a key, which states them in its member `limits`. */
+  /** A key states the limits in its member `limits`. */
   readonly isKey?: boolean;
 }
 
-/** A warning about a field that is valid but probably a mistake. */
+/** A field that is valid but probably a mistake. */
 export interface LimitWarning {
   readonly path: readonly PropertyKey[];
   readonly message: string;
 }
 
 /**
- * Finds limits that have no effect. A limit is useless if a longer window has a lower limit. A longer window's limit is also
- * useless if the shorter window's limit always refuses the client first. A limit of a group is useless if a limit of all
- * operations always refuses the client first.
+ * Finds limits that have no effect. Either a longer window has a lower limit, or the limit of a shorter window always refuses first, or a
+ * limit of all operations always refuses before the limit of a group.
  */
 export function checkLimits({ path, limits, isKey = false }: StatedLimits): readonly LimitWarning[] {
   const warningOf = (limit: Limit, message: string | undefined) => {
@@ -41,7 +40,7 @@ export function checkLimits({ path, limits, isKey = false }: StatedLimits): read
   });
 }
 
-/** Finds groups of a plan that never refuse a request, because no key may call their operations, or because the operations cost nothing. */
+/** Finds groups that never refuse a request, because no key may call their operations, or because the operations cost nothing. */
 export function checkGroups(plan: Plan, operations: readonly Operation[]): readonly LimitWarning[] {
   const costOf = new Map(operations.map(({ id, cost = 1 }) => [id, cost]));
   return limitsOfPlan(plan).flatMap((stated) =>
@@ -59,7 +58,7 @@ export function checkGroups(plan: Plan, operations: readonly Operation[]): reado
   );
 }
 
-/** The limits of a plan, of its scheduled changes and of its trial. */
+/** With its scheduled changes and its trial. */
 function limitsOfPlan({ name, limits, changes = [], trial }: Plan): readonly PlanLimits[] {
   const path = ['plans', name];
   return [
@@ -73,12 +72,11 @@ interface PlanLimits extends StatedLimits {
   readonly isTrial?: boolean;
 }
 
-/** The path of a limit below the path of its plan. */
 function pathOf(path: readonly PropertyKey[], { window, group }: Limit): readonly PropertyKey[] {
   return [...path, ...(group === undefined ? [] : ['groups', group]), limitFieldOf[window]];
 }
 
-/** Whether a limit of all operations refuses a request whenever the limit of a group would refuse it. */
+/** Whether the limit of all operations refuses every request that the limit of the group would refuse. */
 function alwaysRefuses(ofAll: Limit, ofGroup: Limit): boolean {
   const isShorter = mostMs(ofAll.window) < mostMs(ofGroup.window);
   return ofGroup.max >= (isShorter ? ofAll.max * mostIn(ofAll.window, ofGroup.window) : ofAll.max);
@@ -88,9 +86,7 @@ function hidden({ window, max }: Limit): string {
   return `can never refuse a request, because ${limitFieldOf[window]} (${max}) of all operations refuses it first`;
 }
 
-/**
- * Finds operations that cost more than a limit of a plan. A request that costs more than a limit gets 403, unless a grant raises the limit.
- */
+/** A request that costs more than a limit gets 403, unless a grant raises the limit. */
 export function checkCosts(plan: Plan, operations: readonly Operation[]): readonly LimitWarning[] {
   return operations.flatMap(({ id, cost = 1 }) => {
     if (plan.operations?.includes(id) === false) return [];
@@ -104,7 +100,6 @@ export function checkCosts(plan: Plan, operations: readonly Operation[]): readon
   });
 }
 
-/** The warnings of capabilities about their members of a plan. */
 export function checkMembers(plan: Plan, nowMs: number): readonly LimitWarning[] {
   return planMembers.flatMap((member) => {
     const warning = member.warning?.(plan, nowMs);
@@ -114,7 +109,7 @@ export function checkMembers(plan: Plan, nowMs: number): readonly LimitWarning[]
   });
 }
 
-/** Finds windows that a plan limits and its trial does not limit. Such a trial tries to remove the limit of the plan. */
+/** Finds windows that the plan limits and its trial does not. Such a trial tries to remove the limit of the plan. */
 export function checkTrial({ name, trial }: Plan, limits: Limits): readonly LimitWarning[] {
   if (trial === undefined) return [];
   const path = ['plans', name, 'trial'];

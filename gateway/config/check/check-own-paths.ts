@@ -6,14 +6,12 @@ import type { Problem } from '../problems/problem.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 
-/** A path that the gateway serves itself. */
 interface OwnPath {
-  /** The setting that switches this path on. */
+  /** The setting that switches the path on. */
   readonly setting: string;
   readonly path: string;
-  /** Whether the gateway also serves all paths below this path. */
+  /** Whether the gateway also serves all paths below it. */
   readonly below: boolean;
-  /** The name of this path in a report. */
   readonly name: string;
   readonly advice: string;
 }
@@ -24,7 +22,7 @@ interface PathsToCheck {
   readonly operations: readonly Operation[];
 }
 
-/** Checks that the gateway's own paths conflict neither with an operation nor with each other. */
+/** Own paths must conflict neither with an operation nor with each other. */
 export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly Problem[] {
   const basePath = basePathOf(raw);
   const own = ownPaths(raw);
@@ -64,7 +62,6 @@ function ownPaths(raw: RawSettings): OwnPath[] {
   return paths;
 }
 
-/** Whether a path template matches the gateway's own path, or a path below it. */
 function isMatch(template: string, { path, below }: Pick<OwnPath, 'path' | 'below'>): boolean {
   const { segments, hasRest } = parseTemplate(template);
   const own = path.split('/');

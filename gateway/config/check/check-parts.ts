@@ -10,7 +10,6 @@ import { hasDirectory, hasRedis, type RawSettings } from '../schema/settings-sch
 import type { YamlSource } from '../source/parse-yaml.ts';
 import type { LoadContext } from '../source/source-reader.ts';
 
-/** Checks the settings of capabilities. */
 export function checkParts(raw: RawSettings, main: YamlSource): readonly Problem[] {
   const list = createProblemList();
   const others = {
@@ -33,7 +32,7 @@ export function checkParts(raw: RawSettings, main: YamlSource): readonly Problem
   return list.problems;
 }
 
-/** The warnings of capabilities about their settings, at most `problemsMax`. */
+/** At most `problemsMax`. */
 export function warnOfParts(raw: RawSettings, main: YamlSource, keys: Keys): readonly string[] {
   const others = { hasDirectory: hasDirectory(raw), hasKey: (id: string) => keys.has(id) };
   const warnings: string[] = [];
@@ -47,7 +46,7 @@ export function warnOfParts(raw: RawSettings, main: YamlSource, keys: Keys): rea
   return warnings;
 }
 
-/** Returns the effective form of the settings of capabilities. @param context undefined if no file may be read */
+/** @param context undefined if no file may be read */
 export function compileParts(raw: RawSettings, context: LoadContext | undefined): Partial<SettingsMembers> {
   const files: SettingsFiles = {
     read: (file, path) => context?.reader.readText({ file: context.fileOf(file), main: context.main, path }),

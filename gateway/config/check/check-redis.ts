@@ -12,8 +12,8 @@ type RawRedis = NonNullable<RawSettings['redis']>;
 const forms = ['url', 'cluster', 'sentinel'] as const;
 
 /**
- * Checks rules about `redis` that the schema cannot express. The setting `redis` must have one of three forms, and its fields
- * must not contradict each other. Certificates are allowed only with TLS. Without Redis, some settings are refused.
+ * Rules that the schema cannot express: `redis` has one of three forms, its fields do not contradict each other, and certificates need TLS.
+ * Without Redis, some settings are refused.
  */
 export function checkRedis(raw: RawSettings, source: YamlSource): readonly Problem[] {
   const { redis } = raw;
@@ -62,8 +62,8 @@ export function checkRedis(raw: RawSettings, source: YamlSource): readonly Probl
 }
 
 /**
- * Refuses the settings that need Redis, because their data must outlive the process or must be the same in each process. Counts and the usage
- * record also have a store in memory. A restart then loses at most one window of the counts and one day of the record.
+ * These settings need Redis, because their data must outlive the process or must be the same in each process. Counts and the usage record
+ * also have a store in memory: a restart loses at most one window of the counts and one day of the record.
  */
 function checkWithoutRedis(raw: RawSettings, source: YamlSource): readonly Problem[] {
   const { redis, workers } = raw;
@@ -96,7 +96,6 @@ function* needsOf(raw: RawSettings): Iterable<RedisNeed> {
   }
 }
 
-/** Whether connections to Redis use TLS. */
 export function isTls({ url, cluster, sentinel }: RawRedis): boolean {
   return sentinel?.tls ?? isTlsUrl(cluster?.[0] ?? url ?? '');
 }

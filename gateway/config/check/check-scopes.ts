@@ -9,7 +9,6 @@ import { createProblemList } from '../problems/problem-list.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 
-/** The parts of a configuration that `checkScopes` needs. */
 interface Scoped {
   readonly raw: RawSettings;
   readonly main: YamlSource;
@@ -21,7 +20,7 @@ interface Scoped {
   readonly operations: readonly Operation[];
 }
 
-/** Checks that each operation named by a plan, key or setting is in the API document. */
+/** The API document must have each operation that a plan, key or setting names. */
 export function checkScopes({ raw, main, keyList, operations }: Scoped): readonly Problem[] {
   const problems = createProblemList();
   const known = new Set(operations.map(({ id }) => id));

@@ -11,15 +11,14 @@ import { type RawSettings, type RawUpstream, settingNames } from '../schema/sett
 import type { YamlSource } from '../source/parse-yaml.ts';
 
 interface ReadUpstreamNames {
-  /** The names of the upstreams in the order of the configuration. The names are undefined if they cannot be read. */
+  /** In the order of the configuration; undefined if they cannot be read. */
   readonly names: readonly string[] | undefined;
   readonly problems: readonly Problem[];
 }
 
 /**
- * Reads the names that `x-upstream` may have, and checks rules that the schema cannot express. The configuration must have
- * either `upstream` or `upstreams`, and `upstreams` must have 1 to `upstreamsMax` entries. This function does not validate
- * the upstreams themselves.
+ * The names that `x-upstream` may have, with rules that the schema cannot express: there is either `upstream` or `upstreams`, and
+ * `upstreams` has 1 to `upstreamsMax` entries. The upstreams themselves are not validated here.
  */
 export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
   const document = isMapping(source.value) ? source.value : {};
@@ -59,7 +58,7 @@ export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
   return { names, problems: [] };
 }
 
-/** Reports timeouts that are longer than the total timeout, because they can never take effect. */
+/** Timeouts longer than the total timeout can never take effect. */
 export function checkTimeouts(raw: RawSettings, source: YamlSource): readonly Problem[] {
   return upstreamsByPath(raw).flatMap(({ path, upstream }) => {
     const { total, ...parts } = upstream.timeouts;
@@ -80,7 +79,7 @@ interface PlacedUpstream {
   readonly upstream: RawUpstream;
 }
 
-/** All upstreams from `upstream` or `upstreams`, each with its path in the configuration. */
+/** With their paths in the configuration. */
 export function upstreamsByPath({ upstream, upstreams }: RawSettings): readonly PlacedUpstream[] {
   if (upstream !== undefined) return [{ path: ['upstream'], upstream }];
   return Object.entries(upstreams ?? {}).map(([name, each]) => ({
@@ -89,7 +88,7 @@ export function upstreamsByPath({ upstream, upstreams }: RawSettings): readonly 
   }));
 }
 
-/** The names of the upstreams that no operation uses. */
+/** Names that no operation uses. */
 export function unusedUpstreams({ upstreams, operations }: Settings): readonly string[] {
   const used = new Set(operations.map(({ upstream }) => upstream));
   return upstreams.map(({ name }) => name).filter((name) => !used.has(name));

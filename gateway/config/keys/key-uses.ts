@@ -4,19 +4,19 @@ import { isStatedCustom } from '../../keys/plans.ts';
 import { checkLimits } from '../check/check-limits.ts';
 
 /**
- * Counts of the plans and operations that keys refer to. After an edit of a key, a plan or the API document, the loader checks
- * the counts for conflicts, and does not read every key.
+ * How often keys refer to plans and operations. After an edit of a key, a plan or the API document, the loader checks these counts for
+ * conflicts, and does not read every key.
  */
 export interface KeyUses {
-  /** For each plan: the number of keys with their own limits, and the number of keys without their own limits. */
+  /** Keys with and without their own limits, by plan. */
   readonly plans: ReadonlyMap<string, { readonly limited: number; readonly unlimited: number }>;
-  /** For each operation: how often the `operations` lists of keys and of their groups name it. */
+  /** How often the `operations` lists of keys and of their groups name an operation. */
   readonly operations: ReadonlyMap<string, number>;
-  /** The number of keys with limits that have no effect. */
+  /** Keys with limits that have no effect. */
   readonly warned: number;
 }
 
-/** Makes a counter that starts with the counts in `before`. The counter's method `count` adds or subtracts one key. */
+/** @param before the counts at the start */
 export function createKeyUses(before?: KeyUses): {
   count(key: RawKey, change: 1 | -1): void;
   uses(): KeyUses;
@@ -40,7 +40,7 @@ export function createKeyUses(before?: KeyUses): {
   };
 }
 
-/** Whether the plan of every key exists, every key on a custom plan has its own limits, and no other key has its own limits. */
+/** Whether the plan of every key exists, and exactly the keys on custom plans have their own limits. */
 export function fitPlans({ plans }: KeyUses, defined: Readonly<Record<string, unknown>>): boolean {
   return [...plans].every(([plan, { limited, unlimited }]) => {
     if (limited === 0 && unlimited === 0) return true;
@@ -49,7 +49,6 @@ export function fitPlans({ plans }: KeyUses, defined: Readonly<Record<string, un
   });
 }
 
-/** Whether the API document has all operations that the keys name. */
 export function fitOperations({ operations }: KeyUses, known: ReadonlySet<string>): boolean {
   return [...operations].every(([id, keys]) => keys === 0 || known.has(id));
 }

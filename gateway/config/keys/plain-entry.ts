@@ -1,8 +1,8 @@
 /**
- * Reads one entry of a keys file without the YAML library. The YAML library would take thirty times as long. This reader supports the usual
- * YAML of keys files: block mappings and lists, `{ }` and `[ ]` on one line, plain scalars, quoted scalars without escapes, and comments.
- * For this subset of YAML, the result equals the result of the library (`/test/config/keys/split-keys.test.ts` compares them). The reader
- * rejects all other YAML, and text with variables.
+ * Reads one entry of a keys file without the YAML library, which would take thirty times as long. This reader supports the usual YAML of
+ * keys files: block mappings and lists, `{ }` and `[ ]` on one line, plain scalars, quoted scalars without escapes, and comments. For this
+ * subset, the library has the same result (`/test/config/keys/split-keys.test.ts`). All other YAML, and text with variables, is left to the
+ * library.
  *
  * @param text the lines of one entry; the first line begins with `- `
  * @returns undefined for an entry that needs the library
@@ -17,23 +17,23 @@ export function readPlainEntry(text: string): { readonly value: unknown } | unde
   }
 }
 
-/** The length of the longest entry that this reader accepts. The YAML library reads longer entries, and counts their tokens. */
+/** The YAML library reads longer entries, and counts their tokens. */
 const entryCharsMax = 4_096;
-/** The deepest nesting of `[[…]]` and `{ a: { … } }`. */
+/** The nesting of `[[…]]` and `{ a: { … } }`. */
 const flowDepthMax = 4;
 
 const unfamiliar = Symbol('YAML that is left to the library');
 
 type Mapping = Record<string, unknown>;
 
-// The ranges of non-ASCII characters, except blanks and line breaks.
+// Non-ASCII characters, except blanks and line breaks.
 const letters = String.raw`\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff`;
 const inBlock = `!-9;-~${letters}`;
 const inFlow = String.raw`!-+\-./0-9;-Z\\^-z|~${letters}`;
-/** The characters that may follow a blank in a scalar. `#` is left out, because `#` after a blank begins a comment. */
+/** Characters that may follow a blank in a scalar. `#` after a blank begins a comment. */
 const behindBlank = (characters: string) => characters.replace('!', '!"$');
 
-/** Sticky patterns, which match at the reader's current position. */
+/** Sticky patterns match at the reader's current position. */
 const sticky = {
   entry: /- +/y,
   blanks: / +/y,
@@ -46,10 +46,7 @@ const sticky = {
   separator: / *, */y,
 };
 
-/**
- * Matches an unquoted scalar. The first character of the scalar cannot begin another YAML construct. A colon in the scalar is
- * never followed by a blank.
- */
+/** An unquoted scalar. The first character cannot begin another YAML construct. A colon is never followed by a blank. */
 function plainScalar(characters: string): RegExp {
   return new RegExp(
     `[A-Za-z0-9_/${letters}](?:[${characters}]|:(?=[${characters}])| +(?=[${behindBlank(characters)}]))*`,
@@ -71,13 +68,13 @@ class EntryReader {
     return value;
   }
 
-  /** Reads the list item that follows `- `, including its further lines. */
+  /** The list item that follows `- `, with its further lines. */
   #item(column: number): unknown {
     sticky.fieldName.lastIndex = this.#at;
     return sticky.fieldName.test(this.#text) ? this.#mapping(column) : this.#valueOnLine();
   }
 
-  /** Reads a mapping whose field names begin at the given column. */
+  /** A mapping whose field names begin at the given column. */
   #mapping(column: number): Mapping {
     const mapping: Mapping = {};
     for (;;) {
@@ -170,7 +167,7 @@ class EntryReader {
     this.#at += 1;
   }
 
-  /** Advances to the next line with content. Returns the indentation of this line, or -1 at the end of the text. */
+  /** Advances to the next line with content. Returns its indentation, or -1 at the end of the text. */
   #indent(): number {
     this.#skip(sticky.otherLines);
     if (this.#at === this.#text.length) return -1;
@@ -179,7 +176,7 @@ class EntryReader {
     return indent;
   }
 
-  /** Advances past the match of a pattern at the current position. Returns whether the pattern matched. */
+  /** Advances past the match of a pattern. Returns whether it matched. */
   #skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at;
     if (!pattern.test(this.#text)) return false;
@@ -187,7 +184,7 @@ class EntryReader {
     return true;
   }
 
-  /** Returns the text that a pattern matches at the current position, and advances past it. */
+  /** Returns the text that a pattern matches, and advances past it. */
   #take(pattern: RegExp): string {
     const start = this.#at;
     if (!this.#skip(pattern)) throw unfamiliar;
@@ -204,7 +201,7 @@ class EntryReader {
 }
 
 const wholeNumber = /^(?:0|[1-9]\d{0,14})$/;
-/** Other spellings of numbers in YAML's core schema. */
+/** Other numbers of YAML's core schema. */
 const otherNumber = /^(?:\d+|0o[0-7]+|0x[\da-fA-F]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)$/;
 const otherWord = /^(?:True|TRUE|False|FALSE|null|Null|NULL)$/;
 

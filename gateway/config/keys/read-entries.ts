@@ -5,31 +5,28 @@ import type { Settings } from '../../shared/model.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
 import { compareLists, entryText, gone, type ListDifference, type SplitList } from './split-list.ts';
 
-/** A valid list of keys with its source bytes, so that after an edit only changed entries are read. */
+/** Valid keys with their source bytes, so that after an edit only changed entries are read. */
 export interface ReadEntries {
   readonly list: SplitList;
   readonly keys: KeyTable;
-  /** The index of each key's entry in the list, with the keys sorted by id. */
+  /** The indexes of entries in the list, sorted by the ids of the keys. */
   readonly order: Uint32Array;
   readonly uses: KeyUses;
 }
 
-/**
- * Reads one entry with the same result as a parse of the whole file. Returns undefined if the entry can only be read as part of
- * the whole file.
- */
+/** Reads one entry as a parse of the whole file would. Undefined for an entry that can only be read as part of the whole file. */
 export type ReadEntry = (text: string) => { readonly value: unknown } | undefined;
 
-/** The maximum number of changed keys in a key table. If more keys have changed, the table is built again from all keys. */
+/** Changed keys in a key table. With more, the table is built again from all keys. */
 export const changesMax = 256;
 
 /**
- * Reads the keys of a list. If the list was read before, only changed entries are read.
+ * Reads the keys of a list, after the first time only changed entries.
  *
- * @param before the entries of any earlier load; each entry is valid by itself, even if its plan has changed
+ * @param before the entries of any earlier load; each is valid by itself, even if its plan has changed
  * @param onManyChanges called before all entries are read again, because too many have changed
- * @returns undefined when an entry is invalid, or two keys share an id or a digest. When the result is undefined, the caller
- *   must parse the whole list, so that each problem is reported with its line and column
+ * @returns undefined when an entry is invalid, or two keys share an id or a digest; the caller must then parse the whole list, so that each
+ * problem is reported with its line and column
  */
 export function readEntries(
   list: SplitList,
@@ -102,14 +99,12 @@ function readChanged(
   return { list, keys, order: changedOrder({ before, keys, now, entryOf }), uses: uses.uses() };
 }
 
-/**
- * Computes the order of the entries after a change. Remaining keys keep their relative order, and new keys are inserted by id.
- */
+/** Remaining keys keep their relative order, and new keys are inserted by id. */
 function changedOrder(options: {
   readonly before: ReadEntries;
   readonly keys: KeyTable;
   readonly now: Uint32Array;
-  /** The indexes of new entries by id. */
+  /** Indexes of new entries by id. */
   readonly entryOf: ReadonlyMap<string, number>;
 }): Uint32Array {
   const { before, keys, now, entryOf } = options;

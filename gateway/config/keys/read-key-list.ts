@@ -14,34 +14,34 @@ import { type ReadEntries, type ReadEntry, readEntries } from './read-entries.ts
 import { type SplitList, splitList } from './split-list.ts';
 import { createSplitSource } from './split-source.ts';
 
-/** A list of keys, where each key is valid by itself. */
+/** A list whose keys are valid by themselves. */
 export interface ReadKeyList {
-  /** The file that contains the list. The field is undefined if all keys are in the key directory. */
+  /** Undefined if all keys are in the key directory. */
   readonly file: string | undefined;
-  /** The path of this file relative to the folder of the main file. */
+  /** Relative to the folder of the main file. */
   readonly shownAs?: string;
   /** The path of the list in its file. */
   readonly path: readonly PropertyKey[];
   readonly source: () => YamlSource;
-  /** Reads every key as the file states it, in the order of the file. */
+  /** The keys as the file states them, in its order. */
   readonly written: () => readonly RawKey[];
-  /** The line numbers of the keys, in the order of the file. */
+  /** In the order of the file. */
   readonly lines: () => Uint32Array;
-  /** All keys, and the index of each key's entry in the list, both sorted by id. @throws when there were problems */
+  /** All keys, and the indexes of their entries in the list, both sorted by id. @throws when there were problems */
   readonly table: (plans: Settings['plans']) => Pick<ReadEntries, 'keys' | 'order'>;
-  /** The entries that are reused after an edit. The entries are absent if the file was parsed as a whole. */
+  /** Reused after an edit; absent if the file was parsed as a whole. */
   readonly entries?: ReadEntries;
 }
 
 interface KeyListToRead extends LoadContext {
-  /** The plans. The plans are undefined if the main file is not valid. */
+  /** Undefined if the main file is not valid. */
   readonly plans: Settings['plans'] | undefined;
   readonly before: ReadEntries | undefined;
 }
 
 /**
- * Reads the keys from the main file or from the keys file. A keys file is split into entries, and only changed entries are read.
- * The whole file is parsed if it cannot be split, or if it has a problem in an entry or between entries.
+ * A keys file is split into entries, and only changed entries are read. The whole file is parsed if it cannot be split, or if it has a
+ * problem in an entry or between entries.
  */
 export function readKeyList({
   main,
@@ -54,7 +54,7 @@ export function readKeyList({
 }: KeyListToRead): ReadKeyList | undefined {
   const { keys, plans: definedPlans } = isMapping(main.value) ? main.value : {};
   if (Array.isArray(keys)) {
-    // The schema of the main file has already checked the keys in the main file.
+    // The schema of the main file has already checked these keys.
     problems.push(...checkKeys({ source: main, path: ['keys'], entries: keys }, definedPlans));
     const { data } = keyListSchema.safeParse(keys);
     const at = { file: mainFile, shownAs: basename(mainFile), path: ['keys'] };
@@ -82,7 +82,7 @@ export function readKeyList({
   if (list !== undefined) {
     const isFixed = !hasVariables(list) && before !== undefined && !hasVariables(before.list);
     const known = isFixed ? before : undefined;
-    // A list with many changes may be half written, because a half-written file usually lacks many entries.
+    // A half-written file usually lacks many entries.
     const onManyChanges = () => reader.requireSettled(at.file, bytes.length);
     const entries = readEntries(list, readEntry, plans ?? new Map(), known, onManyChanges);
     const areFit = entries && (!isMapping(definedPlans) || fitPlans(entries.uses, definedPlans));
@@ -90,7 +90,7 @@ export function readKeyList({
   }
   const whole = source();
   if (whole === undefined) return undefined;
-  // A file that contains only comments counts as an empty list.
+  // A file of comments only is an empty list.
   const value = whole.value ?? [];
   const parsed = keyListSchema.safeParse(value);
   if (!parsed.success) problems.push(...shapeProblems(parsed.error, whole));
@@ -99,15 +99,12 @@ export function readKeyList({
   return parsed.data && wholeList(at, whole, parsed.data);
 }
 
-/** Whether a list contains variables. The values of variables may change, so equal bytes do not mean equal keys. */
+/** The values of variables may change, so equal bytes do not mean equal keys. */
 function hasVariables({ bytes }: SplitList): boolean {
   return bytes.includes('${');
 }
 
-/**
- * Reads an entry with the YAML library. Returns undefined if the entry has a problem, may refer to other entries, or does not
- * begin on its first line.
- */
+/** Undefined if the entry has a problem, may refer to other entries, or does not begin on its first line. */
 function readOddEntry(text: string, parse: (text: string) => ParsedYaml): ReturnType<ReadEntry> {
   if (/^- +[#&*!\r\n]|[\s,[{]\*/.test(text)) return undefined;
   const parsed = parse(text);

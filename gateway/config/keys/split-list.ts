@@ -1,9 +1,9 @@
-/** The byte positions of a list's entries in a file. */
+/** Byte positions of entries in a file. */
 export interface SplitList {
   readonly bytes: Buffer;
-  /** The first byte of each entry, and the end of the file. An entry ends where the next entry begins. */
+  /** The first byte of each entry, where the previous entry ends, and the end of the file. */
   readonly starts: Uint32Array;
-  /** The line on which each entry begins, from 1. */
+  /** The first line of each entry, from 1. */
   readonly lines: Uint32Array;
 }
 
@@ -14,12 +14,11 @@ const hash = 0x23;
 const dash = 0x2d;
 
 /**
- * Splits a YAML document that is an unindented block list. Each entry begins with a line that starts with `- `. All other lines
- * are indented, empty or comments. Each entry can then be parsed separately, unless it is invalid or uses an anchor of another
- * entry.
+ * Splits an unindented block list of YAML. Each entry begins with a line that starts with `- `; all other lines are indented, empty or
+ * comments. Each entry can then be parsed separately, unless it is invalid or uses an anchor of another entry.
  *
- * @returns undefined for any other document, for example with directives or `---`, an indented list, a list in brackets, or an
- *   empty document
+ * @returns undefined for any other document, for example with directives or `---`, an indented list, a list in brackets, or an empty
+ * document
  */
 export function splitList(bytes: Buffer): SplitList | undefined {
   const starts: number[] = [];
@@ -53,23 +52,22 @@ export function splitList(bytes: Buffer): SplitList | undefined {
   return { bytes, starts: Uint32Array.from(starts), lines: Uint32Array.from(lines) };
 }
 
-/** The text of an entry, including comments up to the next entry. */
+/** With comments up to the next entry. */
 export function entryText({ bytes, starts }: SplitList, index: number): string {
   return bytes.toString('utf8', starts[index], starts[index + 1]);
 }
 
-/** The difference between two versions of a list. */
 export interface ListDifference {
-  /** Indexes of entries that only the old list has, and indexes of entries that only the new list has. */
+  /** Indexes in the old list, and in the new list. */
   readonly removed: readonly number[];
   readonly added: readonly number[];
-  /** For each entry of the old list: its index in the new list, or `gone` if it was removed. */
+  /** For each entry of the old list: its index in the new list, or `gone`. */
   readonly now: Uint32Array;
 }
 
 export const gone = 0xffff_ffff;
 
-/** Compares two lists by the bytes of their entries. An entry that has only moved counts as the same entry. */
+/** By the bytes of entries. An entry that has only moved is the same entry. */
 export function compareLists(before: SplitList, after: SplitList): ListDifference {
   const [countBefore, countAfter] = [before.lines.length, after.lines.length];
   const linesMax = Math.min(countBefore, countAfter);
@@ -82,7 +80,7 @@ export function compareLists(before: SplitList, after: SplitList): ListDifferenc
   const now = Uint32Array.from({ length: countBefore }, (_, index) =>
     index < first ? index : index >= countBefore - last ? index - countBefore + countAfter : gone,
   );
-  // If two entries have the same bytes, the comparison may match either of them. Such a list is invalid anyway, because ids are unique.
+  // Entries with the same bytes may be confused. Such a list is invalid anyway, because ids are unique.
   const between = new Map<string, number>();
   for (let index = first; index < countBefore - last; index++) between.set(entryText(before, index), index);
   const added: number[] = [];

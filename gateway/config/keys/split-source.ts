@@ -5,8 +5,8 @@ import type { ReadEntry } from './read-entries.ts';
 import { entryText, type SplitList } from './split-list.ts';
 
 /**
- * Makes the YAML source of a split list, with the same result as a parse of the whole file. The YAML library parses an entry when a report
- * first needs a line and column in the entry. Returns undefined if only a parse of the whole file can provide the source.
+ * The YAML source of a split list, as a parse of the whole file would give it. An entry is parsed when a report first needs a line and
+ * column in it. Undefined if only a parse of the whole file can provide the source.
  */
 export function createSplitSource(
   list: SplitList,
@@ -30,7 +30,7 @@ export function createSplitSource(
     return result.source;
   }
 
-  /** Returns the line and column of a part. The list itself has the line of its first entry. */
+  /** The list itself has the line of its first entry. */
   function placeOf(path: YamlPath, part?: YamlPart): Place {
     const [index, ...inEntry] = path;
     if (typeof index !== 'number' || index >= list.lines.length) return { ...placeOf([0]), column: 1 };

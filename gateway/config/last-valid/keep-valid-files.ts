@@ -8,55 +8,47 @@ import {
 } from '../source/read-config-file.ts';
 import { readStatedAccess, withoutRevoked } from './without-revoked.ts';
 
-/** The files of the current settings. When new settings are loaded, these files replace files with an error. */
+/** The files of the current settings. They replace files with an error when new settings are loaded. */
 export interface LastValid extends Pick<ValidSettings, 'contents' | 'keysFile'> {
   readonly kept?: readonly KeptFile[] | undefined;
   readonly revoking?: Contents | undefined;
 }
 
-/** A file whose content on disk is rejected. The gateway continues to use the last valid content of this file. */
+/** A file whose content on disk is rejected. Its last valid content stays in use. */
 export interface KeptFile {
   readonly file: string;
-  /** The digest of this file's rejected content, and the digest that the main file on disk had during the same load. */
+  /** The digest of the rejected content, and of the main file on disk during the same load. */
   readonly digest: string;
   readonly mainDigest: string;
-  /** Whether the file is invalid by itself. The value is false if the file conflicts with another file. */
+  /** Whether the file is invalid by itself, and does not just conflict with another file. */
   readonly isAlone: boolean;
-  /** Why the content on disk is rejected. */
   readonly problems: readonly Problem[];
   /** Whether the revocations in the rejected content take effect. */
   readonly revokes: boolean;
 }
 
-/** Valid settings. For some files, the settings may come from the last valid content and not from the content on disk. */
+/** Some files may have their last valid content, not the content on disk. */
 export interface KeepingSettings extends ValidSettings {
-  /** The files whose content on disk is rejected. The list is empty when every file on disk is in use. */
+  /** Files whose content on disk is rejected. */
   readonly kept: readonly KeptFile[];
-  /**
-   * New contents of the main file and the keys file that conflict with other files. The gateway applies only the revocations in these
-   * contents.
-   */
+  /** New contents of the main file and the keys file that conflict with other files. Only their revocations apply. */
   readonly revoking: Contents;
-  /** The same digest as `version`, but computed from the files on disk. */
+  /** As `version`, but of the files on disk. */
   readonly versionOnDisk: string;
 }
 
 /**
- * Loads the configuration. If the files on disk are not valid together, the last valid content of some files is used. All other files are
- * read from disk. The following rules select the files whose last valid content is used:
+ * Loads the configuration. If the files on disk are not valid together, some files keep their last valid content:
  *
- * 1. The last valid content of a file is used if the file is invalid by itself.
- *
- * 2. If two files conflict, at least one of them has changed since the last valid configuration. The last valid content of the changed file
- *    is used. If both files have changed, the last valid content of the file that the problem names is used.
- *
- * 3. If the settings are still invalid, the last valid content of every file except the keys file is used. If the settings are invalid even
- *    with these contents, the last valid content of the keys file is used too.
+ * 1. A file that is invalid by itself.
+ * 2. If two files conflict, the file that has changed since the last valid configuration. If both have changed, the file that the problem
+ *    names.
+ * 3. If the settings are still invalid, every file except the keys file. If even that does not help, the keys file too.
  *
  * A rejected keys file or main file that is valid by itself still revokes access (`withoutRevoked`).
  *
- * @param lastValid absent at the start, when a broken file is an error. A rejected file is parsed again
- *   only after this file or the main file has changed
+ * @param lastValid absent at the start, when a broken file is an error. A rejected file is parsed again only after this file or the main
+ * file has changed
  */
 export function loadKeepingValid(
   options: Omit<LoadOptions, 'drafts' | 'inForce'>,
@@ -67,7 +59,7 @@ export function loadKeepingValid(
   const read = new Map<string, ReadFile>();
   const kept = new Map<string, Fault[]>();
 
-  /** Reads each file once, so that all attempts use the same content. */
+  /** All attempts use the same content. */
   function readOnce(file: string): ReadFile {
     const result = read.get(file) ?? readConfigFile(file);
     read.set(file, result);
@@ -88,9 +80,7 @@ export function loadKeepingValid(
   const canKeep = (file: string) =>
     !kept.has(file) && inForce.has(file) && inForce.get(file) !== readOnce(file).digest;
 
-  /**
-   * Selects the next files to reject, each with its faults. Returns an empty map when every changed file is already rejected.
-   */
+  /** The next files to reject, with their faults; empty when every changed file is already rejected. */
   function filesToKeep(faults: readonly Fault[]): ReadonlyMap<string, Fault[]> {
     // Any fault may come from the main file, because it names the other files.
     const byFile = Map.groupBy(faults, ({ suspects }) => [...suspects, options.file].find(canKeep) ?? '');
@@ -128,7 +118,7 @@ export function loadKeepingValid(
 
 interface Fault {
   readonly problem: Problem;
-  /** The files that may be at fault, the most likely file first. */
+  /** The most likely file first. */
   readonly suspects: readonly string[];
 }
 

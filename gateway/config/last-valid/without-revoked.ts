@@ -11,16 +11,14 @@ import { settingsSchema } from '../schema/settings-schema.ts';
 import type { FileContent } from '../source/read-config-file.ts';
 import { createSourceReader } from '../source/source-reader.ts';
 
-/** The keys and admin tokens that one file lists. A field is absent if the file does not list keys or tokens. */
+/** The keys and admin tokens of one file; absent if the file does not list them. */
 export interface StatedAccess {
   readonly keys?: KeyTable;
   readonly tokens?: readonly AdminToken[];
 }
 
 /**
- * Reads the keys and admin tokens of the main file or the keys file, without checking the file against other files.
- *
- * @returns undefined when the file is not valid by itself
+ * Reads the main file or the keys file, without checking it against other files. @returns undefined when the file is not valid by itself
  */
 export function readStatedAccess({
   file,
@@ -33,7 +31,7 @@ export function readStatedAccess({
   readonly content: FileContent;
   readonly mainFile: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The key entries of the current settings, for comparison. */
+  /** The entries of the current settings, for comparison. */
   readonly before: ReadEntries | undefined;
 }): StatedAccess | undefined {
   const drafts = new Map([[file, content]]);
@@ -46,7 +44,7 @@ export function readStatedAccess({
   if (stated === undefined) return undefined;
   const written = isMapping(source?.value) ? source.value.keys : file;
   const hasKeys = !isMain || Array.isArray(written);
-  // The plans are left out, so that plan names are not checked.
+  // Without plans, plan names are not checked.
   const main = { placeOf: () => mentionedAt, lineOf: () => 1, ...source, value: { keys: written } };
   const toRead = { main, mainFile, fileOf: () => file, reader, problems, plans: undefined, before };
   const list = hasKeys && readKeyList(toRead);
@@ -58,9 +56,8 @@ export function readStatedAccess({
 }
 
 /**
- * Applies the revocations of a file's newer content to the settings. A key that is disabled or missing in the new content is
- * disabled. A secret or token that is missing in the new content is removed. If the new content states an earlier expiry of a
- * secret, that expiry applies. Nothing is added.
+ * Applies the revocations of a file's newer content. A key that is disabled or missing there is disabled. A secret or token that is missing
+ * is removed. An earlier expiry of a secret applies. Nothing is added.
  *
  * @param digest the digest of the newer content, which becomes part of the version
  */
@@ -93,18 +90,15 @@ export function withoutRevoked(
   };
 }
 
-/**
- * The ids of keys that may differ between two key tables. Tables with the same base can differ only in the keys that changed
- * after the base was built.
- */
+/** Key tables with the same base can differ only in the keys that changed after the base was built. */
 function idsToCompare(one: KeyTable, other: KeyTable): Iterable<string> {
   if (one.packed !== other.packed) return one.ids();
   return new Set([...one.changes.keys(), ...other.changes.keys()]);
 }
 
 /**
- * @returns the key with the revocations of `now`, or undefined if it has none. A revoked key is disabled and kept in the list,
- *   so that line numbers still match
+ * @returns the key with the revocations of `now`; undefined if it has none. A revoked key is disabled and kept in the list, so that line
+ * numbers still match
  */
 function narrow(key: RawKey, now: RawKey | undefined): RawKey | undefined {
   if (now === undefined || now.disabled) return key.disabled ? undefined : { ...key, disabled: true };

@@ -1,51 +1,39 @@
-/** The thread that `createSettingsLoader` starts. The thread answers each LoadRequest with a LoadReply. */
+/** The thread of `createSettingsLoader`. It answers each LoadRequest with a LoadReply. */
 import { parentPort } from 'node:worker_threads';
 import { type KeepingSettings, type LastValid, loadKeepingValid } from '../last-valid/keep-valid-files.ts';
 import type { InvalidSettings, LoadOptions } from '../load-settings.ts';
 import { type Contents, UnsettledContent } from '../source/read-config-file.ts';
 import { messageBetween, type SettingsMessage } from './settings-message.ts';
 
-/** The message that makes the thread load the settings. */
 export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled'> {
   readonly lastValid: LastValid | undefined;
   readonly number: number;
-  /**
-   * The number of an earlier request. The reply contains only the settings that differ from the earlier reply. With the number 0, the reply
-   * contains all settings.
-   */
+  /** The number of an earlier request. The reply contains only the difference from the earlier reply; with 0, all settings. */
   readonly base: number;
 }
 
-/** The thread's answer to a request. */
 export type LoadReply =
-  /** The thread stopped loading, because a long text may be half written. */
+  /** A long text may be half written. */
   { readonly kind: 'unsettled' } | InvalidSettings | HandedSettings;
 
-/**
- * Valid settings without `entries`, because the thread keeps the entries. `message` is the difference from the settings of `base`, or all
- * settings.
- */
+/** Without `entries`, which the thread keeps. `message` is the difference from the settings of `base`, or all settings. */
 export interface HandedSettings extends Omit<KeepingSettings, 'settings' | 'entries'> {
   readonly message: SettingsMessage;
 }
 
-/** A message that the thread sends while it loads the settings. The file has been read and is being parsed. */
+/** Sent during a load: the file has been read and is being parsed. */
 export interface FileRead {
   readonly kind: 'read';
   readonly file: string;
-  /** The digest of the content that was read. */
   readonly digest: string;
 }
 
-/**
- * Valid results, with the number of the request as the key of the Map. The map contains the current result and the newest result, which may
- * become the current result.
- */
+/** Valid results by the number of the request: the current one and the newest, which may become the current one. */
 let results: ReadonlyMap<number, KeepingSettings> = new Map();
 
 parentPort?.on('message', ({ number, base, lastValid, ...files }: LoadRequest) => {
   const inForce = results.get(base);
-  // Before the thread loads the settings, it drops all results except `inForce`, to free their memory.
+  // All other results are dropped before the load, to free their memory.
   results = new Map(inForce && [[base, inForce]]);
   const loaded = loadSettled(
     { ...files, before: inForce?.entries, onRead: tellRead },
@@ -63,7 +51,7 @@ parentPort?.on('message', ({ number, base, lastValid, ...files }: LoadRequest) =
   send({ ...rest, message });
 });
 
-/** Converts contents to Buffers. The structured clone turns a Buffer into a Uint8Array over the same memory. */
+/** The structured clone turns a Buffer into a Uint8Array over the same memory. */
 function asBuffers(contents: Contents): Contents {
   return new Map(
     [...contents].map(([file, { digest, bytes }]) => [
@@ -83,7 +71,7 @@ function loadSettled(...args: Parameters<typeof loadKeepingValid>) {
   }
 }
 
-/** Sends a reply. A table of all keys is copied in this thread and then transferred, so the main thread does not copy it. */
+/** A table of all keys is copied in this thread and then transferred, so the main thread does not copy it. */
 function send(reply: LoadReply): void {
   if (reply.kind !== 'valid' || reply.message.kind === 'difference') {
     parentPort?.postMessage(reply);

@@ -10,46 +10,40 @@ import { type Digests, UnsettledContent } from '../source/read-config-file.ts';
 import type { FileRead, HandedSettings, LoadReply, LoadRequest } from './settings-loader-worker.ts';
 import { applyMessage } from './settings-message.ts';
 
-/** Loads the configuration in a separate thread. Calls run one after the other. */
+/** Loads in a separate thread. Calls run one after the other. */
 export interface SettingsLoader {
   /**
-   * @param options.onRead called while the settings are loaded
    * @param base the current settings, which this loader loaded earlier; unchanged keys are not read again
    * @throws UnsettledContent at a long text that is not in `options.settled`
    * @throws when the thread dies, for example out of memory; the next call starts a new thread
    */
   load(options: LoaderOptions, base?: Settings): Promise<LoadedInThread>;
-  /** Ends the thread. After `close`, the promise of a running call never settles. The next call starts a new thread. */
+  /** The promise of a running call then never settles. The next call starts a new thread. */
   close(): void;
 }
 
 interface LoaderOptions extends Pick<LoadOptions, 'file' | 'env' | 'onRead' | 'settled'> {
-  /**
-   * The last valid content of each file. This content replaces a file with an error. Without this option, any error makes the result
-   * invalid.
-   */
+  /** Replaces files with an error. Without it, any error makes the result invalid. */
   readonly lastValid?: LastValid | undefined;
 }
 
 export type LoadedInThread = InvalidSettings | ValidInThread;
 
-/** Valid settings, with a message that changes the settings `base` to these settings. */
+/** The message changes the settings `base` to these settings. */
 export interface ValidInThread extends HandedSettings {
   readonly settings: Settings;
   readonly base?: Settings | undefined;
 }
 
 /**
- * Makes a loader that runs in a thread, because 100,000 keys take a second to read and would delay requests.
- *
- * The first call starts the thread. The thread stays for a while, because one edit often follows another. The next call in the same thread
- * reads only the changes. An idle thread exits after a while to free its memory.
+ * A thread, because 100,000 keys take a second to read and would delay requests. It stays for a while, because one edit often follows
+ * another, and the next call then reads only the changes. An idle thread exits to free its memory.
  */
 export function createSettingsLoader(bounds: Bounds): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
   let loads = 0;
-  /** Maps each settings object to the number of the request whose reply contained the object. */
+  /** The number of the request whose reply contained the settings. */
   const numbers = new WeakMap<Settings, number>();
 
   function start(): Worker {
@@ -60,7 +54,7 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
         maxYoungGenerationSizeMb: bounds.configThreadYoungMebibytes,
       },
     });
-    // The listener for error events is never removed, because an error event without a listener would end the process.
+    // Never removed, because an error event without a listener would end the process.
     started.on('error', () => {
       if (worker === started) close();
     });
@@ -84,7 +78,7 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
         env: { ...env },
         number,
         base: (base && numbers.get(base)) ?? 0,
-        // Only the needed fields are selected, because the whole object is sent to the thread.
+        // The whole object would be sent to the thread.
         lastValid: lastValid && pickLastValid(lastValid),
         settled,
       };
@@ -105,7 +99,6 @@ function pickLastValid({ contents, keysFile, kept, revoking }: LastValid): LastV
   return { contents, keysFile, kept, revoking };
 }
 
-/** The result when loading the configuration threw an error. */
 export function failedLoad(file: string, error: unknown, digests: Digests = new Map()): InvalidSettings {
   const message = `the configuration cannot be loaded: ${error instanceof Error ? error.message : error}`;
   return {
@@ -117,15 +110,12 @@ export function failedLoad(file: string, error: unknown, digests: Digests = new 
   };
 }
 
-/**
- * Returns the thread's heap limit in MiB. The limit is at most the heap limit of the process, which Node derives from the
- * container's memory.
- */
+/** At most the heap limit of the process, which Node derives from the container's memory. */
 function heapMebibytes(bounds: Bounds): number {
   return Math.min(bounds.configThreadHeapMebibytes, getHeapStatistics().heap_size_limit / 1_048_576);
 }
 
-/** Waits for the thread's reply to the last request. Calls `onRead` for each file that the thread reports before its reply. */
+/** Calls `onRead` for each file that the thread reports before its reply. */
 async function replyOf(thread: Worker, onRead?: LoadOptions['onRead']): Promise<LoadReply> {
   // Unlike `once`, `on` receives every message when several arrive together.
   for await (const [message] of on(thread, 'message')) {

@@ -5,11 +5,11 @@ import { plansAt } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 
 /**
- * A message that carries settings to another thread or process. The message can be cloned (`structuredClone`, `postMessage`, and
- * `child.send` with `serialization: 'advanced'`).
+ * Carries settings to another thread or process: can be cloned (`structuredClone`, `postMessage`, and `child.send` with `serialization:
+ * 'advanced'`).
  */
 export type SettingsMessage =
-  /** All settings, for a receiver that has no settings. */
+  /** For a receiver that has no settings. */
   | {
       readonly kind: 'full';
       readonly members: Members;
@@ -23,19 +23,17 @@ export type SettingsMessage =
       readonly changes: KeyChanges;
     };
 
-/** All settings except the keys. */
 type Members = Omit<Settings, 'keys'>;
 
-/** Makes a message for a receiver that has no settings. */
 export function fullMessage({ keys, ...members }: Settings): SettingsMessage {
   const { packed, changes } = tableIn(keys);
   return { kind: 'full', members, packed, changes };
 }
 
-/** Makes a message for a receiver that has the settings `before`. */
+/** For a receiver that has the settings `before`. */
 export function messageBetween(before: Settings | undefined, after: Settings): SettingsMessage {
   const [from, to] = [before && tableIn(before.keys), tableIn(after.keys)];
-  // If the keys were packed again, the message contains all keys.
+  // The keys were packed again.
   if (before === undefined || from?.packed !== to.packed) return fullMessage(after);
   const names = Object.keys({ ...before, ...after }) as (keyof Settings)[];
   const changed = names.filter(
@@ -55,11 +53,10 @@ export function messageBetween(before: Settings | undefined, after: Settings): S
 }
 
 /**
- * Makes settings from a message, without changing `previous`. The cost grows with the size of the difference, not with the number
- * of keys.
+ * Does not change `previous`. The cost grows with the size of the difference, not with the number of keys.
  *
- * @param previous the settings from the previous message. A difference refers to the message before it, so a receiver must apply every
- *   message of `onValid` in `watchSettings`. A full message needs no previous settings
+ * @param previous the settings from the previous message, to which a difference refers; a receiver must apply every message of `onValid` in
+ * `watchSettings`. A full message needs none
  */
 export function applyMessage(
   previous: Settings | undefined,

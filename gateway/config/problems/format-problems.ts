@@ -1,6 +1,6 @@
 import type { Place, Problem } from './problem.ts';
 
-/** Formats problems for people: `file:line:column: message`, the line itself, and a caret below the place. */
+/** `file:line:column: message`, the line itself, and a caret below the place. */
 export function formatProblems(problems: readonly Problem[]): string {
   return problems.map(formatProblem).join('\n\n');
 }

@@ -1,6 +1,6 @@
 import type { Settings } from '../../shared/model.ts';
 
-/** Makes one sentence about an address on which the gateway cannot listen. The sentence names the setting and a remedy. */
+/** A sentence about an address on which the gateway cannot listen, with the setting and a remedy. */
 export function listenProblem(error: unknown, { listen, admin }: Pick<Settings, 'listen' | 'admin'>): string {
   const { code, message, port }: NodeJS.ErrnoException & { port?: number } =
     error instanceof Error ? error : new Error(String(error));

@@ -6,9 +6,8 @@ import { settingNames } from '../schema/settings-schema.ts';
 import { type Problem, wholeFile } from './problem.ts';
 
 /**
- * Returns a single problem for a file that is not a configuration at all. The problem quotes nothing from the file.
- * Returns undefined if a name in the file is a setting or resembles a setting. Later checks report the problems of a
- * file with such a name.
+ * A single problem for a file that is not a configuration at all, without a quote from the file. Undefined if a name in the file is a
+ * setting or resembles one, because later checks report the problems of such a file.
  */
 export function otherDocument(file: string, value: unknown): Problem | undefined {
   const names = isMapping(value) ? Object.keys(value) : [];

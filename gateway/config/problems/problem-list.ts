@@ -2,19 +2,15 @@ import { nameOf } from '../../shared/schema/schema-faults.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Place, Problem } from './problem.ts';
 
-/** A list of problems, up to a maximum number. A file may have a million faults, but a report lists a hundred. */
+/** A file may have a million faults, but a report lists a hundred. */
 export interface ProblemList {
   readonly problems: readonly Problem[];
-  /** Whether the list is full, so that a check can stop early. */
   isFull(): boolean;
-  /** Adds a problem. `make` is called only if the list has room, because computing the place and the message takes time. */
+  /** `make` is called only if the list has room, because computing the place and the message takes time. */
   add(make: () => Problem): void;
 }
 
-/**
- * Makes an empty list. The list accepts one problem more than a report shows, so that the report can say that there are further
- * problems.
- */
+/** Accepts one problem more than a report shows, so that the report can say that there are further problems. */
 export function createProblemList(): ProblemList {
   const problems: Problem[] = [];
   const isFull = () => problems.length > configSizes.problemsMax;
@@ -29,20 +25,19 @@ export function createProblemList(): ProblemList {
 
 type Path = readonly PropertyKey[];
 
-/** Values that must be unique, such as the ids of keys. */
 export function createUniqueValues({
   what,
   source,
   problems,
 }: {
-  /** The name of the value in a report, such as `this id`. */
+  /** For example `this id`. */
   readonly what: string;
   readonly source: { placeOf(path: Path): Place };
   readonly problems: ProblemList;
 }) {
   const taken = new Map<string, Path>();
   return {
-    /** Records a value, or reports the value as a duplicate if an earlier call has recorded it. */
+    /** Reports the value as a duplicate if an earlier call has recorded it. */
     claim(value: string, at: Path) {
       const first = taken.get(value);
       if (first === undefined) {

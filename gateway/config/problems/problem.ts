@@ -1,34 +1,28 @@
-/** A position in a configuration file, with the text of the line. */
+/** A position in a configuration file. */
 export interface Place {
   readonly file: string;
   /** From 1. */
   readonly line: number;
-  /** The column, counted from 1 in UTF-16 units, as editors count. */
+  /** From 1 in UTF-16 units, as editors count. */
   readonly column: number;
-  /**
-   * The line from the file. `${VAR}` is not filled in, and possible secrets are masked. The text is empty if the file does not
-   * exist.
-   */
+  /** The line without filled-in variables and with possible secrets masked; empty if the file does not exist. */
   readonly excerpt: string;
 }
 
-/** One fault in the configuration, as plain data for the JSON log. */
+/** Plain data for the JSON log. */
 export interface Problem extends Place {
-  /**
-   * A sentence about the fault and its remedy. The sentence never contains values of variables or keys, because they may be
-   * secrets.
-   */
+  /** Names the fault and its remedy, but never values of variables or keys, because they may be secrets. */
   readonly message: string;
-  /** The position of the other part of a conflict, such as the first of two equal ids. */
+  /** The other part of a conflict, such as the first of two equal ids. */
   readonly related?: Place & { readonly message: string };
   /**
-   * The files that may be at fault, the most likely file first. If this field is absent, `file` and the file of `related` may be at fault.
-   * This field is removed before the problem is returned, because an operator may have written a secret in place of a path.
+   * The files that may be at fault, the most likely first; by default `file` and the file of `related`. Removed before the problem is
+   * returned, because an operator may have written a secret in place of a path.
    */
   readonly files?: readonly string[];
 }
 
-/** The position of a problem that concerns a whole file. */
+/** For a problem that concerns a whole file. */
 export function wholeFile(file: string): Place {
   return { file, line: 1, column: 1, excerpt: '' };
 }

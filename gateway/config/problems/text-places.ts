@@ -2,14 +2,13 @@ import { configSizes } from '../config-sizes.ts';
 import type { Place } from './problem.ts';
 import { createShowLine, type FileKind } from './show-line.ts';
 
-/** Converts offsets in a text to lines and columns. */
 export interface TextPlaces {
   placeAt(offset: number): Place;
-  /** Returns only the line number, counted from 1. This method is fast enough to be called for every key. */
+  /** The line number from 1. Fast enough to be called for every key. */
   lineAt(offset: number): number;
 }
 
-/** Makes a converter that counts the lines of the text at its first call. */
+/** Counts the lines of the text at its first call. */
 export function createTextPlaces(options: {
   readonly file: string;
   readonly kind: FileKind;
@@ -43,7 +42,7 @@ function lineStartsOf(text: string): readonly number[] {
   return starts;
 }
 
-/** Returns how many values of an ascending list are at most `limit`. */
+/** How many values of an ascending list are at most `limit`. */
 export function countUpTo(numbers: readonly number[], limit: number): number {
   let low = 0;
   let high = numbers.length;

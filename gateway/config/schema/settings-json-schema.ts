@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { settingsSchema } from './settings-schema.ts';
 
-/** The text of `config/tollgate.schema.json`, the JSON Schema with which editors check and complete a configuration. */
+/** The text of `config/tollgate.schema.json`, with which editors check and complete a configuration. */
 export function settingsJsonSchema(): string {
   const schema = z.toJSONSchema(settingsSchema, {
     io: 'input',
@@ -10,7 +10,7 @@ export function settingsJsonSchema(): string {
       const isStrict =
         type === 'integer' || type === 'boolean' || (type === 'string' && Object.keys(rules).length > 0);
       if (!isStrict) return;
-      // The schema also accepts a variable (`${NAME}`) in place of a value that must have a certain form.
+      // A variable (`${NAME}`) may stand in place of a value that must have a certain form.
       for (const name of Object.keys(jsonSchema)) delete jsonSchema[name];
       Object.assign(jsonSchema, {
         ...(description !== undefined && { description }),

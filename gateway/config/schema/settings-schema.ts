@@ -47,7 +47,7 @@ const planName = givenName(
   /^[A-Za-z0-9_-]{1,64}$/,
 );
 
-/** The TLS files for connections on which the gateway is the TLS client. */
+/** For connections on which the gateway is the TLS client. */
 const pemFiles = {
   ca: text('the path of a PEM file')
     .optional()
@@ -143,10 +143,7 @@ const redisUser = text('a user name without blanks', /^\S{1,256}$/).register(mar
 
 const passwordFile = text('the path of a file with the password').register(marks, { secret: true });
 
-/**
- * The name of an upstream. The name begins with a letter, because JavaScript puts numeric names first in an object, and the first
- * upstream is the default.
- */
+/** A letter first, because JavaScript puts numeric names first in an object, and the first upstream is the default. */
 const upstreamName = givenName(
   'an upstream name of 1 to 64 of the characters A-Z a-z 0-9 _ -, a letter first',
   /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
@@ -166,7 +163,7 @@ const keySources = fields('a mapping with file and directory', {
   )
   .meta({ anyOf: [{ required: ['file'] }, { required: ['directory'] }] });
 
-/** The schema for reading the admin listener's address. This schema ignores all other settings, which may be invalid. */
+/** Ignores all other settings, which may be invalid. */
 export const adminAddressSchema = z.object({ admin: z.object(address(defaults.admin)).prefault({}) });
 
 export const settingsSchema = fields('a mapping of settings', {
@@ -370,20 +367,19 @@ export const settingsSchema = fields('a mapping of settings', {
     .transform((entries) => entries.filter((entry) => entry !== '')),
 });
 
-/** All settings except the plans and the keys. `/settings` shows them as the configuration states them. */
+/** `/settings` shows them as the configuration states them. */
 export const statedSettings = settingsSchema.omit({ plans: true, keys: true });
 
-/** The names of all settings. */
 export const settingNames = [settingsSchema, keySources].flatMap(({ shape }) => Object.keys(shape));
 
-/** The names of the members of all settings, at any depth. Computed at the first call, which takes some milliseconds. */
+/** At any depth. Computed at the first call, which takes some milliseconds. */
 export function memberNames(): readonly string[] {
   names ??= [...new Set(namesIn(z.toJSONSchema(settingsSchema, { io: 'input' })))];
   return names;
 }
 let names: readonly string[] | undefined;
 
-/** The name of each member of every mapping in a JSON Schema. */
+/** The members of every mapping in a JSON Schema. */
 function namesIn(schema: unknown): readonly string[] {
   const { properties, ...rest } = Object(schema);
   const inside = [...Object.values(properties ?? {}), ...Object.values(rest)].filter(
@@ -394,7 +390,6 @@ function namesIn(schema: unknown): readonly string[] {
 
 export type RawSettings = z.output<typeof settingsSchema>;
 
-/** Whether there is a key directory, for keys that the admin API issues. */
 export function hasDirectory({ keys }: Pick<RawSettings, 'keys'>): boolean {
   return typeof keys === 'object' && 'directory' in keys && keys.directory;
 }
@@ -444,15 +439,12 @@ function isBaseUrl(value: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(value) && isPlainPath(url.pathname);
 }
 
-/**
- * Whether requests can have this path prefix. The gateway refuses requests with empty path segments or unnecessary
- * percent-encoding.
- */
+/** The gateway refuses requests with empty path segments or unnecessary percent-encoding. */
 function isPlainPath(path: string): boolean {
   return path === '/' || /^(\/[A-Za-z0-9._~!$&'()*+,=:@-]+)+\/?$/.test(path);
 }
 
-/** A URL of a Redis server, read by the same parser as for the connection. */
+/** By the same parser as for the connection. */
 function readAsRedisUrl(url: ReturnType<typeof text>) {
   return url.superRefine((value, { addIssue }) => {
     const { fault } = value === '' ? {} : parseRedisUrl(value);
@@ -460,7 +452,7 @@ function readAsRedisUrl(url: ReturnType<typeof text>) {
   });
 }
 
-/** Whether a listener can be opened on the text. The system's resolver reads host names. */
+/** The system's resolver reads host names. */
 function isHost(value: string): boolean {
   return isIP(value) !== 0 || hostNamePattern.test(value);
 }
@@ -476,7 +468,7 @@ function isOriginUrl(value: string): boolean {
   );
 }
 
-/** Whether a value has the form that browsers send in `Origin`: lower case, no default port, no final slash. */
+/** As browsers send `Origin`: lower case, no default port, no final slash. */
 function isOrigin(value: string): boolean {
   const url = URL.parse(value);
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === value;

@@ -5,7 +5,6 @@ import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
 import { spaceAfterColon, unspacedName, type YamlSource } from '../source/parse-yaml.ts';
 
-/** Converts the issues of a schema check into problems with lines and columns. */
 export function shapeProblems(error: z.ZodError, source: YamlSource): readonly Problem[] {
   const problems = createProblemList();
   for (const fault of shapeFaults(error.issues)) {
@@ -19,7 +18,7 @@ export function shapeProblems(error: z.ZodError, source: YamlSource): readonly P
   return problems.problems;
 }
 
-/** Makes the message about a fault. A missing space after a colon, as in `{perMinute:60}`, makes the field part of another text. */
+/** A missing space after a colon, as in `{perMinute:60}`, makes the field part of another text. */
 function advisedMessage(fault: ShapeFault, document: unknown): string {
   const written = fault.kind === 'unknown' ? fault.name : valueAt(document, fault.path);
   const isPlace = fault.kind === 'unknown' || /^must be a (?:mapping|list|key|plan)/.test(fault.what);
@@ -34,15 +33,11 @@ function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** Makes a sentence that names the part and its fault. */
 export function faultMessage(fault: ShapeFault): string {
   return fault.kind === 'unknown' ? unknownField(fault) : `${nameOf(fault.path)} ${fault.what}`;
 }
 
-/**
- * The message for an unknown field. The message repeats only a name that resembles a known name, because any other name may be a
- * secret.
- */
+/** Repeats only a name that resembles a known name, because any other name may be a secret. */
 function unknownField({ name, known }: { readonly name: string; readonly known: readonly string[] }): string {
   const closest = closestName(name, known);
   return closest === undefined

@@ -2,23 +2,23 @@ import { EVENT_ID, type Event, SCALAR_STYLE } from 'js-yaml';
 import { configSizes } from '../config-sizes.ts';
 import { countUpTo } from '../problems/text-places.ts';
 
-/** A text in which lines with a closing bracket have one more space, so that `js-yaml` accepts them. */
+/** Lines with a closing bracket have one more space, so that `js-yaml` accepts them. */
 export interface IndentedText {
   readonly text: string;
   readonly events: readonly Event[];
-  /** Converts an offset in this text to the offset in the text as it is written. */
+  /** Converts an offset to the offset in the written text. */
   readonly writtenOffset: (offset: number) => number;
 }
 
 /**
- * Parses a text whose lines may begin with a closing bracket in the column of the field that has the bracket. By the grammar of YAML, such a
- * line needs one more space (§7.4), but the form is common:
+ * Parses a text whose lines may begin with a closing bracket in the column of the field that has the bracket. By the grammar of YAML, such
+ * a line needs one more space (§7.4), but the form is common:
  *
  *     example: {
  *       "id": 1
  *     }
  *
- * A space at the start of a line changes only texts after `|` and `>`, so their lines stay unchanged.
+ * In texts after `|` and `>`, a space at the start of a line would be part of the value, so their lines stay unchanged.
  *
  * @returns undefined if this takes more than `configSizes.bracketRoundsMax` attempts
  */
@@ -48,7 +48,7 @@ function withSpaces(written: string, offsets: readonly number[]): string {
   return [...parts, written.slice(offsets.at(-1) ?? 0)].join(' ');
 }
 
-/** Finds the offsets at which a space was inserted into a text after `|` or `>`. */
+/** Offsets at which a space was inserted into a text after `|` or `>`. */
 function offsetsInTexts(events: readonly Event[], offsets: readonly number[]): ReadonlySet<number> {
   const found = new Set<number>();
   let next = 0;

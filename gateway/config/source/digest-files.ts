@@ -4,13 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type Digests, reasonOf, unfitReason } from './read-config-file.ts';
 
-/** Resolves with the digest of each file's content. */
 export type DigestFiles = (files: Iterable<string>, nowMs: number) => Promise<Digests>;
 
-/**
- * The last observation of a file. The observation contains the file's identity, which includes its timestamps, and the digest of
- * its content.
- */
+/** A file's identity includes its timestamps. */
 interface Sighting {
   readonly identity: string;
   readonly digest: string;
@@ -18,7 +14,7 @@ interface Sighting {
   readonly isSettled: boolean;
 }
 
-/** Makes a function that caches digests. The function reads a file again only when the file may have changed. */
+/** Reads a file again only when it may have changed. */
 export function createDigestFiles(bounds: Bounds): DigestFiles {
   let sightings = new Map<string, Sighting>();
 
@@ -54,18 +50,12 @@ async function digestFile(
   }
 }
 
-/**
- * Whether the file system's timestamps are more precise than a millisecond. With less precise timestamps, two quick edits may get
- * the same timestamp.
- */
+/** More precise than a millisecond. With less precise timestamps, two quick edits may get the same one. */
 function isFine(timeNs: bigint): boolean {
   return timeNs % 1_000_000n !== 0n;
 }
 
-/**
- * Computes the same digest as `digestOfContent`, with pauses in which the process serves requests. Hashing 32 MiB without a pause
- * would delay requests by 30 ms.
- */
+/** As `digestOfContent`, with pauses in which the process serves requests. Hashing 32 MiB without a pause would delay requests by 30 ms. */
 async function digestInParts(file: string): Promise<string> {
   const digest = createHash('sha256');
   const part = Buffer.allocUnsafe(partBytes);
@@ -82,8 +72,8 @@ async function digestInParts(file: string): Promise<string> {
   }
 }
 
-/** The number of bytes that are hashed between two pauses. Hashing one part takes a quarter of a millisecond. */
+/** Hashing one part takes a quarter of a millisecond. */
 const partBytes = 262_144;
 
-/** The pause after each part. The pause is four times as long as the time for hashing a part. */
+/** Four times as long as the hashing of a part. */
 const partPauseMs = 1;

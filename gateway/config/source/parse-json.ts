@@ -1,6 +1,6 @@
 /**
- * Parses a text that is JSON. The YAML parser takes several times as long. Returns undefined if the text is not JSON, or if the YAML parser
- * must report a problem: a name that occurs twice in an object, or the name `__proto__`.
+ * The YAML parser takes several times as long. Undefined if the text is not JSON, or if the YAML parser must report a problem: a name that
+ * occurs twice in an object, or the name `__proto__`.
  */
 export function parseJson(text: string): { readonly value: unknown } | undefined {
   if (!/^\s*[{[]/.test(text)) return undefined;
@@ -8,12 +8,12 @@ export function parseJson(text: string): { readonly value: unknown } | undefined
     const value: unknown = JSON.parse(text);
     return countNames(value) === countColons(text) ? { value } : undefined;
   } catch {
-    // The text is not JSON, or it is nested too deeply.
+    // Not JSON, or nested too deeply.
     return undefined;
   }
 }
 
-/** Counts the colons outside of strings. */
+/** Outside of strings. */
 function countColons(text: string): number {
   let colons = 0;
   for (let at = 0; at < text.length; at++) {
@@ -24,12 +24,12 @@ function countColons(text: string): number {
   return colons;
 }
 
-/** The maximum depth for this parser. The YAML parser reads a deeper text, or reports that the text is too deep. */
+/** The YAML parser reads a deeper text, or reports that it is too deep. */
 const depthMax = 200;
 
 /**
- * Counts the names of all objects. A name that is repeated in an object counts once, so a text with repeated names has more colons than
- * names. Returns NaN if a name is `__proto__`, or if the value is nested deeper than `depthMax`.
+ * A repeated name in an object counts once, so a text with repeated names has more colons than names. NaN if a name is `__proto__`, or if
+ * the value is nested deeper than `depthMax`.
  */
 function countNames(value: unknown, depth = 0): number {
   if (typeof value !== 'object' || value === null) return 0;
@@ -45,7 +45,7 @@ function countNames(value: unknown, depth = 0): number {
   return names;
 }
 
-/** Returns the offset of the closing quote, or the length of the text. */
+/** The offset of the closing quote, or the length of the text. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

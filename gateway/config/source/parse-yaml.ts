@@ -9,12 +9,10 @@ import { parseJson } from './parse-json.ts';
 import { type AliasTargets, readEvents, type Substitute } from './read-events.ts';
 import { createOffsetOf, type OffsetOf, type YamlPart, type YamlPath } from './yaml-offset.ts';
 
-/** A YAML document as plain data, with the line and column of each part. */
 export interface YamlSource {
   readonly value: unknown;
-  /** Returns the line and column of a value, or of a field's name. A missing part has the position of the nearest part around it. */
+  /** A missing part has the position of the nearest part around it. */
   placeOf(path: YamlPath, part?: YamlPart): Place;
-  /** Returns the line number of a value. */
   lineOf(path: YamlPath): number;
 }
 
@@ -28,12 +26,12 @@ export type ParsedYaml =
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
 
 /**
- * Parses one YAML document. A text that is JSON is parsed as JSON, and read as YAML only if a place in it is needed. Line and column numbers
- * are computed only for problems.
+ * A text that is JSON is parsed as JSON, and read as YAML only if a place in it is needed. Line and column numbers are computed only for
+ * problems.
  *
- * @param substitute fills in `${…}` in a scalar. `substitute` receives the scalar's path, and is called after parsing, so that a value
- *   cannot add YAML structure. Without `substitute`, `${…}` is ordinary text
- * @param marksMax the maximum number of punctuation marks and line breaks in the file
+ * @param substitute fills in `${…}` in a scalar; called with the scalar's path after parsing, so that a value cannot add YAML structure.
+ * Without it, `${…}` is ordinary text
+ * @param marksMax punctuation marks and line breaks in the file
  */
 export function parseYaml(options: {
   readonly file: string;
@@ -96,7 +94,6 @@ function byPlace(a: Problem, b: Problem): number {
   return a.line - b.line || a.column - b.column;
 }
 
-/** The maximum depth of a document. */
 const parserOptions = { maxDepth: 200 } as const;
 
 const loneCharacter =
@@ -108,7 +105,7 @@ interface SyntaxFault {
 }
 
 function eventsOf(text: string): IndentedText | SyntaxFault {
-  // Other readers of YAML take such a character as text, so its meaning would depend on the reader.
+  // Other readers of YAML take such a character as text.
   const lone = text.search(/\r(?!\n)|(?!^)\uFEFF/);
   if (lone !== -1) return { offset: lone, reason: loneCharacter };
   const directive = /^\uFEFF?(?:[ \t]*(?:#.*)?\r?\n|%YAML 1\.2[ \t]*\r?\n)*(?=%)/.exec(text);
@@ -133,13 +130,13 @@ function faultOf(error: unknown): SyntaxFault {
   return { offset: typeof position === 'number' ? position : 0, reason: error.reason };
 }
 
-/** Makes the function that finds offsets in the text as it is written. */
+/** Converts to offsets in the written text. */
 function offsetsIn({ text, events, writtenOffset }: IndentedText, targets: AliasTargets): OffsetOf {
   const offsetOf = createOffsetOf(text, events, targets);
   return (path, part) => writtenOffset(offsetOf(path, part));
 }
 
-/** Makes the function that finds offsets in JSON, which is also YAML if it has no tabs and no carriage returns. */
+/** JSON is also YAML if it has no tabs and no carriage returns. */
 function jsonOffsets(text: string): OffsetOf {
   let offsetOf: OffsetOf | undefined;
   return (path, part) => {
@@ -151,7 +148,7 @@ function jsonOffsets(text: string): OffsetOf {
   };
 }
 
-/** Returns the offset of the first mark over `marksMax`. Each event of the parser needs at least one mark. */
+/** The first mark over `marksMax`. Each event of the parser needs at least one mark. */
 function offsetOfMark(text: string, marksMax: number): number | undefined {
   let marks = 0;
   for (let at = 0; at < text.length; at++) {
@@ -161,7 +158,7 @@ function offsetOfMark(text: string, marksMax: number): number | undefined {
   return undefined;
 }
 
-/** Whether a character is a line break or one of `, : - ? [ ] { }`. */
+/** A line break or one of `, : - ? [ ] { }`. */
 function isMark(code: number): boolean {
   switch (code) {
     case 0x0a:
@@ -179,7 +176,7 @@ function isMark(code: number): boolean {
   }
 }
 
-/** Makes the message about a syntax error. The message never repeats a part of the file, which may be a secret. */
+/** Never repeats a part of the file, which may be a secret. */
 function syntaxProblem(text: string, { offset, reason }: SyntaxFault, canFill: boolean) {
   const variable = text.lastIndexOf('${', offset);
   const isInVariable = canFill && variable !== -1 && offset - variable <= 2 && offset - variable >= 0;
@@ -200,7 +197,7 @@ function syntaxProblem(text: string, { offset, reason }: SyntaxFault, canFill: b
 }
 
 /**
- * Finds advice in the line of a syntax error, and in the line before it.
+ * Advice for the line of a syntax error and the line before it.
  *
  * @param isMisplaced whether the library only says that something stands at the wrong place
  */
@@ -223,12 +220,12 @@ const noTabs = 'indent with spaces, not with tabs';
 const oneDocument = 'a file holds one document; remove `---` and what follows';
 const misplaced = 'the line needs other indentation, or a colon and a space after a name';
 
-/** Matches the name of a field whose colon has no space after it, as in `perMinute:60`. A URL does not match. */
+/** Has no space after its colon, as in `perMinute:60`. A URL does not match. */
 export const unspacedName = /^(?:[A-Za-z_][\w-]*|"[^"]*"|'[^']*'):(?=[^\s:/])/;
 
 export const spaceAfterColon = 'a space is missing after the colon: write `name: value`';
 
-/** Finds a line such as `environment:production` at or just before the offset of a syntax error. */
+/** A line such as `environment:production` at or just before a syntax error. */
 function unspacedColon(text: string, offset: number): number | undefined {
   let lineStart = text.lastIndexOf('\n', offset - 1) + 1;
   for (let lines = 0; lines < 2; lines++) {
@@ -241,16 +238,14 @@ function unspacedColon(text: string, offset: number): number | undefined {
   return undefined;
 }
 
-/**
- * The library reports an unclosed bracket or quote at the end of the file. The problem is reported at the last line with text.
- */
+/** The library reports an unclosed bracket or quote at the end of the file. The last line with text is reported instead. */
 function visibleOffset(text: string, offset: number): number {
   const lineStart = text.lastIndexOf('\n', offset - 1) + 1;
   const isBlank = /^[^\S\n]*(\n|$)/.test(text.slice(lineStart));
   return isBlank ? text.slice(0, lineStart).trimEnd().length : offset;
 }
 
-/** Tollgate's own messages, because the YAML library gives no advice about these faults. */
+/** The YAML library gives no advice about these faults. */
 const syntaxAdvice: readonly (readonly [reason: RegExp, advice: string])[] = [
   [/^tab characters/, noTabs],
   [/directive|YAML version/, 'a line may not begin with `%`'],
@@ -262,6 +257,6 @@ const syntaxAdvice: readonly (readonly [reason: RegExp, advice: string])[] = [
   [/tag/, 'remove the `!` tag'],
 ];
 
-/** In JavaScript, an assignment to `__proto__` sets the object's prototype and creates no field. zod has the same problem. */
+/** An assignment to `__proto__` sets the prototype of an object and creates no field. zod has the same problem. */
 const reservedName =
   'a field cannot be named `__proto__`, which JavaScript keeps for itself; write another name, such as `proto`';

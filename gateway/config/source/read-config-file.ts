@@ -4,35 +4,32 @@ import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync, st
 import { dirname } from 'node:path';
 import { configSizes } from '../config-sizes.ts';
 
-/** The error that is thrown because a long text may be half written. */
+/** Thrown because a long text may be half written. */
 export class UnsettledContent extends Error {}
 
 /**
- * The UTF-8 content of a file, or the reason why it could not be read. The reason completes a sentence that begins with "the
- * file". If the bytes could not be read, the reason also serves as the digest.
+ * The UTF-8 content, or the reason why it could not be read, which completes a sentence that begins with "the file". If the bytes could not
+ * be read, the reason also serves as the digest.
  */
 export type ReadFile =
   | ({ readonly kind: 'read' } & FileContent)
   | { readonly kind: 'unreadable'; readonly reason: string; readonly digest: string };
 
 export interface FileContent {
-  /** The bytes are in shared memory, so that no file of 32 MiB is copied between threads. */
+  /** In shared memory: threads need no copy of a file of 32 MiB. */
   readonly bytes: Buffer;
   readonly digest: string;
 }
 
-/** The content of each file that could be read. */
 export type Contents = ReadonlyMap<string, FileContent>;
 
-/** The digest of each file's content. */
 export type Digests = ReadonlyMap<string, string>;
 
-/** Reads one configuration file of at most `configSizes.fileBytesMax`. `textOf` decodes the content. */
+/** At most `configSizes.fileBytesMax`. `textOf` decodes the content. */
 export function readConfigFile(file: string): ReadFile {
   let descriptor: number;
   try {
-    // A blocking open of a named pipe could wait forever. The open is therefore non-blocking, and `unfitReason` refuses the
-    // pipe.
+    // A blocking open of a named pipe could wait forever. `unfitReason` refuses the pipe.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return unread(reasonOf(error, file));
@@ -59,7 +56,7 @@ function decode(bytes: Buffer): ReadFile {
   return { kind: 'read', bytes: shared, digest };
 }
 
-/** Decodes UTF-8 and removes a byte order mark. */
+/** Removes a byte order mark. */
 export function textOf(bytes: Uint8Array): string {
   return utf8.decode(bytes);
 }
@@ -70,10 +67,7 @@ export function digestOfContent(content: string | Uint8Array): string {
   return hash('sha256', content, 'hex');
 }
 
-/**
- * Returns the reason why an existing file is refused, or undefined if the file is accepted. The reason completes a sentence
- * that begins with "the file".
- */
+/** Why an existing file is refused, as the end of a sentence that begins with "the file"; undefined if it is accepted. */
 export function unfitReason(stats: {
   readonly isFile: () => boolean;
   readonly isDirectory: () => boolean;
@@ -88,10 +82,9 @@ export function unfitReason(stats: {
     : undefined;
 }
 
-/** The reason for a missing file. */
 export const missing = 'does not exist';
 
-/** Returns the reason why a file could not be read. The reason completes a sentence that begins with "the file". */
+/** Completes a sentence that begins with "the file". */
 export function reasonOf(error: unknown, file: string): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
@@ -106,8 +99,8 @@ export function reasonOf(error: unknown, file: string): string {
 }
 
 /**
- * Names the part of the path that this process is not permitted to read, and a command that grants access. For example, the
- * unprivileged user of a container cannot read a clone that was made with umask 077.
+ * The part of the path that this process may not read, and a command that grants access. For example, the unprivileged user of a container
+ * cannot read a clone that was made with umask 077.
  */
 function denial(file: string): string {
   try {
@@ -119,12 +112,12 @@ function denial(file: string): string {
     }
     return ', though owner and mode allow it; with SELinux, add `:z` to the mount of its folder';
   } catch {
-    // The check fails if the path has changed since the failed read.
+    // The path has changed since the failed read.
     return '';
   }
 }
 
-/** The folders above a file, outermost first. */
+/** Outermost first. */
 function foldersOf(file: string): string[] {
   const folder = dirname(file);
   return folder === file || folder === '.' ? [folder] : [...foldersOf(folder), folder];

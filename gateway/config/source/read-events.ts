@@ -15,27 +15,25 @@ import type { Substituted } from './substitute-variables.ts';
 /** @param path the names of the fields around the text, without the indexes of lists */
 export type Substitute = (text: string, path: readonly string[]) => Substituted;
 
-/** Maps the index of an alias event to the index of the event that it stands for. */
+/** For the index of an alias event, the index of the event that the alias stands for. */
 export type AliasTargets = ReadonlyMap<number, number>;
 
-/** The data of a document, or the offset and the reason of a failure. */
 export type ReadDocument =
   | { readonly kind: 'read'; readonly value: unknown; readonly targets: AliasTargets }
   | { readonly kind: 'failed'; readonly offset: number; readonly reason: string };
 
-/** Receives faults that do not prevent reading the rest of the document. */
+/** Faults that do not prevent reading the rest of the document. */
 export interface NoteFaults {
-  /** A field name occurs twice in a mapping. The last field counts. */
+  /** The last field counts. */
   duplicate(offset: number, firstOffset: number): void;
   reservedName(offset: number): void;
   unfilled(offset: number, failure: Extract<Substituted, { readonly kind: 'failed' }>): void;
 }
 
 interface Anchored {
-  /** The index of the event that the anchor names. */
   readonly index: number;
   readonly value: unknown;
-  /** The number of values, including the values that aliases expand to. */
+  /** Includes the values that aliases expand to. */
   readonly count: number;
 }
 
@@ -43,7 +41,7 @@ interface Anchored {
  * Makes the data of one document from the events of `js-yaml`, by the core schema of YAML 1.2. Every field name is a text. The merge key
  * `<<` adds the fields of one or several other mappings (https://yaml.org/type/merge.html).
  *
- * @param aliasedMax the maximum number of values that all aliases and merge keys together may stand for
+ * @param aliasedMax values that all aliases and merge keys together may stand for
  */
 export function readEvents(
   text: string,
@@ -79,7 +77,7 @@ export function readEvents(
     if (event.type === EVENT_ID.ALIAS) return resolve(event, index).value;
     const countBefore = count;
     const anchor = anchorOf(event);
-    // An anchor is not defined inside its own value, so that a value cannot contain itself.
+    // A value cannot contain itself.
     if (anchor !== undefined) anchors.delete(anchor);
     count += 1;
     const value = event.type === EVENT_ID.SCALAR ? readScalar(event) : readCollection(event);
@@ -215,7 +213,7 @@ export function readEvents(
     return value;
   }
 
-  /** The name of a tag of YAML's core schema, such as `str`; empty for the tag `!`. Other tags have their whole text. */
+  /** The name of a tag of the core schema, such as `str`; empty for the tag `!`. Other tags have their whole text. */
   function tagOf({ tagStart, tagEnd }: MappingEvent | SequenceEvent | ScalarEvent): string | undefined {
     if (tagStart === absent) return undefined;
     const tag = text.slice(tagStart, tagEnd);
@@ -224,7 +222,6 @@ export function readEvents(
 
   try {
     const value = readValue();
-    // The end of the document follows, and then the end of the events.
     const second = events.findIndex(({ type }, index) => index > 0 && type === EVENT_ID.DOCUMENT);
     return second === -1 ? { kind: 'read', value, targets } : severalDocuments(text);
   } catch (error) {
@@ -233,7 +230,7 @@ export function readEvents(
   }
 }
 
-/** Escapes that no reader accepts, or that readers understand in different ways. */
+/** No reader accepts them, or readers understand them in different ways. */
 const escapeFaults: readonly (readonly [pattern: RegExp, fault: string])[] = [
   [/(?<!\\)(?:\\\\)*\\U(?!000|0010)/, 'an escape `\\U` is no character'],
   [/(?<!\\)(?:\\\\)*\\\r?\n[ \t]*\r?\n/, 'a blank line may not follow an escaped line break'],
@@ -279,7 +276,7 @@ export function isMergeKey(text: string, { style, valueStart, valueEnd }: Scalar
   return style === SCALAR_STYLE.PLAIN && text.slice(valueStart, valueEnd) === '<<';
 }
 
-/** Returns the offset of a value or a field name, after its anchor and its tag. */
+/** After its anchor and its tag. */
 export function offsetOfEvent(text: string, event: Event | undefined): number {
   switch (event?.type) {
     case EVENT_ID.MAPPING:
@@ -304,21 +301,21 @@ function offsetOfScalar(text: string, { style, valueStart, anchorEnd, tagEnd }: 
   return lineStart + (header?.index ?? 0);
 }
 
-/** Whether a value is not written, as in `a:`. */
+/** As in `a:`. */
 export function isEmpty(event: Event | undefined): boolean {
   return event?.type === EVENT_ID.SCALAR && event.valueStart === absent;
 }
 
-/** Stands for an absent offset in the events of `js-yaml`. */
+/** An absent offset in the events of `js-yaml`. */
 const absent = -1;
 
-/** Converts an unquoted scalar with a variable, as YAML does for the text of the variable, if it looks like a number or boolean. */
+/** As YAML would convert the text of the variable, if it looks like a number or boolean. */
 function resolveFilled(text: string): string | number | boolean {
   if (/^[-+]?\d+(\.\d+)?$/.test(text)) return Number(text);
   return text === 'true' || text === 'false' ? text === 'true' : text;
 }
 
-/** Converts a scalar without quotes, by the core schema of YAML 1.2 (§10.3.2). */
+/** By the core schema of YAML 1.2 (§10.3.2). */
 function resolvePlain(text: string): unknown {
   if (!mayBeNoText.test(text)) return text;
   if (/^(?:~|[Nn]ull|NULL)?$/.test(text)) return null;
@@ -334,5 +331,5 @@ function resolvePlain(text: string): unknown {
   return text;
 }
 
-/** Matches every scalar that is a number, a boolean or null, and few other scalars. */
+/** Every scalar that is a number, a boolean or null, and few others. */
 const mayBeNoText = /^(?:$|~|[-+.0-9]|[Nn](?:ull|ULL)|[Tt]rue|TRUE|[Ff]alse|FALSE)/;

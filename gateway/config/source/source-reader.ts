@@ -24,11 +24,10 @@ interface FileToRead {
   readonly mentionedAt: Place;
 }
 
-/** A file that a setting of the main file names. */
 interface NamedFile {
   readonly file: string;
   readonly main: YamlSource;
-  /** The path of the setting. */
+  /** The path of the setting that names the file. */
   readonly path: readonly PropertyKey[];
 }
 
@@ -40,19 +39,15 @@ interface TextToParse {
 
 type SourceReader = ReturnType<typeof createSourceReader>;
 
-/**
- * The data that all steps of loading a configuration share: the main file, the reader of the other files, and the problems found so far.
- */
+/** Shared by all steps of a load: the main file, the reader of the other files, and the problems found so far. */
 export interface LoadContext {
   readonly main: YamlSource;
   readonly mainFile: string;
-  /** Resolves a path that the main file names. */
   readonly fileOf: (path: string) => string;
   readonly reader: SourceReader;
   readonly problems: Problem[];
 }
 
-/** A path relative to the folder of the main file. */
 export function besideFile(mainFile: string, path: string): string {
   return isAbsolute(path) ? path : join(dirname(mainFile), path);
 }
@@ -62,8 +57,7 @@ export function besideFile(mainFile: string, path: string): string {
  *
  * @param drafts contents to use instead of the files on disk
  * @param makesKeysFile treats a missing keys file as empty
- * @param onRead called before a file is parsed, with the file and the digest of its content; not called for drafts
- * @param readFile reads a file that is not a draft
+ * @param onRead called before a file is parsed, with the digest of its content; not called for drafts
  * @param settled digests of complete contents, by default all; `parse` and `requireSettled` throw for a long text of another content
  */
 export function createSourceReader(options: {
@@ -79,7 +73,7 @@ export function createSourceReader(options: {
   const digests = new Map<string, string>();
   const contents = new Map<string, FileContent>();
   const variables = new Map<string, Variable>();
-  /** The environment variables whose values are part of the configuration's version. */
+  /** Environment variables whose values are part of the configuration's version. */
   const versioned = new Set<string>();
 
   function readContent(file: string): ReadFile {
@@ -96,7 +90,7 @@ export function createSourceReader(options: {
     return result;
   }
 
-  /** Reads one file as text, for files that are not YAML. */
+  /** For files that are not YAML. */
   function readText({ file, main, path }: NamedFile): string | undefined {
     const result = readNamed(file);
     if (result.kind === 'read') return textOf(result.bytes);
@@ -131,7 +125,6 @@ export function createSourceReader(options: {
     return { kind: 'set', value: textOf(result.bytes).replace(/\r?\n$/, '') };
   }
 
-  /** Reads the bytes of a file without parsing the file. */
   function readBytes({ file, kind, mentionedAt }: FileToRead): Buffer | undefined {
     const result = readNamed(file);
     if (result.kind === 'read') return result.bytes;
@@ -143,8 +136,8 @@ export function createSourceReader(options: {
   }
 
   /**
-   * Parses a part of the content from `readBytes`. `problems()` does not include the problems of a part, because their line numbers
-   * are relative to the part.
+   * A part of the content from `readBytes`. `problems()` does not include its problems, because their line numbers are relative to the
+   * part.
    */
   function parsePart(options: TextToParse): ParsedYaml {
     const { kind } = options;
@@ -161,7 +154,7 @@ export function createSourceReader(options: {
     if (!isSettled && length > configSizes.parsedAtOnceCharsMax) throw new UnsettledContent(file);
   }
 
-  /** Parses the whole content from `readBytes`. */
+  /** The whole content from `readBytes`. */
   function parse(options: TextToParse): YamlSource | undefined {
     requireSettled(options.file, options.text.length);
     const parsed = parsePart(options);
@@ -171,7 +164,7 @@ export function createSourceReader(options: {
 
   return {
     /**
-     * Reads one file as data. Returns undefined if reading fails. `problems()` returns the reasons for the failure.
+     * Undefined if reading fails; `problems()` then has the reasons.
      *
      * @param options.kind `${NAME}` is filled in except in the API document, whose texts may contain it as an example
      * @param options.mentionedAt the place that names the file, where a missing file is reported
@@ -185,18 +178,17 @@ export function createSourceReader(options: {
     parsePart,
     requireSettled,
     readText,
-    /** The problems from reading files, parsing them and filling in variables. */
+    /** From reading files, parsing them and filling in variables. */
     problems: (): readonly Problem[] => problems,
-    /** The digest of every requested file, including missing files and files that a `NAME_FILE` variable names. */
+    /** Every requested file, including missing files and files that a `NAME_FILE` variable names. */
     digests: (): Digests => digests,
-    /** The content of every file that was read. */
     contents: (): Contents => contents,
     /**
-     * A digest (12 hex digits) of the files' names, their contents and the variables that were filled in. Variables in the
-     * addresses of the listeners are left out, because gateways on one host have different ports.
+     * A digest (12 hex digits) of the files' names, their contents and the variables that were filled in. Variables in the addresses of the
+     * listeners are left out, because gateways on one host have different ports.
      */
     version() {
-      // Names are relative to the main file, so that replicas in different folders get the same version.
+      // Relative to the main file, so that replicas in different folders get the same version.
       const [mainFile = ''] = digests.keys();
       const named = [...digests].map(([file, digest]) => [relative(dirname(mainFile), file), digest]);
       const filledIn = [...variables].filter(([name]) => versioned.has(name));
@@ -205,7 +197,7 @@ export function createSourceReader(options: {
   };
 }
 
-/** The settings that contain an address of a listener. */
+/** Addresses of listeners. */
 const addressPaths: ReadonlySet<string> = new Set(['listen.host', 'listen.port', 'admin.host', 'admin.port']);
 
 function contentOf(draft: string | FileContent): ReadFile {
@@ -214,8 +206,8 @@ function contentOf(draft: string | FileContent): ReadFile {
 }
 
 /**
- * Advice for a missing keys file. An operator must create the keys file. If the repository contained a keys file, operators
- * would commit their keys. The message does not repeat the path, because the operator may have written a secret in place of the path.
+ * An operator must create the keys file. If the repository contained one, operators would commit their keys. The message does not repeat
+ * the path, because an operator may have written a secret in its place.
  */
 const adviceForKeys = ': the command `keys create` makes it with the first key; an empty file will also do';
 

@@ -1,6 +1,5 @@
 import { configSizes } from '../config-sizes.ts';
 
-/** The value of an environment variable, or the reason why it has none. */
 export type Variable =
   | { readonly kind: 'set'; readonly value: string }
   | { readonly kind: 'unset' }
@@ -8,7 +7,7 @@ export type Variable =
 
 export type Substituted =
   | { readonly kind: 'filled'; readonly text: string }
-  /** `files` lists the secret files that could not be read. */
+  /** `files`: the secret files that could not be read. */
   | { readonly kind: 'failed'; readonly reason: string; readonly files?: readonly string[] };
 
 const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
@@ -16,17 +15,16 @@ const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
 const placeholderStart = '${';
 
 /**
- * Whether variables in this text would be filled in if the text were part of a configuration. A text with variables must not be written to
- * a configuration. With a variable, a key's name could contain a secret from the environment, or make the file invalid. The syntax has no
- * escape for `${`.
+ * A text with variables must not be written to a configuration: a key's name could then contain a secret from the environment, or make the
+ * file invalid. The syntax has no escape for `${`.
  */
 export function isFilledIn(text: string | undefined): boolean {
   return text?.includes(placeholderStart) ?? false;
 }
 
 /**
- * Fills in `${NAME}` and `${NAME:-default}`. As in a shell, the default also replaces an empty value. The reasons for a failure
- * contain the names of variables and never their values.
+ * `${NAME}` and `${NAME:-default}`. As in a shell, the default also replaces an empty value. Reasons for a failure contain the names of
+ * variables and never their values.
  */
 export function substituteVariables(text: string, lookUp: (name: string) => Variable): Substituted {
   const reasons = new Set<string>();

@@ -1,31 +1,31 @@
 import { EVENT_ID, type Event, getScalarValue } from 'js-yaml';
 import { type AliasTargets, isEmpty, isMergeKey, offsetOfEvent } from './read-events.ts';
 
-/** The path of a part in a document: field names and list indexes, starting at the root. */
+/** Field names and list indexes, starting at the root. */
 export type YamlPath = readonly PropertyKey[];
 
-/** Which part of a field is meant: its name or its value. A list entry has only a value. */
+/** Of a field. A list entry has only a value. */
 export type YamlPart = 'value' | 'name';
 
 /**
- * Returns the character offset of the part at a path. A missing part has the offset of the nearest part around it. The nearest
- * part is the name of the enclosing field, or the start of the enclosing list entry.
+ * The character offset of a part. A missing part has the offset of the nearest part around it: the name of the enclosing field, or the
+ * start of the enclosing list entry.
  */
 export type OffsetOf = (path: YamlPath, part: YamlPart) => number;
 
-/** The place of a member in the events. A list entry has no key. */
+/** A list entry has no key. */
 interface Member {
   /** The index of the name's event. */
   readonly key: number | undefined;
   /** The index of the value's first event. */
   readonly value: number;
-  /** The offset of the dash of a list entry without text. Only a list without brackets has such an entry. */
+  /** The dash of a list entry without text. Only a list without brackets has such an entry. */
   readonly mark?: number;
 }
 
 /**
- * Makes the function that finds offsets. Each mapping and each list is indexed at its first search, because it may have a million
- * members. A field that a merge key adds has the offset at which the field is written.
+ * A mapping or list is indexed at its first search, because it may have a million members. A field that a merge key adds has the offset at
+ * which it is written.
  */
 export function createOffsetOf(text: string, events: readonly Event[], targets: AliasTargets): OffsetOf {
   const indexes = new Map<number, ReadonlyMap<PropertyKey, Member>>();
@@ -37,7 +37,7 @@ export function createOffsetOf(text: string, events: readonly Event[], targets: 
     return index;
   }
 
-  /** Finds the members of the mapping or list at an index. A value of any other kind has no members. */
+  /** A value of any other kind has no members. */
   function indexMembers(start: number): ReadonlyMap<PropertyKey, Member> {
     const members = new Map<PropertyKey, Member>();
     const isMapping = events[start]?.type === EVENT_ID.MAPPING;
@@ -90,18 +90,17 @@ export function createOffsetOf(text: string, events: readonly Event[], targets: 
     }
     const { key, value, mark } = member;
     if (mark !== undefined) return mark;
-    // If the value of a field is empty, a report points to the name of the field.
+    // A report about an empty value points to the name of its field.
     const isName = key !== undefined && (wanted === 'name' || isEmpty(events[value]));
     return offsetOfEvent(text, events[isName ? key : value]);
   };
 }
 
-/** Returns the end of the last text of some events. */
 function endOfText(events: readonly Event[]): number {
   return events.reduce((end, event) => (event.type === EVENT_ID.SCALAR ? event.valueEnd : end), 0);
 }
 
-/** Returns the index of the event after a value. */
+/** The index of the event after a value. */
 function endOfValue(events: readonly Event[], start: number): number {
   let depth = 0;
   for (let at = start; at < events.length; at++) {

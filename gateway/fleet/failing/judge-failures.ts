@@ -15,7 +15,7 @@ export type Judgement =
       readonly worstShare: number;
     };
 
-export interface EndedFailure {
+interface EndedFailure {
   /** `quiet`: no request has arrived for a minute, so no request shows that the upstream is well. */
   readonly ended: 'recovered' | 'quiet';
   readonly endedMs: number;

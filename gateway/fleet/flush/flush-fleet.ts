@@ -8,14 +8,14 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { KnownProcess, Presence } from '../presence.ts';
 
 /**
- * Makes every process of the fleet send its unsent counts to Redis, and waits until all processes have sent them. The promise never rejects.
+ * Makes every process of the fleet send its unsent counts to Redis, and waits until all have. Never rejects.
  *
- * @param reusedMs an earlier flush suffices if it began less than this time ago; by default, no earlier flush suffices
+ * @param reusedMs an earlier flush suffices if it began less than this time ago; by default, none suffices
  */
 export type FlushFleet = (reusedMs?: number) => Promise<FlushedFleet>;
 
 /**
- * Asks every process to send its unsent counts, and waits for nothing. Has no effect for `fleetFlushReusedMs` after the last flush of the
+ * Makes every process send its unsent counts, and waits for nothing. Has no effect for `fleetFlushReusedMs` after the last flush of the
  * fleet.
  */
 export type RequestFlush = () => void;
@@ -23,18 +23,17 @@ export type RequestFlush = () => void;
 export interface FlushedFleet {
   /** False when Redis did not reply, so that the list of processes is not known. */
   readonly isComplete: boolean;
-  /** The listed processes that have not sent all their counts in time. */
+  /** Listed processes that have not sent all their counts in time. */
   readonly behind: readonly KnownProcess[];
 }
 
 const script = readFileSync(new URL('./raise-flush.lua', import.meta.url), 'utf8');
 
 /**
- * Creates the functions that flush the counts of all processes. An operator's command waits for a flush before it reads counts of all
- * processes. After the flush, Redis has every count that a listed process had made before the flush began. A process of an earlier version
- * never reports a flush, so the function waits for it until the timeout.
+ * An operator's command waits for a flush before it reads counts of all processes. After the flush, Redis has every count that a listed
+ * process had made before the flush began. A process of an earlier version never reports a flush, so the wait for it ends with the timeout.
  *
- * The function raises a number in Redis. Each process reads the number when it publishes its state, sends its counts, and then states the
+ * The flush raises a number in Redis. Each process reads the number when it publishes its state, sends its counts, and then states the
  * number in its published state (`flushed`). Without Redis, there is nothing to send, because readers add the counts in memory.
  *
  * Calls at the same time share a flush.

@@ -4,14 +4,13 @@ import { figure } from '../../shared/words/figures.js';
 import { durationText, ordinal, timeText, whoOf } from '../wording.ts';
 import { aboutKey, exampleKey, type ListedKinds, webhook } from './kind.ts';
 
-/** A ban of a key began. */
 interface Ban {
   readonly kind: 'ban';
   readonly keyId: string;
   readonly plan: string | undefined;
-  /** The level of the ban, which is 1 for the first of consecutive bans. */
+  /** 1 for the first of consecutive bans. */
   readonly level: number;
-  /** The end of the ban on the store's clock, epoch ms. */
+  /** On the store's clock, epoch ms. */
   readonly untilMs: number;
 }
 
@@ -20,13 +19,13 @@ interface BanEnded {
   readonly keyId: string;
   readonly plan: string | undefined;
   readonly untilMs: number;
-  /** `lifted` means that the ban was removed before it expired. */
+  /** `lifted`: removed before it expired. */
   readonly ended: 'expired' | 'lifted';
 }
 
 export type BanEvent = Ban | BanEnded;
 
-/** The text of a ban names the rule that caused the ban. */
+/** The text names the rule that caused the ban. */
 export type BanNotice = (Ban & { readonly policy: BanPolicy }) | BanEnded;
 
 const entry = ({ keyId, plan, untilMs }: BanEvent) => ({ key: keyId, plan, untilAt: isoOf(untilMs) });

@@ -4,7 +4,6 @@ import { type KeyChange, keyActions, leakIdentity } from '../changes.ts';
 import { keyChangeText } from '../key-change-text.ts';
 import { exampleDigestStart, exampleKey, type ListedKinds, webhook } from './kind.ts';
 
-/** A change of one key, or of many keys together. */
 export type KeyChanged = { readonly kind: 'key_changed' } & KeyChange;
 
 export const keyChangeKinds: ListedKinds<KeyChanged> = {
@@ -44,7 +43,7 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
           digestStart: textOf(secret ?? before?.secret),
           expiresAt: textOf(expiresAt),
           oldEndsAt: textOf(othersEndAt ?? oldEndsAt),
-          // The store did not reply, so the change may not be in force.
+          // Without a reply from the store, the change is perhaps not made.
           unconfirmed: error === undefined ? undefined : (true as const),
         };
       },
@@ -62,8 +61,8 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
 };
 
 /**
- * An import is one event, because an import may have a million keys. A key ends when it is revoked or deleted. A new or removed secret is
- * also `key.rotated`, because an operator can rotate a secret in these two steps.
+ * An import is one event, because it may have a million keys. A key ends when it is revoked or deleted. A new or removed secret is also
+ * `key.rotated`, because an operator can rotate a secret in these two steps.
  */
 function typeOfChange({ action, after }: KeyChange): WebhookEventType | undefined {
   switch (action) {

@@ -6,37 +6,34 @@ import type { KeyChange } from '../changes.ts';
 import { timeText, whoOf } from '../wording.ts';
 import { aboutKey, exampleDigestStart, exampleKey, type Kinds, webhook, type Zod } from './kind.ts';
 
-/** The use of a key has reached a percentage of its limit. */
 export interface QuotaThreshold {
   readonly kind: 'quota_threshold';
   readonly keyId: string;
   readonly plan: string | undefined;
   readonly window: Extract<PlanWindow, 'hour' | 'day' | 'month'>;
-  /** The group of operations that the limit counts; absent if it counts all operations. */
+  /** Absent if the limit counts all operations. */
   readonly group?: string | undefined;
-  /** The number of the window since the epoch, which identifies the window. */
+  /** The number of the window since the epoch. */
   readonly index: number;
   readonly percent: number;
   readonly used: number;
-  /** The present limit, including a grant. */
+  /** Includes a grant. */
   readonly limit: number;
-  /** The time of the last reset of the key's counts, epoch ms; 0: never. After a reset, each percentage is reported again. */
+  /** The last reset of the key's counts, epoch ms; 0: never. After a reset, each percentage is reported again. */
   readonly resetMs: number;
   /** The end of the window, epoch ms. */
   readonly endsAtMs: number;
   readonly source: DecisionSource;
 }
 
-/** A secret of a key was found in a place that others can read. */
 export interface SecretLeaked {
   readonly kind: 'secret_leaked';
   readonly keyId: string;
   readonly plan: string | undefined;
-  /** The first 8 digits of the secret's digest. */
+  /** The first 8 digits. */
   readonly digestStart: string;
-  /** The reporter of the leak: `github`, or the name of the token of the admin API. */
+  /** `github`, or the name of the token of the admin API. */
   readonly source: string;
-  /** The place where the secret was found. */
   readonly url: string | undefined;
   /** The name of the secret's form at the reporter. */
   readonly type: string | undefined;
@@ -44,11 +41,10 @@ export interface SecretLeaked {
   readonly ended: boolean;
   /** The first 8 digits of the digests of the secrets that ended too, because the holder of the key issued them from this secret. */
   readonly descendants: readonly string[];
-  /** The time of the report, ISO 8601. */
+  /** The report, ISO 8601. */
   readonly reportedAt: string;
 }
 
-/** A key, or one of its secrets, expires soon. */
 export interface KeyExpiring {
   readonly kind: 'key_expiring';
   readonly keyId: string;
@@ -204,7 +200,7 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
   },
 };
 
-/** Returns the notice of a recorded leak; undefined for any other change. */
+/** Undefined for any other change. */
 export function leakNotice(
   { action, by, key: keyId, before, after, error }: KeyChange,
   plan: string | undefined,

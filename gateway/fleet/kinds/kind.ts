@@ -2,8 +2,8 @@ import type * as z from 'zod';
 import type { WebhookEventType } from '../../shared/words/event-names.js';
 
 /**
- * All that the gateway knows about one kind of event, except for the code that detects the event. A process that detects an event makes a
- * *notice*. Several processes may make a notice of the same event. No notice contains a secret or a complete digest.
+ * All that the gateway knows about one kind of event, except for the code that detects it. A process that detects an event makes a
+ * *notice*, and several processes may make a notice of the same event. No notice contains a secret or a complete digest.
  *
  * `Family` are the notices of the file that defines the kind.
  */
@@ -15,11 +15,11 @@ export interface Kind<Notice, Family = Notice> extends About<Notice> {
    * @param begun the notice that began the outage, if this notice ends an outage
    */
   text(notice: Notice, nowMs: number, begun?: Family): string;
-  /** The identity by which the notices of several processes become one event. */
+  /** Notices with the same identity become one event. */
   identity(notice: Notice): Identity;
-  /** The event that receivers of webhooks get; absent if they get none. */
+  /** Absent if receivers of webhooks get no event. */
   readonly webhook?: Webhook<Notice>;
-  /** The entry in the list of events; absent if only receivers get the event. */
+  /** Absent if only receivers get the event. */
   readonly list?: Listing<Notice>;
 }
 
@@ -27,7 +27,6 @@ export interface ListedKind<Notice, Family = Notice> extends Kind<Notice, Family
   readonly list: Listing<Notice>;
 }
 
-/** The kinds of a family of notices, by their names. */
 export type Kinds<Family extends { readonly kind: string }> = {
   readonly [Name in Family['kind']]: Kind<Extract<Family, { readonly kind: Name }>, Family>;
 };
@@ -36,20 +35,19 @@ export type ListedKinds<Family extends { readonly kind: string }> = {
   readonly [Name in Family['kind']]: ListedKind<Extract<Family, { readonly kind: Name }>, Family>;
 };
 
-/** The filters of a receiver. */
 type Filter = 'keys' | 'plans' | 'operations';
 
-/** The subject of the events of a kind, and how the filters of receivers match them. */
+/** For the filters of receivers. */
 export interface About<Notice> {
-  /** The filters of receivers that can match an event of this kind. */
+  /** Filters that can match an event of this kind. */
   readonly filters: readonly Filter[];
-  /** The key, plan and operation that a notice states. The plan is the plan of the key, or the plan that the event is about. */
+  /** The plan is the plan of the key, or the plan that the event is about. */
   about(notice: Notice): {
     readonly key?: string | undefined;
     readonly plan?: string | undefined;
     readonly operation?: string | undefined;
   };
-  /** The subject of an event, such as a key or a target. A receiver gets the events of one subject in their order. */
+  /** Such as a key or a target. A receiver gets the events of one subject in their order. */
   subject(notice: Notice): string;
 }
 
@@ -65,14 +63,14 @@ export const aboutPlan: About<{ readonly plan: string }> = {
   subject: ({ plan }) => `plan ${plan}`,
 };
 
-/** The members of events that no filter matches. */
+/** For events that no filter matches. */
 export const aboutNoKey = { filters: [], about: () => ({}) };
 
 /**
  * - `once`: the event happens once. Processes report it until `untilMs` (epoch ms), or for a short time if `untilMs` is absent. A process
  *   without Redis reports it later.
- * - `near`: reports of several processes are one event if the time between them is within a bound. A process reports each event once, so a
- *   second report by the same process is another event. For example, a target may be down twice within a few seconds.
+ * - `near`: reports of several processes are one event if the time between them is within a bound. A second report by the same process is
+ *   another event: a target may be down twice within a few seconds.
  * - `own`: only one process reports the event.
  */
 type Identity =
@@ -86,17 +84,17 @@ type Identity =
 
 interface Listing<Notice> {
   readonly group: EventGroup;
-  /** The words for many events of the kind: "and 312 more keys were banned". */
+  /** "and 312 more keys were banned". */
   readonly many: string;
-  /** The members of the entry, except for its kind and its text. */
+  /** Without the kind and the text. */
   entry(notice: Notice): Entry;
 }
 
-/** The groups by which a list can be filtered: faults, bans, and operators' changes. */
+/** Faults, bans, and operators' changes. */
 export const eventGroups = ['incident', 'ban', 'change'] as const;
 export type EventGroup = (typeof eventGroups)[number];
 
-/** Members of an entry in the list of events. All times are ISO 8601 in UTC. */
+/** Times are ISO 8601 in UTC. */
 export interface Entry {
   readonly key?: string | undefined;
   readonly plan?: string | undefined;
@@ -110,29 +108,24 @@ export interface Entry {
   readonly untilAt?: string;
 }
 
-/** The library of the schemas. */
 export type Zod = typeof z;
 
 export interface Webhook<Notice> {
-  /** The type of the event; undefined if receivers get no event. One kind may have several types. */
+  /** Undefined if receivers get no event. One kind may have several types. */
   typeOf(notice: Notice): WebhookEventType | undefined;
-  /** Makes the schema of `data`. A running gateway needs no schema of its events, so it does not load Zod for them. */
+  /** The schema of `data`. A running gateway needs no schema of its events, so it does not load Zod for them. */
   data(zod: Zod): z.ZodObject;
-  /** The member of `data` that is a list and the last member. The list is shortened if the body is too large. */
+  /** The last member of `data`, a list that is shortened if the body is too large. */
   readonly list?: string;
   /** The members of `data`, except for `text`. `notListed` is the number of entries that the notice does not have. */
   members(notice: Notice): WebhookMembers;
-  /**
-   * An example of each type. `tollgate notify test` sends the examples. No example has data of a real key.
-   *
-   * @param nowMs the time of the events, epoch ms
-   */
+  /** An example of each type, for `tollgate notify test`, without data of a real key. @param nowMs the time of the events, epoch ms */
   examples(nowMs: number): readonly Notice[];
 }
 
 type WebhookMembers = Readonly<Record<string, unknown>> & { readonly notListed?: number | undefined };
 
-/** Defines the webhook of a kind, so that the compiler compares the members with the schema. */
+/** The compiler compares the members with the schema. */
 export function webhook<Notice, Shape extends z.ZodRawShape>({
   data,
   ...definition
@@ -153,7 +146,6 @@ const commonMembers = (z: Zod) => ({
   text: z.string().describe('The event in one sentence.'),
 });
 
-/** Values of the examples. */
 export const exampleKey = { keyId: 'example', plan: 'free' } as const;
 export const exampleDigestStart = '9f86d081';
 export const exampleVersions = { before: '1c8f3a5b7d90', after: '7e2d4f6a8b01' } as const;

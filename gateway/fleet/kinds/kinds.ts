@@ -29,16 +29,16 @@ export type Notice = Happening | KeyNotice | OperationSunset | PlanChanged;
 
 export type EventKind = Happening['kind'];
 
-/** An entry of the list of events. All times are ISO 8601 in UTC. */
+/** Times are ISO 8601 in UTC. */
 export interface GatewayEvent extends Entry {
   readonly kind: EventKind;
-  /** The whole event in one sentence. */
+  /** One sentence. */
   readonly text: string;
-  /** The number of unlisted events of this kind that this entry summarises. */
+  /** Unlisted events of this kind that this entry summarises. */
   readonly count?: number;
 }
 
-/** The kinds of events that the list of events shows, in the order of the API's document. */
+/** In the order of the API's document. */
 const listedKinds: ListedKinds<Happening> = {
   ...banKinds,
   ...storeKinds,
@@ -58,7 +58,6 @@ export function kindOf(notice: Notice): Kind<Notice> {
   return kinds[notice.kind];
 }
 
-/** Returns the kind of an entry in the list of events. */
 export function listedKind(name: EventKind): ListedKind<Happening> {
   return listedKinds[name];
 }
@@ -68,23 +67,22 @@ export function isEventKind(name: string): name is EventKind {
   return Object.hasOwn(listedKinds, name);
 }
 
-/** Whether a notice belongs into the list of events. Only receivers get the other notices. */
+/** Only receivers get the other notices. */
 export function isHappening(notice: Notice): notice is Happening {
   return isEventKind(notice.kind);
 }
 
-/** The type of the event that receivers get for a notice; undefined if they get no event. */
+/** Undefined if receivers get no event. */
 export function webhookTypeOf(notice: Notice): WebhookEventType | undefined {
   return kindOf(notice).webhook?.typeOf(notice);
 }
 
-/** Examples of events for receivers, in the order of their types. @param nowMs the time of the events, epoch ms */
+/** In the order of their types. @param nowMs the time of the events, epoch ms */
 export function exampleNotices(nowMs: number): readonly Notice[] {
   const examples = Object.values<Kind<Notice>>(kinds).flatMap((kind) => kind.webhook?.examples(nowMs) ?? []);
   return webhookEventTypes.flatMap((type) => examples.filter((notice) => webhookTypeOf(notice) === type));
 }
 
-/** The kind of each type of event that receivers get. */
 export const kindsByType: ReadonlyMap<WebhookEventType | undefined, Kind<Notice>> = new Map(
   exampleNotices(0).map((notice) => [webhookTypeOf(notice), kindOf(notice)]),
 );

@@ -3,7 +3,6 @@ import { counted } from '../../shared/words/figures.js';
 import { timeText } from '../wording.ts';
 import { exampleKey, type Kinds, webhook } from './kind.ts';
 
-/** An operation is removed soon. */
 export interface OperationSunset {
   readonly kind: 'operation_sunset';
   readonly operation: string;
@@ -15,19 +14,18 @@ export interface OperationSunset {
   readonly afterSunset: 'gone' | 'serve';
   /** The mark that was reached: this number of days before the sunset. */
   readonly days: number;
-  /** The path template of the operation's successor. */
+  /** A path template. */
   readonly successor: string | undefined;
-  /** The keys that have called the operation recently. Undefined if the usage record is off, or could not be read. */
+  /** Undefined if the usage record is off, or could not be read. */
   readonly called: OperationCallers | undefined;
 }
 
-/** The keys that have called an operation recently. */
 export interface OperationCallers {
   /** The number of days that the figures cover. */
   readonly days: number;
   /** The most frequent caller first. */
   readonly callers: readonly { readonly keyId: string; readonly requests: number }[];
-  /** The number of callers that are not in the list. */
+  /** Callers that are not in the list. */
   readonly more: number;
 }
 

@@ -1,13 +1,13 @@
 import { aboutPlan, exampleKey, exampleVersions, type Kinds, webhook } from './kind.ts';
 
-/** A plan has other members than before: by a reload, or by a scheduled change. */
+/** By a reload, or by a scheduled change. */
 export interface PlanChanged {
   readonly kind: 'plan_changed';
   readonly plan: string;
   readonly cause: 'reload' | 'schedule';
-  /** A text for each changed member: "60 → 50 a minute". */
+  /** "60 → 50 a minute". */
   readonly edits: readonly string[];
-  /** A text that is the same in all processes and different for another change of the plan. */
+  /** The same in all processes, and different for another change of the plan. */
   readonly version: string;
 }
 

@@ -3,7 +3,6 @@ import { figure } from '../../shared/words/figures.js';
 import { durationText } from '../wording.ts';
 import { aboutNoKey, type ListedKinds, webhook } from './kind.ts';
 
-/** The certificate of a listener expires soon. */
 export interface CertificateExpiring {
   readonly kind: 'certificate_expiring';
   readonly listener: string;
@@ -12,13 +11,13 @@ export interface CertificateExpiring {
   readonly notAfterMs: number;
 }
 
-/** A worker has exited, and another worker replaces it. */
+/** Another worker replaces it. */
 interface WorkerEvent {
   readonly kind: 'worker_ended';
   /** From 1. */
   readonly worker: number;
   readonly pid: number;
-  /** The reason for the exit, for example `SIGKILL` or `exit code 1`. */
+  /** `SIGKILL` or `exit code 1`. */
   readonly reason: string;
   /** The time until the new worker starts. */
   readonly pauseMs: number;
@@ -30,7 +29,7 @@ export type ProcessEvent =
   | { readonly kind: 'recording_resumed' }
   | WorkerEvent;
 
-/** Each process checks Redis's memory every ten seconds, but the processes do not check at the same time. */
+/** Processes check Redis's memory every ten seconds, but not at the same time. */
 const ofRecording = {
   ...aboutNoKey,
   subject: () => 'usage',
@@ -42,7 +41,7 @@ export const processKinds: ListedKinds<ProcessEvent> = {
     ...aboutNoKey,
     subject: ({ kind }) => kind,
     text: ({ notice }) => `${notice.charAt(0).toUpperCase()}${notice.slice(1)}.`,
-    // The text of the warning changes with the number of remaining days, so the warning produces one event a day.
+    // The text changes with the number of remaining days, so there is one event a day.
     identity: ({ notice }) => ({ kind: 'once', what: [notice] }),
     list: {
       group: 'incident',
@@ -78,7 +77,6 @@ export const processKinds: ListedKinds<ProcessEvent> = {
     subject: ({ kind }) => kind,
     text: ({ worker, pid, reason, pauseMs }) =>
       `Worker ${figure(worker)} (pid ${pid}) ended (${reason}); another one is started after ${durationText(pauseMs)}.`,
-    // Only one supervisor reports the exit of a worker.
     identity: () => ({ kind: 'own' }),
     list: { group: 'incident', many: 'workers ended', entry: () => ({}) },
   },

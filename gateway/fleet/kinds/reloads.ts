@@ -6,7 +6,7 @@ export type ReloadEvent =
       readonly kind: 'reload';
       readonly before: string;
       readonly after: string;
-      /** A text for each edit: "free 60 → 50 a minute". */
+      /** "free 60 → 50 a minute". */
       readonly edits: readonly string[];
     }
   | {

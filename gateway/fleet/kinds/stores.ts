@@ -53,7 +53,7 @@ export const storeKinds: ListedKinds<StoreEvent> = {
   store_back: {
     ...ofStore,
     text(back, _nowMs, begun) {
-      // Each process has made a different number of decisions without Redis, so the merged event omits this number.
+      // Each process has made a different number of decisions without Redis, so the merged event omits it.
       const reason = begun?.kind === 'store_away' ? ` (${begun.reason})` : '';
       return `${nameOf(back)} is back. It was away for ${durationText(back.awayMs)}${reason}.`;
     },

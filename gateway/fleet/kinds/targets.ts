@@ -1,7 +1,6 @@
 import { durationText } from '../wording.ts';
 import { aboutNoKey, type ListedKinds, webhook } from './kind.ts';
 
-/** A target of an upstream became unhealthy, or healthy again. */
 export type TargetEvent =
   | {
       readonly kind: 'target_unhealthy';

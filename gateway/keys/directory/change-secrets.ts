@@ -3,10 +3,10 @@ import type { KeyDefinition } from './key-directory.ts';
 import { ancestorsOf } from './lineage.ts';
 
 /**
- * Adds a secret to a key, and sets an expiry for the older secrets. A secret that would expire earlier keeps its expiry. If the
- * key has no room for one more secret, the secrets that expired first are removed.
+ * Adds a secret, and sets an expiry for the older secrets that do not expire earlier. If the key has no room, the secrets that expired
+ * first are removed.
  *
- * @param options.endOf returns the new expiry of an older secret, epoch ms; Infinity when the secret keeps its expiry
+ * @param options.endOf returns the new expiry of an older secret, epoch ms; Infinity when it keeps its expiry
  * @param options.removes a secret that the new secret replaces at once
  * @returns undefined if all `secretsMax` secrets of the key are valid
  */
@@ -29,7 +29,7 @@ export function withNewSecret(
   return older.length >= secretsMax ? undefined : withSecrets(key, [...older, issued]);
 }
 
-/** Returns the key with other secrets. A removed secret stays in `pastSecrets` while a secret of the key descends from it. */
+/** A removed secret stays in `pastSecrets` while a secret of the key descends from it. */
 export function withSecrets(
   { changedMs: _, revision: __, pastSecrets: before = [], ...key }: DirectoryKey,
   secrets: readonly DirectorySecret[],
@@ -44,7 +44,7 @@ function pastSecret({ digest, issuedFrom, leak }: DirectorySecret): PastSecret {
   return { digest, issuedFrom, leak };
 }
 
-/** Removes the secrets that expired first, until there is room for one secret. */
+/** Removes the secrets that expired first. */
 function withRoomForOne(
   secrets: readonly DirectorySecret[],
   nowMs: number,
@@ -57,7 +57,6 @@ function withRoomForOne(
   return secrets.filter((secret) => !dropped.has(secret));
 }
 
-/** Sets the expiry of a secret, unless the secret expires earlier. */
 function endingBy(secret: DirectorySecret, endMs: number): DirectorySecret {
   const { expiresMs = Number.POSITIVE_INFINITY } = secret;
   return endMs < expiresMs ? { ...secret, expiresMs: endMs } : secret;

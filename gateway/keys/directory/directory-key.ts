@@ -2,42 +2,40 @@ import type { Leak } from '../../shared/model.ts';
 import type { StatedKey } from '../key-schema.ts';
 import { toLimitFields } from '../limits/limit-fields.ts';
 
-/** The record of a key in the directory. */
 export interface DirectoryKey extends StatedKey {
-  /** All timestamps of this type are in epoch ms. */
+  /** Times are epoch ms. */
   readonly createdMs: number;
   readonly changedMs: number;
-  /** The revision is 1 for a new key, and each change adds one. */
+  /** 1 for a new key. Each change adds one. */
   readonly revision: number;
   readonly secrets: readonly DirectorySecret[];
-  /** The removed secrets from which a secret of the key descends. A report of such a secret still finds the key. */
+  /** Removed secrets from which a secret of the key descends. A report of such a secret still finds the key. */
   readonly pastSecrets?: readonly PastSecret[] | undefined;
 }
 
 /**
- * One version of a key. The revision alone does not identify a version, because a key that is removed and issued again under the
- * same id starts at revision 1 again.
+ * The revision alone does not identify a version, because a key that is removed and issued again under the same id starts at revision 1
+ * again.
  */
 export type KeyVersion = Pick<DirectoryKey, 'revision' | 'changedMs'>;
 
 export interface DirectorySecret {
-  /** Lower-case hex SHA-256 digest. */
+  /** Lower-case hex SHA-256. */
   readonly digest: string;
   readonly createdMs: number;
-  /** The time at which the secret expires. A secret without this field never expires. */
+  /** Absent: never. */
   readonly expiresMs?: number | undefined;
-  /** Where the secret was found, if it leaked. A leaked secret that has ended is refused, whatever its expiry is. */
+  /** A leaked secret that has ended is refused, whatever its expiry is. */
   readonly leak?: Leak | undefined;
-  /** The digest of the secret with which the holder of the key issued this secret. A secret of an operator has none. */
+  /** The digest of the secret with which the holder issued this one; absent for a secret of an operator. */
   readonly issuedFrom?: string | undefined;
-  /** The hex SHA-256 digest of the `Idempotency-Key` with which the holder issued this secret. */
+  /** The hex SHA-256 of the `Idempotency-Key` with which the holder issued this secret. */
   readonly requestDigest?: string | undefined;
 }
 
-/** A secret that was removed from its key. */
 export type PastSecret = Pick<DirectorySecret, 'digest' | 'issuedFrom' | 'leak'>;
 
-/** The fields of a directory key that an operator states, without its secrets, revision and timestamps. */
+/** Without secrets, revision and timestamps. */
 export function statedOf({
   createdMs: _,
   changedMs: __,
@@ -49,7 +47,7 @@ export function statedOf({
   return stated;
 }
 
-/** @returns undefined for a value that is not a record. Earlier versions stored limits as a list. */
+/** @returns undefined for a value that is not a record. Earlier versions stored limits as a list */
 export function fromRecord(
   id: string,
   revision: number,
@@ -60,7 +58,7 @@ export function fromRecord(
   return typeof key.plan === 'string' && Array.isArray(key.secrets) ? key : undefined;
 }
 
-/** Returns the digests of all secrets of a key, also of those that were removed and have descendants. */
+/** Includes removed secrets that have descendants. */
 export function digestsOf({
   secrets,
   pastSecrets = [],

@@ -5,21 +5,21 @@ import { type CachedKey, type PackableKey, PackedHeldKeys } from './packed-held-
 import type { FoundKey } from './store/directory-store.ts';
 
 /**
- * A directory key in this process's cache, with the periods in which the process may use the cached key. Other caches of this key share the
- * periods. When the key changes, the periods therefore end in all these caches.
+ * A directory key in the cache of this process. Other caches of the key share its periods, which therefore end everywhere when the key
+ * changes.
  */
 export interface HeldKey {
   readonly key: CachedKey;
   /** See `FoundKey`. */
   readonly generation: number;
   /**
-   * The period for requests that Redis decides. A decision reveals a change of the key, so the period ends only when the next secret of the
-   * key expires. An expired secret gets no decision, and its expiry may have been extended.
+   * For requests that Redis decides. A decision reveals a change of the key, so the period ends only when the next secret of the key
+   * expires. An expired secret gets no decision, and its expiry may have been extended.
    */
   readonly period: Period;
-  /** The period in which the process may use the key without a decision by Redis. */
+  /** For use of the key without a decision by Redis. */
   readonly freshPeriod: Period;
-  /** The period in which the process may refuse the key without a decision by Redis. A refused client waits for the end of this period. */
+  /** For refusals without a decision by Redis. A refused client waits for the end of this period. */
   readonly refusalPeriod: Period;
   /** The time at which the key became the most recently used key. */
   usedMs: number;
@@ -35,16 +35,16 @@ export interface HeldKey {
  */
 export class HeldKeys {
   private readonly bounds: Bounds;
-  /** The keys that were used last, as objects. The most recently used key comes last. */
+  /** As objects. The most recently used key comes last. */
   private readonly byId = new Map<string, HeldKey>();
   private readonly byDigest = new Map<string, HeldKey>();
-  /** Estimated memory of the keys in `byId`. */
+  /** The estimated memory of `byId`. */
   private bytes = 0;
-  /** The keys that were used earlier. Undefined as long as there is room for all keys in `byId`. */
+  /** Keys that were used earlier; undefined as long as `byId` has room. */
   private packed: PackedHeldKeys | undefined;
   /**
-   * Digests that belong to no key. The whole set expires when its oldest digest is `directoryAbsentMs` old. During a flood, an
-   * expiry per digest would cost more than a few repeated look-ups.
+   * Digests that belong to no key. The whole set expires when its oldest digest is `directoryAbsentMs` old. During a flood, an expiry per
+   * digest would cost more than a few repeated look-ups.
    */
   private absent = new Set<string>();
   private absentPeriod: Period = { fromMs: 0, untilMs: 0 };
@@ -58,9 +58,8 @@ export class HeldKeys {
   }
 
   /**
-   * Finds the key of a request. The caller checks whether one of the key's periods contains the time of the request.
-   *
-   * @returns `absent` when no key has this digest; undefined when the cache does not know the digest
+   * The caller checks whether a period of the key contains the time of the request. @returns `absent` when no key has the digest; undefined
+   * when the cache does not know
    */
   find(digest: string, nowMs: number): HeldKey | 'absent' | undefined {
     const held = this.byDigest.get(digest);
@@ -73,7 +72,7 @@ export class HeldKeys {
     return isIn(this.absentPeriod, nowMs) && this.absent.has(digest) ? 'absent' : undefined;
   }
 
-  /** Whether the process may use a key of this generation now, although Redis has not decided about the key. */
+  /** Whether the process may use the key, although Redis has not decided about it. */
   isFresh(id: string, generation: number, nowMs: number): boolean {
     const held = this.byId.get(id);
     return held?.generation === generation && isIn(held.freshPeriod, nowMs);
@@ -84,7 +83,7 @@ export class HeldKeys {
   }
 
   keep({ key: record, generation }: Omit<FoundKey, 'kind'>, nowMs: number): HeldKey {
-    // The cache keeps only the members that requests use.
+    // Only the members that requests use.
     const { pastSecrets: _, ...stated } = record;
     const secrets = record.secrets.map(({ digest, expiresMs, leak }) => ({ digest, expiresMs, leak }));
     const key: CachedKey = { ...stated, secrets };
@@ -109,14 +108,14 @@ export class HeldKeys {
     if (typeof held === 'object') this.drop(held.key.id);
     const { directoryAbsentMs: absentMs, directoryAbsentMax: max } = this.bounds;
     if (!isIn(this.absentPeriod, nowMs) || this.absent.size >= max) {
-      // A new Set replaces the old Set, because `clear` keeps the memory of the old table (renewed-map.ts).
+      // `clear` would keep the memory of the old table (renewed-map.ts).
       this.absent = new Set();
       this.absentPeriod = { fromMs: nowMs, untilMs: nowMs + absentMs };
     }
     this.absent.add(digest);
   }
 
-  /** Returns the cached key of a digest while the store is unavailable. The periods that have ended are extended. */
+  /** While the store is unavailable: extends the periods that have ended. */
   extend(digest: string, nowMs: number): HeldKey | undefined {
     const held = this.find(digest, nowMs);
     if (typeof held !== 'object') return undefined;
@@ -124,16 +123,14 @@ export class HeldKeys {
     return held;
   }
 
-  /** Like `extend`, for the key with this id. */
+  /** As `extend`, by id. */
   extendKey(id: string, nowMs: number): void {
     const held = this.byId.get(id);
     if (held !== undefined) this.extendPeriods(held, nowMs);
   }
 
   /**
-   * Removes a key that has changed.
-   *
-   * @param generation when given, only a cached key of this generation is removed
+   * @param generation if given, only a key of this generation is removed
    * @returns whether a key was removed
    */
   drop(id: string, generation?: number): boolean {
@@ -144,7 +141,6 @@ export class HeldKeys {
     return !isOther;
   }
 
-  /** Drops unknown digests that may belong to a key now. */
   dropAbsent(digests: Iterable<string>): void {
     for (const digest of digests) this.absent.delete(digest);
   }
@@ -179,7 +175,7 @@ export class HeldKeys {
     }
   }
 
-  /** A key that only a new look-up can make usable is not packed. */
+  /** Not if only a new look-up can make the key usable. */
   private pack(held: HeldKey): void {
     const { key, generation } = held;
     const expiresMs = held.period.untilMs;
@@ -189,7 +185,7 @@ export class HeldKeys {
     this.packed.add({ key, generation, expiresMs });
   }
 
-  /** The process does not remember when it read a packed key, so only requests that Redis decides may use the key. */
+  /** The time of the read is not known, so only requests that Redis decides may use the key. */
   private unpack({ key, generation, expiresMs }: PackableKey, nowMs: number): HeldKey {
     const ended = () => ({ fromMs: 0, untilMs: 0 });
     const period = { fromMs: 0, untilMs: expiresMs };
@@ -214,12 +210,12 @@ function periodsOf({ period, freshPeriod, refusalPeriod }: HeldKey): readonly Pe
   return [period, freshPeriod, refusalPeriod];
 }
 
-/** Returns when the next secret of a key expires. @returns Infinity when no secret of the key will expire */
+/** @returns Infinity when no secret will expire */
 function nextExpiryMs({ secrets }: Pick<CachedKey, 'secrets'>, nowMs: number): number {
   return Math.min(...secrets.map(expiryOf).filter((expiresMs) => expiresMs > nowMs));
 }
 
-/** Estimates the memory of a key: the object, its entries in two Maps, and an amount for each secret and operation. */
+/** The object, its entries in two Maps, and an amount for each secret and operation. */
 function bytesOf({ secrets, operations = [], ...members }: CachedKey): number {
   let bytes = 100 + 2 * JSON.stringify(members).length + 250 * secrets.length;
   for (const operation of operations) bytes += 32 + operation.length;

@@ -13,11 +13,11 @@ import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
 
 export type KeyDirectory = ReturnType<typeof createKeyDirectory>;
 
-/** A key to write. The directory adds `changedMs`, and for a new key also `createdMs`. A changed key keeps its `createdMs`. */
+/** The directory adds `changedMs`, and `createdMs` for a new key. */
 export type KeyDefinition = Omit<Unrevised, 'createdMs' | 'changedMs'> &
   Partial<Pick<DirectoryKey, 'createdMs'>>;
 
-/** Makes the directory of keys that are issued while gateways run. The promises of the directory's methods never reject. */
+/** Keys that are issued while gateways run. No promise rejects. */
 export function createKeyDirectory({
   redis,
   nowMs,
@@ -38,10 +38,7 @@ export function createKeyDirectory({
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   const counts = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
   let changes = 0;
-  /**
-   * For each key id, the number of the last change of the key that this process has recorded. The process records its own changes, and the
-   * changes that a decision has shown. The latest change comes last.
-   */
+  /** The number of the last change of each key that this process knows, by itself or from a decision. The latest change comes last. */
   const changed = new Map<string, number>();
   const lookUps = createLookUps({
     store,
@@ -55,10 +52,7 @@ export function createKeyDirectory({
   });
 
   return {
-    /**
-     * Returns a view of this process's cached keys. The view uses the given configuration to decide whether a key is usable. The method
-     * `lookUp` reads further keys from the store.
-     */
+    /** The cached keys, usable or not by the given configuration. `lookUp` reads further keys from the store. */
     keysRead(settings: Settings) {
       const inForce = { keys: settings.keys, plans: plansInForce(settings) };
       return {
@@ -73,7 +67,7 @@ export function createKeyDirectory({
       };
     },
     /**
-     * Looks up the key of a secret, and checks whether the key is usable under the given configuration.
+     * Finds the key of a secret, and checks it under the given configuration.
      *
      * @param holder the group of the client's address (`address-group.ts`)
      * @returns `away` when the store does not answer and the key is not cached; `busy` when too many look-ups wait
@@ -89,13 +83,12 @@ export function createKeyDirectory({
     },
     readAgain: lookUps.readAgain,
     confirm: lookUps.confirm,
-    /** The figures of this process: look-ups by outcome, and the number of cached keys. */
+    /** Look-ups by outcome, and cached keys of this process. */
     counts: () => ({ lookUps: counts as ReadonlyMap<LookUpOutcome, number>, heldKeys: held.size }),
-    /** Removes a cached key of an outdated generation, so the next request reads the key again. */
+    /** For an outdated generation. The next request reads the key again. */
     drop(keyId: string, generation: number | undefined): void {
       if (held.drop(keyId, generation)) noteChange(keyId);
     },
-    /** Returns the plan of a cached key. */
     planOf: (keyId: string) => held.planOf(keyId),
 
     confirmAllIssued: store.confirmAllIssued,
@@ -116,7 +109,7 @@ export function createKeyDirectory({
     return { createdMs: changedMs, ...key, changedMs };
   }
 
-  /** A change takes effect in this process immediately. Other processes detect the change by the key's generation. */
+  /** A change takes effect in this process immediately. Other processes detect it by the key's generation. */
   async function changing<T>(
     { id, secrets }: Pick<KeyDefinition, 'id' | 'secrets'>,
     change: Promise<T>,
@@ -137,10 +130,7 @@ export function createKeyDirectory({
   }
 }
 
-/**
- * Decides whether a directory key's secret is usable. If the configuration has a key with the same id or secret, the key of the
- * configuration takes precedence.
- */
+/** A key of the configuration with the same id or secret takes precedence. */
 function readSecret(
   { key: record, generation, period, freshPeriod, refusalPeriod }: HeldKey,
   digest: string,

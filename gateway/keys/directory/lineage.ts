@@ -1,13 +1,13 @@
 import type { PastSecret } from './directory-key.ts';
 
 /**
- * The descent of the secrets of a key. A holder issues a secret with another secret (`issuedFrom`), and a thief may be this holder. A report
- * of a leaked secret therefore ends its descendants too. A secret that an operator issued is a root, because only an admin token issues it.
+ * A holder issues a secret with another secret (`issuedFrom`), and a thief may be this holder. A report of a leaked secret therefore ends
+ * its descendants too. A secret that an operator issued is a root, because only an admin token issues it.
  */
 
 type Link = Pick<PastSecret, 'digest' | 'issuedFrom'>;
 
-/** Returns the digests of the secrets that were issued from this secret, directly or through other secrets. */
+/** Secrets that were issued from this secret, directly or through other secrets. */
 export function descendantsOf(digest: string, secrets: readonly Link[]): ReadonlySet<string> {
   const descendants = new Set<string>();
   const ancestors = [digest];
@@ -21,7 +21,7 @@ export function descendantsOf(digest: string, secrets: readonly Link[]): Readonl
   return descendants;
 }
 
-/** Returns the candidates from which one of the secrets descends. */
+/** Candidates from which one of the secrets descends. */
 export function ancestorsOf<One extends Link>(
   secrets: readonly Link[],
   candidates: readonly One[],

@@ -7,20 +7,20 @@ import type { HeldKey, HeldKeys } from './held-keys.ts';
 import type { DirectoryStore, FoundKey } from './store/directory-store.ts';
 
 /**
- * The result of a look-up. A `HeldKey` is the key that has the secret. The cache may no longer contain this key. `absent` means that no key
- * has the secret. `away` means that the store does not answer and the key is not cached. `busy` means that too many look-ups wait.
+ * The cache may no longer contain the `HeldKey`. `absent`: no key has the secret. `away`: the store does not answer and the key is not
+ * cached. `busy`: too many look-ups wait.
  */
 export type LookUpResult = HeldKey | 'absent' | 'away' | 'busy';
 
-/** The outcomes that the metrics count separately. */
+/** As the metrics count them. */
 export const lookUpOutcomes = ['found', 'absent', 'away', 'busy'] as const;
 
 export type LookUpOutcome = (typeof lookUpOutcomes)[number];
 
 /**
- * Looks up secrets that this process has not cached. Each client address has its own queue, and the queues are served in turn. A flood of
- * unknown secrets delays only the address that sends the flood. Requests with the same secret share one look-up. Look-ups that come close
- * together are sent in one batch, which lowers the CPU cost of a flood.
+ * Looks up secrets that this process has not cached. Client addresses take turns, so a flood of unknown secrets delays only its own
+ * address. Requests with the same secret share one look-up. Look-ups that come close together are sent in one batch, which lowers the CPU
+ * cost of a flood.
  */
 export function createLookUps({
   store,
@@ -45,7 +45,7 @@ export function createLookUps({
   const places = new Shares(bounds.directoryLookUpsWaitingMax);
   const queue = new FairQueue<() => void>();
   const rounds = new Rounds(bounds.directoryLookUpRoundMs);
-  /** The reads of `confirm` that are in flight, by key id. */
+  /** Reads of `confirm` in flight, by key id. */
   const confirmations = new RenewedMap<string, Promise<number | undefined>>();
   let inFlight = 0;
 
@@ -65,7 +65,7 @@ export function createLookUps({
       underWay.set(digest, lookUp);
       return lookUp;
     },
-    /** Refreshes a cached key. If the store does not answer, the cached key stays. */
+    /** If the store does not answer, the cached key stays. */
     async readAgain(id: string): Promise<void> {
       const before = changes.count();
       const found = await store.read(id);
@@ -73,8 +73,8 @@ export function createLookUps({
       else if (found.kind === 'found') keep(found, before);
     },
     /**
-     * Whether a cached key is still current. The key is read again if it was read more than `directoryCachedMs` ago. Several calls for one
-     * key share a read. If the store does not answer, or if too many keys are being read, the cached key counts as current for a moment.
+     * Whether a cached key is still current. A key is read again after `directoryCachedMs`, once for several calls. If the store does not
+     * answer, or if too many keys are being read, the key counts as current for a moment.
      */
     async confirm(id: string, generation: number): Promise<boolean> {
       if (held.isFresh(id, generation, nowMs())) return true;
@@ -91,11 +91,7 @@ export function createLookUps({
     return reading;
   }
 
-  /**
-   * Reads a cached key again.
-   *
-   * @returns the present generation of the key; -1 without a key, or if the key changed meanwhile; undefined when the store does not answer
-   */
+  /** @returns the present generation; -1 without a key, or if the key changed meanwhile; undefined when the store does not answer */
   async function readGeneration(id: string): Promise<number | undefined> {
     const before = changes.count();
     const found = await store.read(id, bounds.directoryLookUpDeadlineMs);
@@ -136,14 +132,14 @@ export function createLookUps({
     }
   }
 
-  /** Reads the key again if the process learned of a change of the key during the read. */
+  /** Reads again if the process learned of a change of the key during the read. */
   async function ask(digest: string): Promise<LookUpResult> {
     for (let reads = 0; reads <= bounds.directoryRereadsMax; reads++) {
       const before = changes.count();
       const found = await store.find(digest);
       count(found.kind);
       if (found.kind === 'away') return held.extend(digest, nowMs()) ?? 'away';
-      // A secret that was removed from its key counts as unknown, although a report of it finds the key.
+      // A secret that was removed from its key is unknown, although a report of it finds the key.
       if (found.kind === 'absent' || !found.key.secrets.some((secret) => secret.digest === digest)) {
         held.keepAbsent(digest, nowMs());
         return 'absent';
@@ -155,8 +151,8 @@ export function createLookUps({
   }
 
   /**
-   * Discards a record if the process learned of a change of the key after the read began. Otherwise a slow read could restore a cached key
-   * that a decision has shown to be outdated.
+   * Discards a record if the process learned of a change after the read began. A slow read could otherwise restore a key that a decision
+   * has shown to be outdated.
    */
   function keep(found: FoundKey, changesBefore: number): HeldKey | undefined {
     return changes.lastOf(found.key.id) <= changesBefore ? held.keep(found, nowMs()) : undefined;
@@ -166,6 +162,6 @@ export function createLookUps({
 /** The key changes that this process knows, numbered from 1. */
 export interface KnownChanges {
   count(): number;
-  /** The number of the key's last change. The number is 0 if this process knows no change of the key, or has forgotten the change. */
+  /** 0 if this process knows no change of the key, or has forgotten it. */
   lastOf(id: string): number;
 }

@@ -2,15 +2,15 @@ import { hashOf, PlaceTable } from '../../shared/structures/place-table.ts';
 import type { StatedKey } from '../key-schema.ts';
 import { type DirectorySecret, statedOf } from './directory-key.ts';
 
-/** A cached key of the directory, without the periods in which the process may use it. */
+/** Without the periods in which the process may use the key. */
 export interface PackableKey {
   readonly key: CachedKey;
   readonly generation: number;
-  /** The time at which the next secret of the key expires, epoch ms; Infinity when no secret will expire. */
+  /** When the next secret expires, epoch ms; Infinity when none will. */
   readonly expiresMs: number;
 }
 
-/** The members of a directory key that requests use. */
+/** The members that requests use. */
 export interface CachedKey extends StatedKey {
   readonly secrets: readonly Pick<DirectorySecret, 'digest' | 'expiresMs' | 'leak'>[];
 }
@@ -18,13 +18,17 @@ export interface CachedKey extends StatedKey {
 /**
  * Cached keys as bytes outside of the heap. A key takes a quarter of the memory of an object, and the garbage collector does not visit it.
  *
- * The keys are in segments of equal size, which are filled in turn. When all segments are full, the oldest segment is emptied. A caller
- * takes a key out to use it, and adds the key again later. The oldest segment therefore contains the keys that were not used for the longest
- * time.
+ * The keys are in segments of equal size, which are filled in turn. When all are full, the oldest is emptied. A caller takes a key out to
+ * use it, and adds it again later, so the oldest segment contains the least recently used keys.
  *
- * The record of a key consists of these parts: the number of octets of the record (4 octets), the number of digests (1), the number of octets
- * of the id (1), the generation (8), the expiry (8), the id, the digests (32 octets each), and the other members as JSON. The number of
- * digests is 255 in a record that was taken out.
+ * | part of a record | octets |
+ * |---|---|
+ * | length of the record | 4 |
+ * | number of digests; 255 in a record that was taken out | 1 |
+ * | length of the id | 1 |
+ * | generation, expiry | 8, 8 |
+ * | id, digests | its length, 32 each |
+ * | other members as JSON | |
  */
 export class PackedHeldKeys {
   private readonly segmentBytes: number;
@@ -34,14 +38,14 @@ export class PackedHeldKeys {
   private filling = 0;
   private readonly byId: PlaceTable;
   private readonly byDigest: PlaceTable;
-  /** The largest number of entries of a table. */
+  /** Entries of a table. */
   private readonly entriesMax: number;
   private keys = 0;
   private digests = 0;
 
-  /** @param bytesMax the maximum size of all segments and tables, in octets */
+  /** @param bytesMax the octets of all segments and tables */
   constructor(bytesMax: number, segmentBytes = 65_536) {
-    // A record takes about 128 octets. With this number of slots, the tables take between an eighth and a quarter of the memory.
+    // A record takes about 128 octets, so the tables take between an eighth and a quarter of the memory.
     const slots = 2 ** Math.floor(Math.log2(Math.max(1, bytesMax / 64)));
     this.segmentBytes = segmentBytes;
     this.segmentsMax = Math.max(0, Math.floor((bytesMax - 2 * slotBytes * slots) / segmentBytes));
@@ -54,7 +58,7 @@ export class PackedHeldKeys {
     return this.keys;
   }
 
-  /** Adds an enabled key that this cache does not have. The cache does not add a key that is larger than a segment. */
+  /** Adds an enabled key that this cache does not have. A key that is larger than a segment is not added. */
   add({ key, generation, expiresMs }: PackableKey): void {
     const { secrets } = key;
     const { id, disabled: _, ...members } = statedOf(key);
@@ -84,7 +88,6 @@ export class PackedHeldKeys {
     this.digests += secrets.length;
   }
 
-  /** Takes the key out that has a secret with this digest. */
   take(digest: string): PackableKey | undefined {
     for (const place of this.byDigest.find(hashOf(digest))) {
       const record = this.recordAt(place);
@@ -97,9 +100,7 @@ export class PackedHeldKeys {
   }
 
   /**
-   * Removes the key with this id.
-   *
-   * @param generation when given, only a key of this generation is removed
+   * @param generation if given, only a key of this generation is removed
    * @returns whether a key was removed
    */
   remove(id: string, generation?: number): boolean {
@@ -128,7 +129,7 @@ export class PackedHeldKeys {
     this.keys--;
   }
 
-  /** Returns the segment to which a record can be added. Empties old segments if necessary. */
+  /** Empties old segments if necessary. */
   private segmentWithRoom(bytes: number, digests: number): Segment | undefined {
     if (bytes > this.segmentBytes || this.segmentsMax === 0) return undefined;
     const current = this.segments[this.filling];
@@ -160,7 +161,7 @@ export class PackedHeldKeys {
 
 interface Segment {
   readonly buffer: Buffer;
-  /** The number of octets that records take. */
+  /** The octets of its records. */
   used: number;
 }
 
@@ -169,7 +170,7 @@ interface PackedRecord {
   readonly start: number;
 }
 
-/** The positions of the parts of a record. */
+/** Positions in a record. */
 const [countAt, lengthAt, generationAt, expiryAt, idAt] = [4, 5, 6, 14, 22];
 const digestBytes = 32;
 const takenOut = 255;
@@ -205,7 +206,7 @@ function unpack(record: PackedRecord): PackableKey {
   return { key, generation: generationOf(record), expiresMs: buffer.readDoubleLE(start + expiryAt) };
 }
 
-/** The octets that a slot takes in a table. */
+/** In a table. */
 const slotBytes = 8;
-/** The largest share of used slots, so that searches are short. */
+/** Searches are short if many slots are free. */
 const usedShareMax = 0.75;

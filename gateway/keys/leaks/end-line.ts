@@ -3,12 +3,11 @@ import { digestStart } from '../../shared/secrets.ts';
 import { type DirectoryKey, type DirectorySecret, expiryOf } from '../directory/directory-key.ts';
 import { descendantsOf } from '../directory/lineage.ts';
 
-/** The secrets of a key, with those that were removed. */
 type Secrets = Pick<DirectoryKey, 'secrets' | 'pastSecrets'>;
 
 /**
- * Stores a leak with a secret. If the leak ends the secret, all secrets that descend from it end too, because a thief may have issued them.
- * A descendant that has already ended because it was found itself keeps its own leak.
+ * Stores a leak with a secret. If it ends the secret, all descendants end too, because a thief may have issued them. A descendant that was
+ * found itself keeps its own leak.
  */
 export function endLine<Key extends Secrets>(key: Key, digest: string, leak: Leak): Key {
   const descendants = leak.ended ? descendantsOf(digest, allOf(key)) : new Set();
@@ -22,7 +21,7 @@ export function endLine<Key extends Secrets>(key: Key, digest: string, leak: Lea
   return { ...key, secrets, pastSecrets };
 }
 
-/** The state of a reported secret; undefined if the key neither has nor had the secret. */
+/** Undefined if the key neither has nor had the secret. */
 export function lineOf(key: Secrets, digest: string) {
   const all = allOf(key);
   const reported = all.find((one) => one.digest === digest);
@@ -30,10 +29,10 @@ export function lineOf(key: Secrets, digest: string) {
   const below = descendantsOf(digest, all);
   const descendants = key.secrets.filter((secret) => below.has(secret.digest));
   return {
-    /** The leak of the secret itself. A leak of an ancestor does not count. */
+    /** A leak of an ancestor does not count. */
     leak: reported.leak?.ancestor === undefined ? reported.leak : undefined,
     hasEnded: descendants.every((secret) => secret.leak?.ended),
-    /** The first digits of the digests of the descendants that the key still has. */
+    /** The first digits of the digests that the key still has. */
     descendants: descendants.map((secret) => digestStart(secret.digest)),
   };
 }
@@ -42,7 +41,7 @@ function allOf({ secrets, pastSecrets = [] }: Secrets) {
   return [...secrets, ...pastSecrets];
 }
 
-/** A secret that ends also gets an expiry, so that earlier versions of the gateway refuse it too. */
+/** The expiry is for earlier versions of the gateway. */
 function withLeak(secret: DirectorySecret, leak: Leak): DirectorySecret {
   return leak.ended
     ? { ...secret, leak, expiresMs: Math.min(expiryOf(secret), leak.atMs) }

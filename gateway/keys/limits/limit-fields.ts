@@ -1,7 +1,6 @@
 import { groupNames, limitsOfGroup, ofAllOperations, operationsOf } from '../../shared/limits.ts';
 import { type Key, type Limit, type Limits, type PlanWindow, planWindows } from '../../shared/model.ts';
 
-/** The name of the field that states the limit of a window in a plan or key. */
 export const limitFieldOf = {
   second: 'perSecond',
   minute: 'perMinute',
@@ -13,25 +12,24 @@ export const limitFieldOf = {
 export type LimitField = (typeof limitFieldOf)[PlanWindow];
 type NumbersByField = { readonly [Field in LimitField]?: number | undefined };
 
-/** Limits as the configuration states them: fields for all operations, and groups of operations by name. */
+/** As the configuration states them. */
 export type LimitsByField = NumbersByField & { readonly groups?: GroupsByName | undefined };
 
-/** The groups of a plan or key by name. The groups of a grant do not state their operations. */
+/** The groups of a grant do not state their operations. */
 export type GroupsByName = Readonly<
   Record<string, NumbersByField & { readonly operations?: readonly string[] | undefined }>
 >;
 
 export const limitFieldNames: readonly LimitField[] = planWindows.map((window) => limitFieldOf[window]);
 
-/** Makes an object with the same value for each limit field. */
 export function ofEachLimitField<Value>(value: Value): Readonly<Record<LimitField, Value>> {
   return Object.fromEntries(limitFieldNames.map((name) => [name, value])) as Record<LimitField, Value>;
 }
 
-/** The names of all limit fields, for messages. */
+/** For messages. */
 export const anyLimitField = `at least one of ${limitFieldNames.join(', ')}`;
 
-/** Converts limit fields to a list of limits, shortest window first, and then the limits of each group. */
+/** Shortest window first, and then the limits of each group. */
 export function toLimits({ groups, ...fields }: LimitsByField): Limits {
   return [...plainLimits(fields), ...toGroupLimits(groups)];
 }
@@ -49,7 +47,6 @@ function plainLimits(fields: NumbersByField): Limits {
   });
 }
 
-/** Converts a list of limits to limit fields. */
 export function toLimitFields(limits: Limits): LimitsByField {
   const fieldsOf = (some: Limits) =>
     Object.fromEntries(some.map(({ window, max }) => [limitFieldOf[window], max]));
@@ -61,17 +58,17 @@ export function toLimitFields(limits: Limits): LimitsByField {
   return groups.length === 0 ? plain : { ...plain, groups: Object.fromEntries(groups) };
 }
 
-/** Returns the path of a limit in a plan: `perMinute`, or `groups.reports.perMinute`. */
+/** `perMinute`, or `groups.reports.perMinute`. */
 export function limitPath({ window, group }: Pick<Limit, 'window' | 'group'>): string {
   return `${group === undefined ? '' : `groups.${group}.`}${limitFieldOf[window]}`;
 }
 
-/** Returns limits as one line of the configuration: `{ perMinute: 60, groups: { reports: { operations: [export], perMinute: 5 } } }`. */
+/** A line of the configuration: `{ perMinute: 60, groups: { reports: { operations: [export], perMinute: 5 } } }`. */
 export function limitsAsYaml(limits: Limits): string {
   return flow(toLimitFields(limits));
 }
 
-/** Whole numbers and most words need no quotes in YAML. The words for other values, and ids with other characters, need quotes. */
+/** Whole numbers and most words need no quotes in YAML. */
 function flow(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`;
   if (typeof value === 'string')
@@ -82,7 +79,6 @@ function flow(value: unknown): string {
     .join(', ')} }`;
 }
 
-/** Returns the limits that a key states itself. */
 export function ownLimits({ limits, groups }: StatedLimits): Limits {
   return [...toLimits(limits ?? {}), ...toGroupLimits(groups)];
 }
@@ -92,7 +88,7 @@ interface StatedLimits {
   readonly groups?: GroupsByName | undefined;
 }
 
-/** Returns the groups that a key states itself, in place of groups of its plan. */
+/** Groups that a key states in place of groups of its plan. */
 export function ownGroupsOf({
   limits,
   ownGroups,
@@ -100,7 +96,7 @@ export function ownGroupsOf({
   return toLimitFields(limits.filter(({ group = '' }) => ownGroups?.includes(group))).groups;
 }
 
-/** Returns limits in which the groups of a key replace the groups of the same name. */
+/** Groups of a key replace the groups of the same name. */
 export function withGroups(limits: Limits, own: GroupsByName | undefined): Limits {
   if (own === undefined) return limits;
   const kept = limits.filter(({ group }) => group === undefined || !Object.hasOwn(own, group));

@@ -3,7 +3,7 @@ import { type Limit, type Limits, planWindows } from '../../shared/model.ts';
 import { figure } from '../../shared/words/figures.js';
 import { per, policyName } from '../../shared/words/limit-names.js';
 
-/** The window of a limit with its article: "a day", "an hour", "a minute for the group reports". */
+/** "a day", "an hour", "a minute for the group reports". */
 export function perLimit({ window, group }: Pick<Limit, 'window' | 'group'>): string {
   return per(policyName(window, group));
 }
@@ -13,7 +13,7 @@ export function limitsText(limits: Limits): string {
   return limits.map((limit) => `${figure(limit.max)} ${perLimit(limit)}`).join(', ');
 }
 
-/** "60 → 30 a minute", "no limit → 1,000 a day". A value that is not a number means that the window has no limit. */
+/** "60 → 30 a minute", "no limit → 1,000 a day". A value that is not a number means no limit. */
 export function limitChangeText(
   limit: Pick<Limit, 'window' | 'group'>,
   before: unknown,
@@ -23,7 +23,7 @@ export function limitChangeText(
   return `${limitText(before)} → ${limitText(after)} ${perLimit(limit)}`;
 }
 
-/** The texts of all limits that differ, in the order of limits. A group with other operations is named, too. */
+/** In the order of limits. A group with other operations is named, too. */
 export function limitChangeTexts(before: Limits, after: Limits): readonly string[] {
   const groups = groupNames([...before, ...after]);
   return [undefined, ...groups].flatMap((group) => {

@@ -3,7 +3,7 @@ import { planWindows } from '../../shared/model.ts';
 import { expects, fields, list, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
 import { anyLimitField, type LimitField, limitFieldNames } from './limit-fields.ts';
 
-/** The largest integer in a structured field (RFC 9651 §3.3.1). Responses state limits in structured fields. */
+/** Responses state limits in structured fields, and this is their largest integer (RFC 9651 §3.3.1). */
 const limitMax = 999_999_999_999_999;
 
 export const limit = wholeNumber(1, limitMax);
@@ -24,7 +24,7 @@ export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape
 
 export const concurrent = wholeNumber(1, 1_000_000);
 
-/** A list of at least one operationId. Duplicates are removed. @param hint follows the message about an empty list */
+/** At least one; duplicates are removed. @param hint follows the message about an empty list */
 function listOfIds(hint = '') {
   return list(text('the operationId of an operation'), 'a list of operationIds')
     .min(1, expects(`a list of at least one operationId${hint}`))
@@ -33,7 +33,7 @@ function listOfIds(hint = '') {
 
 export const operationIds = listOfIds('; without `operations` all may be called');
 
-/** Names that would be mistaken for another policy or bucket. */
+/** Names of other policies and buckets. */
 const takenGroupNames: readonly string[] = [
   ...['account', 'address', 'ban', 'balance', 'concurrent', 'group', 'plan', 'trial'],
   ...planWindows,
@@ -55,7 +55,6 @@ const group = fields(aGroup, {
   .refine(({ operations: _, ...stated }) => Object.keys(stated).length > 0, expects(aGroup))
   .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
 
-/** Limits of a grant, perhaps also of groups of the key. */
 export const grantedLimits = fields(`a mapping with ${anyLimitField}, or groups`, {
   ...limitFieldsShape,
   groups: membersByName(groupName, limits, 'a mapping of group names to limits')
@@ -68,7 +67,6 @@ export const grantedLimits = fields(`a mapping with ${anyLimitField}, or groups`
 
 const groupsMax = 20;
 
-/** Groups of operations by name. */
 export const groups = membersByName(
   groupName,
   group,
@@ -78,7 +76,7 @@ export const groups = membersByName(
   expects(`a mapping of at most ${groupsMax} groups`),
 );
 
-/** The groups of a key. A wrong name may be a secret that an operator wrote in a wrong place, so the message does not show it. */
+/** A wrong name may be a secret in a wrong place, so the message does not show it. */
 export const groupsOfKey = z
   .unknown()
   .refine((stated) => Object.keys(Object(stated)).every((name) => groupNamePattern.test(name)), {
@@ -87,7 +85,6 @@ export const groupsOfKey = z
   })
   .pipe(groups);
 
-/** Limits of all operations, and perhaps of groups. */
 export const limitsWithGroups = fields(`a mapping with ${anyLimitField}`, {
   ...limitFieldsShape,
   groups: groups.optional().describe('Limits of groups of operations, by the name of the group.'),

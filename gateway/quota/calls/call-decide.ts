@@ -3,9 +3,9 @@ import type { RedisConnection, RedisNode } from '../../redis/redis-connection.ts
 import { decideFunction } from './library.ts';
 
 /**
- * Calls `decideKeys` as a Redis Function. A server that does not have the function gets it with the next call. This happens after a start, a
- * failover or `FUNCTION FLUSH`, or when a slot has moved to a new master. A server may refuse functions, for example because of its ACL, its
- * version or its memory. Such a server runs the same source as a script, and is asked again after `retryMs`.
+ * Calls `decideKeys` as a Redis Function. A server without the function gets it with the next call: after a start, a failover or `FUNCTION
+ * FLUSH`, or when a slot has moved to a new master. A server may refuse functions, for example because of its ACL, version or memory. It
+ * then runs the same source as a script, and is asked again after `retryMs`.
  */
 export function createDecideCaller({
   redis,
@@ -51,7 +51,7 @@ export function createDecideCaller({
     return callScript(keys, args);
   }
 
-  /** Sends the library and repeats the call, in one write. The call did not run, because the function was missing. */
+  /** In one write. The call did not run, because the function was missing. */
   async function loadAndCall(node: RedisNode, keys: readonly string[], args: readonly Buffer[]) {
     const [loaded, reply] = await redis.gather(() => {
       const load = node.client?.call('function', 'LOAD', library);
@@ -94,7 +94,7 @@ function isMissing({ message }: Error): boolean {
   return message.startsWith('ERR Function not found');
 }
 
-/** Whether the server does not run functions for this user, or is too old for functions. The function did not run. */
+/** The server does not run functions for this user, or is too old for them. The function did not run. */
 function isRefused({ message }: Error): boolean {
   return message.startsWith('NOPERM ') || message.startsWith('ERR unknown command');
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** The chapters in the order in which they use each other. */
+/** In the order in which they use each other. */
 const chapters = [
   'hash',
   'grants',
@@ -19,16 +19,12 @@ const chapters = [
   .map((name) => readFileSync(new URL(`../${name}.lua`, import.meta.url), 'utf8'))
   .join('\n');
 
-/**
- * Returns a script that may call the functions of all chapters.
- *
- * @param allowOom whether Redis runs the script when it is out of memory
- */
+/** A script that may call the functions of all chapters. @param allowOom whether Redis runs it when it is out of memory */
 export function scriptWithChapters(body: string, { allowOom = false } = {}): string {
   return `${allowOom ? '#!lua flags=allow-oom\n' : ''}${chapters}\nreadClock()\n${body}`;
 }
 
-/** Returns a library with one Redis Function that may call the functions of all chapters. `body` has the arguments `keys` and `args`. */
+/** A library with a Redis Function that may call the functions of all chapters. `body` has the arguments `keys` and `args`. */
 export function libraryWithChapters(library: string, name: string, body: string): string {
   return `#!lua name=${library}
 ${chapters}
@@ -41,8 +37,8 @@ end)`;
 const digest = createHash('sha256').update(chapters).digest('hex').slice(0, 16);
 
 /**
- * The Redis Function that decides requests. The names of the library and of the function are global in Redis, so both contain a digest of the
- * chapters. Two versions of the gateway therefore use the same server side by side.
+ * Names of libraries and functions are global in Redis, so both contain a digest of the chapters. Two versions of the gateway can therefore
+ * use the same server.
  */
 export const decideFunction = {
   name: `tollgate_decide_${digest}`,
@@ -51,6 +47,6 @@ export const decideFunction = {
     `tollgate_decide_${digest}`,
     'return decideKeys(keys, args)',
   ),
-  /** The same function as a script, for servers that refuse functions. */
+  /** For servers that refuse functions. */
   script: scriptWithChapters('return decideKeys(KEYS, ARGV)'),
 };

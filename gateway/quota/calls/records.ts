@@ -13,15 +13,15 @@ import type { Unsent } from '../unsent.ts';
 import { fieldOf, numberOf, usedFieldOf, usedOf } from '../windows.ts';
 
 /**
- * The arguments and the reply of `decideKeys` (`decide-key.lua`). Each argument is a record in MessagePack: first the terms, and then what is
- * asked of each key. Keys with equal terms share a record. The reply is one record.
+ * The arguments and the reply of `decideKeys` (`decide-key.lua`), as records in MessagePack. The arguments are first the terms, and then an
+ * ask for each key. Keys with equal terms share a record. The reply is one record.
  */
 
-/** What is the same in every call for a key. */
+/** The same in every call for a key. */
 interface TermsRecord {
   readonly plan: SideTerms;
   readonly trial?: SideTerms | undefined;
-  /** The lowest reported percentage of a limit; absent without thresholds. */
+  /** The lowest reported percentage of a limit. */
   readonly lowest?: number | undefined;
 }
 
@@ -33,9 +33,9 @@ interface SideTerms {
 }
 
 interface WindowTerms {
-  /** The pattern that finds the limit in a grant (`grants.lua`). */
+  /** Finds the limit in a grant (`grants.lua`). */
   readonly grant: string;
-  /** The group of operations that the limit counts; absent if it counts all operations. */
+  /** Absent if the limit counts all operations. */
   readonly group?: string | undefined;
   /** The hash fields with the number of the window and with its charged units. */
   readonly field: string;
@@ -49,7 +49,6 @@ interface WindowTerms {
   readonly ofPlan?: number | undefined;
 }
 
-/** What is asked of one key. */
 interface AskRecord {
   /** The place of the terms among the arguments, from 1. */
   readonly terms: number;
@@ -61,16 +60,15 @@ interface AskRecord {
   readonly unsent?: UnsentRecord | undefined;
 }
 
-/** A run. Its groups are those that have the operation of the requests. */
+/** The groups are those that have the operation of the requests. */
 interface RunRecord extends Omit<Run, 'operation'> {
   readonly groups?: GroupSet | undefined;
   readonly trialGroups?: GroupSet | undefined;
 }
 
-/** The names of groups. */
 type GroupSet = Readonly<Record<string, true>>;
 
-/** Decisions that a process made without Redis. `number` and `used` have the order of the windows in the terms. */
+/** Decided without Redis. `number` and `used` have the order of the windows in the terms. */
 interface UnsentRecord {
   readonly strikes: number;
   readonly bannedUntilMs: number;
@@ -81,20 +79,20 @@ interface UnsentRecord {
   readonly used: readonly number[];
 }
 
-/** The reply: the store's clock, epoch ms, and for each key a decision or the reason why there is none. */
+/** The store's clock, epoch ms, and for each key a decision or the reason why there is none. */
 export type ReplyRecord = readonly [nowMs: number, ...keys: KeyRecord[]];
 
 export type KeyRecord = SideRecord | Undecided;
 
 /**
- * `stale`: the key has changed since the process read it. `unusable`: one of its fields is no number. `error`: Redis refused to read or
- * write the key.
+ * `stale`: the key has changed since the process read it. `unusable`: this field is no number. `error`: Redis refused to read or write the
+ * key.
  */
 type Undecided = { readonly stale: true } | { readonly unusable: string } | { readonly error: string };
 
 /**
- * What was decided for one side of a key, and its counts after the call. The record of the plan contains the record of the trial. `told` is
- * the hash field once a window has reached the lowest percentage.
+ * The decision for one side of a key, and its counts after the call. The record of the plan contains the record of the trial. `told` is the
+ * hash field once a window has reached the lowest percentage.
  */
 type SideRecord = readonly [
   admitted: number,
@@ -114,7 +112,6 @@ type SideRecord = readonly [
   ...numbersAndUsed: number[],
 ];
 
-/** Encodes the terms of a call. */
 export function packTerms(
   { limits, trial, bans, thresholds }: Pick<QuotaCall, 'limits' | 'trial' | 'bans' | 'thresholds'>,
   windowsMs: WindowsMs,
@@ -141,7 +138,7 @@ export function packTerms(
   } satisfies TermsRecord);
 }
 
-/** Encodes what a call asks. @param terms the place of the call's terms among the arguments, from 1 */
+/** @param terms the place of the call's terms among the arguments, from 1 */
 export function packAsk(call: QuotaCall, terms: number): Buffer {
   if (isOneUnit(call)) {
     oneUnit[terms] ??= pack({ terms, runs: [{ requests: 1, units: 1 }] });
@@ -167,7 +164,7 @@ function groupsWith(limits: Limits, operation: string): GroupSet | undefined {
   return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, true]));
 }
 
-/** The records of the most frequent call, one request that costs 1 unit, by the place of the terms. They are packed once. */
+/** The most frequent call, one request that costs 1 unit, by the place of the terms. Packed once. */
 const oneUnit: Buffer[] = [];
 
 function isOneUnit({ runs, changedMs, leaksReadMs, concurrency, unsent }: QuotaCall): boolean {
@@ -190,7 +187,6 @@ export function unpackReply(reply: Buffer): ReplyRecord {
   return decoder.decode(reply) as unknown as ReplyRecord;
 }
 
-/** Returns the outcome of a call from the record of its key. */
 export function outcomeOf(record: SideRecord, call: QuotaCall, nowMs: number): QuotaOutcome {
   const [told, ofTrial] = [record[8], record[9]];
   const state = stateOf(record, call.limits);
@@ -232,10 +228,10 @@ function stateOf(record: SideRecord, limits: Limits): QuotaState {
   return state;
 }
 
-/** The place of the first window in a `SideRecord`. */
+/** In a `SideRecord`. */
 const windowsAt = 14;
 
-/** All records share one encoder and one decoder. The function `encode` allocates 2 kB for each record, and a kept record would keep all of them. */
+/** Shared, because the function `encode` allocates 2 kB for each record, and these would stay with a kept record. */
 const encoder = new Encoder({ ignoreUndefined: true });
 const decoder = new Decoder();
 

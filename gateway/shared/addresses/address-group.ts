@@ -24,7 +24,7 @@ export function plainAddress(address: string): string {
 
 const mappedPrefix = '::ffff:';
 
-/** Returns the host of a URL, without the brackets of an IPv6 address. */
+/** Without the brackets of an IPv6 address. */
 export function bareHostname({ hostname }: Pick<URL, 'hostname'>): string {
   return hostname.replace(/^\[|\]$/g, '');
 }

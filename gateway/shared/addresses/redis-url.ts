@@ -1,6 +1,5 @@
 import { bareHostname } from './address-group.ts';
 
-/** The members of the URL of a Redis server. */
 export interface RedisServer {
   readonly isTls: boolean;
   readonly host: string;
@@ -8,9 +7,8 @@ export interface RedisServer {
   readonly username: string | undefined;
   /** A secret. A user without a password has an empty password. */
   readonly password: string | undefined;
-  /** The number of the database. */
   readonly db: number;
-  /** The IP version of the connection: 4, 6, or 0 for both. */
+  /** 4, 6, or 0 for both. */
   readonly family: number;
 }
 
@@ -19,15 +17,14 @@ export type ParsedRedisUrl =
   | { readonly server: RedisServer; readonly fault?: undefined }
   | { readonly server?: undefined; readonly fault: string };
 
-/** The parameters of a URL that the gateway reads. */
 const parameterNames = ['username', 'password', 'db', 'family'];
 
 const remedy =
   'in a user or a password, write %2F for /, %3F for ?, %23 for #, %40 for @ and %25 for %, or put the password into a file (`passwordFile`)';
 
 /**
- * Parses the URL of a Redis server. The check of the configuration and the connection use this function, so a checked URL never fails later.
- * The function refuses every URL in which a piece of a password may have become the host, because hosts are looked up and logged.
+ * The check of the configuration and the connection use this function, so a checked URL never fails later. It refuses every URL in which a
+ * piece of a password may have become the host, because hosts are looked up and logged.
  */
 export function parseRedisUrl(text: string): ParsedRedisUrl {
   const url = URL.parse(text);

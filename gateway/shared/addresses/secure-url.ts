@@ -1,6 +1,6 @@
 /**
- * Whether requests to a URL cannot be read or changed on their way: with https, or with http to a loopback address. The URL parser has
- * normalised the host. For example, it changes `127.1` to 127.0.0.1, and `[0:0:0:0:0:0:0:1]` to [::1].
+ * Whether requests cannot be read or changed on their way: with https, or with http to a loopback address. The URL parser has normalised
+ * the host: for example, `127.1` is 127.0.0.1 here.
  */
 export function isSecureUrl({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));

@@ -1,9 +1,6 @@
 /**
- * The text of a field without leading and trailing spaces and tabs (RFC 9110 §5.6.3). `String.trim` also removes U+00A0, which is an
- * octet of the value here (obs-text, §5.5). The function is a loop, because `/[\t ]+$/` takes quadratic time for a run of spaces.
- *
- * @param from the beginning of the field's text in `text`
- * @param to its end
+ * Without spaces and tabs at both ends (RFC 9110 §5.6.3). `String.trim` would also remove U+00A0, which is an octet of the value here
+ * (obs-text, §5.5). It is a loop, because `/[\t ]+$/` takes quadratic time for a run of spaces.
  */
 export function withoutOptionalWhitespace(text: string, from = 0, to = text.length): string {
   let start = from;

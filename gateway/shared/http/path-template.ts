@@ -1,12 +1,12 @@
 /**
- * A segment of a path template (OpenAPI 3.1 §4.8.8): its text, or the list of the texts around its parameters. For example, `{id}` becomes
- * `['', '']`, and `{year}-{month}.json` becomes `['', '-', '.json']`.
+ * A segment (OpenAPI 3.1 §4.8.8): its text, or the texts around its parameters. `{id}` becomes `['', '']`, and `{year}-{month}.json`
+ * becomes `['', '-', '.json']`.
  */
 export type TemplateSegment = string | readonly string[];
 
 export interface PathTemplate {
   readonly segments: readonly TemplateSegment[];
-  /** Whether the template ends in `{name+}` or `{+name}`. Its last segment then also matches all further segments of a path. */
+  /** Whether it ends in `{name+}` or `{+name}`. Its last segment then also matches all further segments of a path. */
   readonly hasRest: boolean;
 }
 
@@ -32,12 +32,11 @@ export function isSameSegment(one: readonly string[], other: readonly string[]):
   return one.length === other.length && one.every((text, i) => text === other[i]);
 }
 
-/** Whether a segment of a request path matches a template segment. */
 export function matchesSegment(template: TemplateSegment, segment: string): boolean {
   return typeof template === 'string' ? template === segment : matchesTexts(template, segment);
 }
 
-/** Whether a segment of a request path matches a template segment with parameters. Each parameter stands for at least one character. */
+/** A parameter stands for at least one character. */
 export function matchesTexts(texts: readonly string[], segment: string): boolean {
   const first = texts[0] ?? '';
   const last = texts.at(-1) ?? '';
@@ -53,33 +52,27 @@ export function matchesTexts(texts: readonly string[], segment: string): boolean
   return end < segment.length - last.length;
 }
 
-/**
- * The number of fixed characters in a segment with parameters. The matching segment with
- * the most fixed characters takes precedence.
- */
+/** The matching segment with the most fixed characters takes precedence. */
 export function fixedChars(texts: readonly string[]): number {
   return texts.reduce((chars, text) => chars + text.length, 0);
 }
 
 /** A node in the tree of path templates: a prefix of templates, with the possible next segments. */
 export interface TemplateBranch<Value> {
-  /** The value of the template that ends at this branch. */
   value: Value | undefined;
-  /** The value of the template that ends at this branch and also matches all further segments. */
+  /** The value of a template that ends here and also matches all further segments. */
   rest: Value | undefined;
   readonly literal: Map<string, TemplateBranch<Value>>;
-  /** The branches for segments that combine text and parameters, in order of precedence. */
+  /** Segments of text and parameters, in order of precedence. */
   readonly mixed: { readonly texts: readonly string[]; readonly branch: TemplateBranch<Value> }[];
-  /** The branch for a segment that is a single parameter. */
   parameter: TemplateBranch<Value> | undefined;
 }
 
-/** An empty tree of templates. */
 export function emptyBranch<Value>(): TemplateBranch<Value> {
   return { value: undefined, rest: undefined, literal: new Map(), mixed: [], parameter: undefined };
 }
 
-/** Returns the value of a template in the tree. A template without a value gets the value that `create` makes. */
+/** A template without a value gets the value of `create`. */
 export function valueAt<Value>(
   root: TemplateBranch<Value>,
   { segments, hasRest }: PathTemplate,
@@ -111,8 +104,8 @@ function nextBranch<Value>(from: TemplateBranch<Value>, segment: TemplateSegment
 }
 
 /**
- * Finds the value of the template that matches a path. Concrete segments take precedence over templated segments, from left to right. A
- * template that matches the rest of the path comes last. The search visits each branch at most once.
+ * Concrete segments take precedence over templated ones, from left to right. A template that matches the rest of the path comes last. The
+ * search visits each branch at most once.
  */
 export function findByPath<Value>(
   branch: TemplateBranch<Value>,

@@ -1,14 +1,11 @@
-/** The number of names that one message lists. */
+/** In one message. */
 const listedNamesMax = 20;
-/** The number of names that are compared with a misspelt name. */
+/** With a misspelt name. */
 const comparedNamesMax = 10_000;
-/** Only the first characters of names are compared, because the cost grows with the product of the two lengths. */
+/** The cost grows with the product of the two lengths. */
 const comparedCharsMax = 64;
 
-/**
- * The name that the user probably meant; undefined when no name is close enough. At most a third of the name's letters may differ. Only the
- * first `comparedNamesMax` names are compared.
- */
+/** The name that the user probably meant; undefined when none is close enough. At most a third of its letters may differ. */
 export function closestName(written: string, names: Iterable<string>): string | undefined {
   const from = written.slice(0, comparedCharsMax).toLowerCase();
   let closest: string | undefined;
@@ -30,35 +27,34 @@ export function closestName(written: string, names: Iterable<string>): string | 
   return closest;
 }
 
-/** Whether one of the written names most resembles the missing name. The advice on the written name then names the missing name. */
+/** Whether `missing` most resembles one of the written names. The advice on the written name then names it. */
 export function isMisspelt(missing: string, written: readonly string[], known: readonly string[]): boolean {
   const closest = closestName(missing, written);
   return closest !== undefined && closestName(closest, known) === missing;
 }
 
-/** Returns `; did you mean …?`, or an empty text when no name is close enough. */
+/** `; did you mean …?`, or an empty text when no name is close enough. */
 export function didYouMean(written: string, names: Iterable<string>): string {
   const closest = closestName(written, names);
   return closest === undefined ? '' : `; did you mean \`${closest}\`?`;
 }
 
 /**
- * Advice for a name that does not exist: the name that the user probably meant, or all names. @param what the noun for the named things, in
- * the plural
+ * For a name that does not exist: the name that the user probably meant, or all names. @param what the noun for the named things, in the
+ * plural
  */
 export function adviceOnName(written: string, names: Iterable<string>, what: string): string {
   const closest = closestName(written, names);
   return closest === undefined ? `${what} are: ${listNames([...names])}` : `did you mean \`${closest}\`?`;
 }
 
-/** The names, separated by commas. A long list is cut after `listedNamesMax` names. */
 export function listNames(names: readonly string[]): string {
   const more = names.length - listedNamesMax;
   if (more <= 0) return names.join(', ');
   return `${names.slice(0, listedNamesMax).join(', ')} and ${more} more`;
 }
 
-/** The number of insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment). */
+/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, j) => j);

@@ -3,7 +3,6 @@ import type { Exemption } from '../../capabilities/interfaces/words.ts';
 import { type ExemptionMember, exemptions } from './exemptions.ts';
 import { expects } from './schema-parts.ts';
 
-/** The schemas of the members of a grant that state exemptions. @param about makes the description of a member */
 export function exemptionShape(about: (exemption: Exemption) => string) {
   const shape = exemptions.map((one) => [one.member, exemption().optional().describe(about(one))]);
   return Object.fromEntries(shape) as Record<ExemptionMember, z.ZodOptional<ReturnType<typeof exemption>>>;

@@ -1,32 +1,28 @@
 import * as z from 'zod';
 
 /**
- * The marks of settings, at the schema of each setting. `secret` and `secretInUrl` decide what `/settings`, the comparison of settings, the
- * record of changes and reports about a file show of a value.
+ * The marks of settings, by the schema of each. They decide what `/settings`, the comparison of settings, the record of changes and reports
+ * about a file show of a value.
  */
 export const marks = z.registry<Mark>();
 
 export interface Mark {
-  /**
-   * true: the value is a secret, belongs to one, or is the path of one. `digest`: the value is the SHA-256 digest of a secret, of which
-   * only the first digits are shown.
-   */
+  /** true: a secret, a part of one, or the path of one. `digest`: a SHA-256 digest, which is shown by its first digits only. */
   readonly secret?: true | 'digest';
   /**
-   * The value is a URL that may contain a secret. `credentials`: in its user information and in the values of its parameters. `path`: in
-   * everything after its origin.
+   * A URL that may contain a secret, in its user information and the values of its parameters (`credentials`), or in everything after its
+   * origin (`path`).
    */
   readonly secretInUrl?: 'credentials' | 'path';
-  /** The value is the path of a file. The path does not change the behaviour of the gateway, so a comparison ignores it. */
+  /** The path of a file. It does not change the behaviour of the gateway, so a comparison ignores it. */
   readonly file?: true;
 }
 
-/** Whether a value with this mark is masked where it is shown. */
 export function isMasked({ secret, secretInUrl }: Mark): boolean {
   return secret !== undefined || secretInUrl !== undefined;
 }
 
-/** What a schema consists of. Schemas that only wrap another schema, such as `optional`, have the kind `inner`. */
+/** Schemas that only wrap another, such as `optional`, have the kind `inner`. */
 export type Parts =
   | { readonly kind: 'members'; readonly of: Readonly<Record<string, z.ZodType>> }
   | { readonly kind: 'entries'; readonly step: '[]' | '*'; readonly of: z.ZodType }
@@ -50,7 +46,7 @@ function isWrapper(schema: z.ZodType): schema is z.ZodType & { unwrap(): z.ZodTy
   return 'unwrap' in schema;
 }
 
-/** Returns the marks in a schema with their paths. In a path, `*` stands for a name that operators choose, and `[]` for an entry of a list. */
+/** With their paths, where `*` stands for a name that operators choose, and `[]` for an entry of a list. */
 export function marksIn(
   schema: z.ZodType,
   path: readonly string[] = [],

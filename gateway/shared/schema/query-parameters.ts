@@ -3,7 +3,7 @@ import { dayMs, minuteMs } from '../words/figures.js';
 import type { Period } from './dates-and-durations.ts';
 import { dateAsMs } from './schema-parts.ts';
 
-/** The query parameters of a route. The schema converts each text to the value that the route uses. */
+/** The schema of a parameter converts its text to the value that the route uses. */
 export type QuerySchema = z.ZodObject<z.core.$ZodLooseShape, z.core.$strict>;
 
 export type ParsedQuery<Schema extends QuerySchema> =
@@ -13,8 +13,8 @@ export type ParsedQuery<Schema extends QuerySchema> =
 export const noQuery = z.strictObject({});
 
 /**
- * Notes the JSON Schema of a parameter, for documents. The schema of a number converts a text, and the schema of a list splits it, so their
- * own JSON Schema would be that of a text.
+ * Notes the JSON Schema of a parameter, for documents. The schema of a number converts a text, and the schema of a list splits a text, so
+ * Zod would state both as a text.
  */
 function shownAs<Schema extends z.ZodType>(
   schema: Schema,
@@ -23,10 +23,7 @@ function shownAs<Schema extends z.ZodType>(
   return schema.meta({ parameter });
 }
 
-/**
- * Returns a parameter as OpenAPI states it: its description, whether it is required, and its JSON Schema with the default. A list is one
- * text with commas.
- */
+/** A parameter as OpenAPI states it. A list is one text with commas. */
 export function parameterShown(schema: z.ZodType) {
   let inner = schema;
   let isRequired = true;
@@ -49,7 +46,6 @@ export function queryOf<Shape extends z.core.$ZodLooseShape>(
   return z.strictObject(shape);
 }
 
-/** A parameter whose value is a whole number in decimal digits. */
 export function wholeNumber(min: number, max: number) {
   const wanted = `must be a whole number from ${min} to ${max}`;
   const schema = z
@@ -60,12 +56,11 @@ export function wholeNumber(min: number, max: number) {
   return shownAs(schema, { type: 'integer', minimum: min, maximum: max });
 }
 
-/** A parameter whose value is one of the given words. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   return z.enum(words, { error: `must be one of ${words.join(', ')}` });
 }
 
-/** A parameter whose value is one or more of the given words, separated by commas. */
+/** Separated by commas. */
 export function someOf<const Word extends string>(stated: readonly Word[]) {
   const words = [...new Set(stated)];
   const wanted = `must be one or more of ${words.join(', ')}, separated by commas`;
@@ -77,25 +72,20 @@ export function someOf<const Word extends string>(stated: readonly Word[]) {
   return shownAs(schema, { type: 'array', items: { type: 'string', enum: words }, minItems: 1 });
 }
 
-/** A parameter whose value is a text of at least one character. */
 export function text(charsMax: number) {
   const wanted = `must be a text of 1 to ${charsMax} characters`;
   return z.string().min(1, wanted).max(charsMax, wanted);
 }
 
-/**
- * A parameter whose value is a date, or a time with its zone (RFC 3339). The result is epoch ms; a date gives the
- * start of the day in UTC.
- */
+/** A date (the start of the day in UTC), or a time with its zone (RFC 3339), as epoch ms. */
 export function instantParameter() {
   const schema = dateAsMs('must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z');
   return shownAs(schema, { type: 'string', anyOf: [{ format: 'date' }, { format: 'date-time' }] });
 }
 
-/** Parameters that several operations have. The API document describes each once, by its id. */
+/** Parameters of several operations. The API document describes each once, by its id. */
 export const sharedParameters = z.registry<{ id: string }>();
 
-/** The query parameters `from` and `to` of a period. */
 export const periodQuery = {
   from: instantParameter()
     .optional()
@@ -107,7 +97,7 @@ export const periodQuery = {
     .register(sharedParameters, { id: 'to' }),
 };
 
-/** The period that a query selects. Without parameters the period is the last 24 hours. Returns an error for an invalid period. */
+/** The last 24 hours without parameters. Returns an error for an invalid period. */
 export function periodOf(
   { from, to }: { readonly from?: number | undefined; readonly to?: number | undefined },
   nowMs: number,
@@ -122,19 +112,15 @@ export function periodOf(
   return { kind: 'invalid', message };
 }
 
-/** A month in UTC, such as 2026-11. */
 export function month() {
   return z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-11');
 }
 
-/** The value of `next` in an earlier response. */
 export function cursor(pattern: RegExp) {
   return z.string().regex(pattern, 'must be the `next` of an earlier response');
 }
 
-/**
- * Reads a query string. An unknown or repeated parameter is an error, because a misspelt filter must not silently select everything.
- */
+/** An unknown or repeated parameter is an error, because a misspelt filter must not silently select everything. */
 export function parseQuery<Schema extends QuerySchema>(schema: Schema, search: string): ParsedQuery<Schema> {
   const parameters = [...new URLSearchParams(search)];
   const names = parameters.map(([name]) => name);
@@ -149,7 +135,7 @@ export function parseQuery<Schema extends QuerySchema>(schema: Schema, search: s
   if (parsed.success) return { kind: 'parsed', query: parsed.data };
   const [issue] = parsed.error.issues;
   const name = issue?.path.join('.') ?? '';
-  // If a parameter is missing, the text "is missing" replaces the message of Zod. The schemas define all other messages.
+  // The schemas define all messages but this one.
   const what = known.includes(name) && names.includes(name) ? issue?.message : 'is missing';
   return { kind: 'invalid', message: `The query parameter \`${name}\` ${what}.` };
 }

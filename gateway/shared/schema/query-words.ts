@@ -1,6 +1,6 @@
 /** The words that parameters of requests and options of commands accept. */
 
-/** The states of a key, from which a list of keys can select one. */
+/** From which a list of keys can select one. */
 export const keyStates = [
   'ok',
   'near',
@@ -15,12 +15,11 @@ export const keyStates = [
 
 export type KeyState = (typeof keyStates)[number];
 
-/** The sort orders of a list of keys: refused or offered requests of the last 24 hours, last request, or id. */
+/** Refused or offered requests of the last 24 hours, last request, or id. */
 export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
 
 export type KeySort = (typeof keySorts)[number];
 
-/** The lengths of a row of usage. */
 export const usageSteps = ['minute', 'hour', 'day'] as const;
 
 export type UsageStep = (typeof usageSteps)[number];

@@ -1,14 +1,10 @@
 import type * as z from 'zod';
 import { isMisspelt } from './closest-name.ts';
 
-/** A fault that a schema found in a value, with the path of the faulty part. */
+/** With the path of the faulty part. */
 export type ShapeFault =
-  /**
-   * In a message, the text `what` follows the name of the faulty part, for example "must be a whole number". The kind `name` reports a
-   * faulty field name, and the kind `value` reports a faulty value.
-   */
+  /** `what` continues a sentence that begins with the name of the part: "must be a whole number". `name`: the name of a field is faulty. */
   | { readonly kind: 'value' | 'name'; readonly path: Path; readonly what: string }
-  /** An unknown field, with the list of the known fields. */
   | {
       readonly kind: 'unknown';
       readonly path: Path;
@@ -20,8 +16,8 @@ type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
 /**
- * Yields the faults in a schema's issues one at a time, because a document may have a million faults. If the name of a required field is
- * misspelt, only the unknown field is a fault.
+ * Yields the faults singly, because a document may have a million faults. If the name of a required field is misspelt, only the unknown
+ * field is a fault.
  */
 export function* shapeFaults(issues: readonly Issue[], base: Path = []): Generator<ShapeFault> {
   const unknown = new Map<string, z.core.$ZodIssueUnrecognizedKeys>();
@@ -35,7 +31,7 @@ export function* shapeFaults(issues: readonly Issue[], base: Path = []): Generat
   }
 }
 
-/** The known fields, which `fields` in `schema-parts.ts` writes into the message. */
+/** As `fields` in `schema-parts.ts` writes them into the message. */
 function knownFields({ message }: z.core.$ZodIssueUnrecognizedKeys): readonly string[] {
   return message.split(' ');
 }
@@ -63,12 +59,12 @@ function* faultsOf(issue: Issue, path: Path): Generator<ShapeFault> {
   }
 }
 
-/** Whether a value has the wrong type for this alternative of a union. The author of the value then meant another alternative. */
+/** The author of a value of the wrong type meant another alternative of the union. */
 function isWrongAsAWhole(issue: Issue): boolean {
   return issue.path.length === 0 && issue.code !== 'unrecognized_keys';
 }
 
-/** The readable form of a path: `plans.free.perMinute`, `keys[3].id`. */
+/** `plans.free.perMinute`, `keys[3].id`. */
 export function nameOf(path: Path): string {
   if (path.length === 0) return 'the document';
   const name = path.reduce<string>((written, step) => {

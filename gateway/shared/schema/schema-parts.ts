@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { datePattern, formatDuration, parseDate, parseDuration } from './dates-and-durations.ts';
 import { marks } from './marks.ts';
 
-/** The error messages for a wrong or missing value. Each message continues a sentence that begins with the name of the field. */
+/** A message continues a sentence that begins with the name of the field. */
 export function expects(what: string) {
   return {
     error: ({ input }: { readonly input?: unknown }) =>
@@ -11,8 +11,8 @@ export function expects(what: string) {
 }
 
 /**
- * A mapping with known fields only. The message for an unknown field is the list of the known fields. `shapeFaults` uses this list to
- * create one fault for each unknown field.
+ * A mapping with known fields only. The message for an unknown field is the list of the known fields, from which `shapeFaults` creates a
+ * fault for each unknown field.
  */
 export function fields<Shape extends z.core.$ZodLooseShape>(what: string, shape: Shape) {
   const { error } = expects(what);
@@ -35,7 +35,7 @@ export function text(what: string, pattern = /^.+$/s) {
 const reservedName = '__proto__';
 const reservedNameFault = `must not be \`${reservedName}\`, which JavaScript keeps for itself; write another name`;
 
-/** A name that an operator chooses. The name `__proto__` is refused, because the chosen name becomes a member name of an object. */
+/** Without `__proto__`, because the chosen name becomes a member name of an object. */
 export function givenName(what: string, pattern: RegExp) {
   return text(what, pattern).refine((written) => written !== reservedName, reservedNameFault);
 }
@@ -61,7 +61,6 @@ export function wholeNumber(min: number, max: number) {
   return z.int(what).min(min, what).max(max, what);
 }
 
-/** A text that must be one of the given words. */
 export function word<const Words extends readonly [string, ...string[]]>(...words: Words) {
   return z.enum(words, expects(words.join(' or ')));
 }
@@ -74,7 +73,7 @@ export function list<Entry extends z.ZodType>(entry: Entry, what: string) {
   return z.array(entry, expects(what));
 }
 
-/** A date or date-time, converted to epoch ms. @param error the message for any other value */
+/** As epoch ms. @param error the message for any other value */
 export function dateAsMs(error: z.core.$ZodErrorMap | string) {
   return z
     .string({ error })
@@ -83,10 +82,9 @@ export function dateAsMs(error: z.core.$ZodErrorMap | string) {
     .transform((written) => parseDate(written) ?? Number.NaN);
 }
 
-/** A date of a key, a plan or an operation, converted to epoch ms. */
 export const date = dateAsMs(expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z').error);
 
-/** A duration, converted to milliseconds. @param format converts milliseconds back to a text that `written` accepts */
+/** @param format converts milliseconds back to a text that `written` accepts */
 export function durationAsMs(written: z.ZodString, format = formatDuration) {
   return z.codec(written, z.number(), { decode: parseDuration, encode: format });
 }
@@ -109,10 +107,7 @@ export function digestOf(what: 'secret' | 'token') {
     .register(marks, { secret: 'digest' });
 }
 
-/**
- * The schema of a path that the gateway serves itself. The path contains only characters that need no percent-encoding and that the gateway
- * accepts in requests.
- */
+/** A path that the gateway serves itself: only characters that need no percent-encoding and that the gateway accepts in requests. */
 export function ownPath(example: string) {
   return text(
     `a path such as ${example}, of A-Z a-z 0-9 . _ ~ - and slashes, without one at its end`,

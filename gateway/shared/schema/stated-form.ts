@@ -3,14 +3,14 @@ import { digestStart } from '../secrets.ts';
 import { isMapping } from '../structures/plain-data.ts';
 import { isMasked, type Mark, marks, partsOf } from './marks.ts';
 
-/** The name of the member that shows the beginning of a digest in place of the member `sha256`. */
+/** The beginning of a digest is shown in place of the member `sha256`. */
 export function shownName(name: string): string {
   return name === 'sha256' ? 'digestStart' : name;
 }
 
 /**
- * Returns the parsed value of a setting as it is stated, without secrets: durations are texts such as `1m`, and marked values are masked. A
- * digest is cut to its first digits, and a member `sha256` gets the name `digestStart`.
+ * The parsed value as a configuration states it, without secrets. Durations are texts such as `1m`, marked values are masked, and a digest
+ * is cut to its first digits.
  */
 export function statedForm(schema: z.ZodType, value: unknown): unknown {
   if (value === undefined) return undefined;

@@ -5,7 +5,7 @@ type Figures =
   | ReadonlyMap<unknown, Figures>
   | { readonly [name: string]: Figures };
 
-/** Adds up figures of the same structure. A figure that is in only one of the arguments is copied. */
+/** A figure that is in only one of the arguments is copied. */
 export function addFigures<Form extends object>(one: Form, other: Form): Form {
   return add(one as Figures, other as Figures) as Form;
 }

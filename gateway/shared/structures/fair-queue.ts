@@ -1,8 +1,8 @@
 import { RenewedMap } from './renewed-map.ts';
 
-/** A round-robin queue. Each item belongs to a holder, such as a key or a client address. The items of one holder keep their order. */
+/** A round-robin queue of holders, such as keys or client addresses. The items of one holder keep their order. */
 export class FairQueue<T> {
-  /** Items by holder. A served holder moves to the end of the map. */
+  /** A served holder moves to the end. */
   private readonly lines = new RenewedMap<string, T[]>();
   private count = 0;
 
@@ -17,7 +17,7 @@ export class FairQueue<T> {
     this.count++;
   }
 
-  /** Removes and returns the first item of the next holder that may be served. Returns undefined when no holder may be served. */
+  /** The first item of the next holder that may be served; undefined when none may. */
   shift(mayServe: (holder: string) => boolean): T | undefined {
     for (const [holder, line] of this.lines) {
       if (!mayServe(holder)) continue;
@@ -41,12 +41,10 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Whether the queue has an item of another holder. */
   hasOthers(holder: string): boolean {
     return this.lines.size > (this.lines.has(holder) ? 1 : 0);
   }
 
-  /** Removes all items. */
   drain(): T[] {
     const items = [...this.lines].flatMap(([, line]) => line);
     this.lines.clear();

@@ -1,21 +1,18 @@
-/** Upper bounds of the buckets, seconds. The first bound is about as long as the time that the gateway itself adds to a request. */
+/** Upper bounds. The first is about as long as the time that the gateway itself adds to a request. */
 export const bucketsSeconds = [
   0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ] as const;
 
 const bucketsMs = bucketsSeconds.map((seconds) => seconds * 1_000);
 
-/** The index of the bucket of a duration. The last bucket is for durations above the last bound. */
+/** The last bucket is for durations above the last bound. */
 export function bucketOf(durationMs: number): number {
   let bucket = 0;
   while (bucket < bucketsMs.length && durationMs > (bucketsMs[bucket] ?? 0)) bucket++;
   return bucket;
 }
 
-/**
- * The quantile of the counted durations, in ms. Assumes an even distribution inside a bucket, as Prometheus does. A quantile above all
- * bounds is reported as the last bound.
- */
+/** In ms. Assumes an even distribution inside a bucket, as Prometheus does. A quantile above all bounds is reported as the last bound. */
 export function quantileMs(counts: readonly number[], share: number): number {
   const rank = share * counts.reduce((sum, count) => sum + count, 0);
   let below = 0;
@@ -32,7 +29,6 @@ export function quantileMs(counts: readonly number[], share: number): number {
   return bucketsMs.at(-1) ?? 0;
 }
 
-/** Counts the durations in each bucket. The counts are plain numbers. */
 export class Histogram {
   /** Not cumulative. The last bucket counts durations above the last bound. */
   readonly counts: number[] = Array(bucketsMs.length + 1).fill(0);

@@ -1,7 +1,6 @@
 /**
- * Returns a function that calls `run` and returns its result. Calls of `run` do not overlap. A call during a run waits for the end of this
- * run, and begins another run. Further calls share this other run until it begins. The result of a call therefore always comes from a run
- * that began after the call.
+ * Calls of `run` do not overlap. A call during a run waits for its end, and begins another run, which further calls share until it begins.
+ * The result of a call therefore always comes from a run that began after the call.
  */
 export function joinNextRun<Result>(run: () => Promise<Result>): () => Promise<Result> {
   let last: Promise<unknown> = Promise.resolve();

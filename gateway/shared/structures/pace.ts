@@ -1,18 +1,18 @@
 import { FairQueue } from './fair-queue.ts';
 
 /**
- * Starts work at a limited rate, with a limited burst after a pause. A flood therefore uses a limited share of the CPU time. Holders (such
- * as client addresses) take turns, so a holder waits for at most one piece of work of each other holder.
+ * Starts work at a limited rate, with a limited burst after a pause, so that a flood uses a limited share of the CPU. Holders (such as
+ * client addresses) take turns: each waits for at most one piece of work of each other holder.
  */
 export class Pace {
   private readonly waiting = new FairQueue<() => boolean>();
   private readonly perMs: number;
   private readonly atOnceMax: number;
-  /** How many pieces of work could start at the time `countedMs`, on the clock of `performance.now()`. */
+  /** Pieces of work that could start at `countedMs`, on the clock of `performance.now()`. */
   private left: number;
   private countedMs = performance.now();
   private timer: NodeJS.Timeout | undefined;
-  /** True while `begin` runs work. If the running work calls `take`, the new work waits until the running work returns. */
+  /** Work that the running work adds waits until the running work returns. */
   private isBeginning = false;
 
   constructor(perSecondMax: number, atOnceMax: number) {
@@ -21,7 +21,7 @@ export class Pace {
     this.left = atOnceMax;
   }
 
-  /** @param work begins now or later, and returns false if there was nothing left to do, which is not counted */
+  /** @param work begins now or later; returns false if there was nothing left to do, which is not counted */
   take(holder: string, work: () => boolean): void {
     this.waiting.push(holder, work);
     // A running timer means that earlier work waits.

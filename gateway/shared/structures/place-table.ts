@@ -1,13 +1,11 @@
 /**
- * A hash table from the hash of a text to the place of a record, with open addressing. A place is a whole number from 1. The caller reads the
- * records, because several texts may have the same hash. The table has no room for more places than slots, and searches are short only if
- * many slots are free.
- *
- * The table consists of two arrays, which need no garbage collection and can be transferred to another thread.
+ * A hash table from the hash of a text to the place of a record, a whole number from 1, with open addressing. The caller reads the records,
+ * because several texts may have the same hash. The table has no room for more places than slots, and searches are short only if many slots
+ * are free. Its two arrays need no garbage collection and can be transferred to another thread.
  */
 export class PlaceTable {
   readonly hashes: Uint32Array;
-  /** The value of a free slot is 0. */
+  /** 0: free. */
   readonly places: Uint32Array;
   private readonly mask: number;
 
@@ -19,7 +17,6 @@ export class PlaceTable {
     this.mask = slots - 1;
   }
 
-  /** Returns the places with this hash. */
   *find(hash: number): Generator<number, void> {
     for (let slot = hash & this.mask; ; slot = this.next(slot)) {
       const place = this.places[slot];
@@ -35,7 +32,7 @@ export class PlaceTable {
     this.places[slot] = place;
   }
 
-  /** Deletes an entry, and moves later entries of the same run so that `find` still reaches them. */
+  /** Moves later entries of the same run so that `find` still reaches them. */
   delete(hash: number, place: number): void {
     let free = hash & this.mask;
     while (this.hashes[free] !== hash || this.places[free] !== place) {
@@ -58,7 +55,7 @@ export class PlaceTable {
   }
 }
 
-/** Computes FNV-1a over all characters of a digest or id, because hand-written digests and ids may share a prefix. */
+/** FNV-1a over all characters, because hand-written digests and ids may share a prefix. */
 export function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

@@ -1,4 +1,3 @@
-/** A mapping as plain data, as a YAML or JSON file has it. */
 export type Mapping = Readonly<Record<string, unknown>>;
 
 export function isMapping(value: unknown): value is Mapping {
@@ -6,8 +5,8 @@ export function isMapping(value: unknown): value is Mapping {
 }
 
 /**
- * The number of members of all objects and lists in a JSON value. Counting stops soon after `most` members. Deeply nested values cannot
- * overflow the stack.
+ * The members of all objects and lists in a JSON value. Counting stops soon after `membersMax`. Deeply nested values cannot overflow the
+ * stack.
  */
 export function countMembers(value: unknown, membersMax: number): number {
   const open: unknown[] = [value];

@@ -1,8 +1,8 @@
 /**
- * A Map for entries that come and go with requests. When a Map grows, shrinks or is cleared, V8 links the old table of the Map to the new
- * table. If the old table is in the old generation of the heap, V8 also moves the entries of newer tables to this generation. Only a full
- * garbage collection frees these entries. With a plain Map, a flood of unknown secrets left the entry of every tenth request in memory.
- * This class therefore moves the entries to a new Map before V8 can move a table to the old generation.
+ * A Map for entries that come and go with requests. When a Map grows, shrinks or is cleared, V8 links its old table to the new one. If the
+ * old table is in the old generation of the heap, V8 also moves the entries of newer tables there, and only a full garbage collection frees
+ * them. With a plain Map, a flood of unknown secrets left the entry of every tenth request in memory. This class therefore moves the
+ * entries to a new Map before V8 can move a table to the old generation.
  */
 export class RenewedMap<Key, Value> {
   private entries = new Map<Key, Value>();
@@ -27,7 +27,7 @@ export class RenewedMap<Key, Value> {
   delete(key: Key): void {
     if (!this.entries.delete(key)) return;
     this.deleted++;
-    // The entries move only after at least as many deletions as there are entries. The average cost of a deletion is therefore constant.
+    // Entries move only after at least as many deletions as there are entries, so the average cost of a deletion is constant.
     if (this.deleted < Math.max(deletionsMin, this.entries.size)) return;
     this.entries = new Map(this.entries);
     this.deleted = 0;
@@ -38,7 +38,7 @@ export class RenewedMap<Key, Value> {
     this.deleted = 0;
   }
 
-  /** Iterates in insertion order. The caller must stop the iteration after a deletion, because the entries may have moved to a new Map. */
+  /** Iterates in insertion order. Stop after a deletion, because the entries may have moved to a new Map. */
   [Symbol.iterator](): Iterator<[Key, Value]> {
     return this.entries[Symbol.iterator]();
   }

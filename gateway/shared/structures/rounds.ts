@@ -1,12 +1,11 @@
 /**
- * Groups work into rounds, because a batch takes less time than the same work in separate pieces. A round begins at least `apartMs` after
- * the previous round. Work that arrives after this time begins a new round immediately. Work that arrives in the same turn of the event
- * loop as a round joins the round.
+ * Groups work into rounds, because a batch takes less time than the same work in pieces. A round begins at least `apartMs` after the
+ * previous one. Work that arrives later begins a round immediately, and work in the same turn of the event loop joins it.
  */
 export class Rounds {
   private readonly apartMs: number;
   private isOpen = false;
-  /** The earliest time of the next round, on the clock of `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   private nextMs = 0;
   private next: Promise<void> | undefined;
 

@@ -1,15 +1,13 @@
 /**
- * A fixed amount of a resource (connections, places in a queue, octets of memory) that holders share. No holder can use up the whole
- * amount.
+ * A fixed amount (connections, places in a queue, octets of memory) that holders share. A holder cannot use up the whole amount.
  *
  * The limit of a holder falls with the cube of the free amount: a single holder gets at most half, and n greedy holders get at most 1/(n +
- * 1) each. Network switches use a simpler limit: a holder may have as much as is still free (Choudhury and Hahne, IEEE/ACM Transactions on
- * Networking 6(2), 1998). With this simpler limit, nine holders would use up an amount of 256: the first takes 128, the next 64, and so on.
- * With the cube, the first holder takes 128, the next 41, and so on. It takes 39 holders to use up 256.
+ * 1) each. Network switches let a holder have as much as is still free (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2),
+ * 1998). Then nine holders would use up an amount of 256: 128, 64, and so on. With the cube (128, 41, and so on), 39 holders would.
  */
 export class Shares {
   private readonly max: number;
-  /** The amount of each holder. Holders with amount 0 stay in the map, so that most requests do not resize the table of the map. */
+  /** Holders with amount 0 stay in the map, so that most requests do not resize its table. */
   private holders = new Map<string, Holding>();
   private holding = 0;
   private total = 0;
@@ -18,7 +16,6 @@ export class Shares {
     this.max = max;
   }
 
-  /** The total amount that all holders have. */
   get taken(): number {
     return this.total;
   }
@@ -54,10 +51,7 @@ export class Shares {
     if (entry.amount === 0) this.holding--;
   }
 
-  /**
-   * A holder's share is at most four times the cube of the free share, so a single holder gets at most one half. No holder can take more
-   * than the free amount.
-   */
+  /** At most four times the cube of the free share, so a single holder gets at most half. */
   private mayAdd(held: number, amount: number): boolean {
     const left = (this.free - amount) / this.max;
     return held / this.max <= 4 * left * left * left;
@@ -77,5 +71,5 @@ interface Holding {
   amount: number;
 }
 
-/** Holders with amount 0 are dropped when they outnumber the other holders by more than this number. */
+/** Holders with amount 0 are dropped when they outnumber the others by more than this. */
 const idleHoldersMax = 1_024;

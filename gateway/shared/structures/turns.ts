@@ -3,30 +3,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FairQueue } from './fair-queue.ts';
 
 export interface TurnsOptions {
-  /** The number of holders that may have a turn at the same time. */
+  /** Holders with a turn at the same time. */
   readonly holdersMax: number;
-  /** How long a holder pauses after each turn. */
+  /** After each turn. */
   readonly pauseMs: number;
-  /** On average, a holder may keep the event loop busy for at most 1/`restFactor` of the time. */
+  /** On average, a holder keeps the event loop busy for at most 1/`restFactor` of the time. */
   readonly restFactor?: number;
-  /** The maximum time by which a holder may postpone the pauses that `restFactor` requires. */
+  /** By how long a holder may postpone the pauses that `restFactor` requires. */
   readonly aheadMaxMs?: number;
 }
 
-/** Work that may have to wait for its turn. */
 export interface Waiting {
-  /** Removes the work from the queue. `leave` is present only while the work waits. */
+  /** Removes the work from the queue; present only while the work waits. */
   leave?: () => void;
 }
 
 /**
- * Runs work of several holders, such as tokens or keys. A holder has at most one piece of work in progress, and the number of busy holders
- * is limited. Waiting holders take turns, so a holder with much work delays only itself.
+ * Runs work of several holders, such as tokens or keys, each with at most one piece in progress. Waiting holders take turns, so a holder
+ * with much work delays only itself.
  */
 export class Turns {
   private readonly queue = new FairQueue<{ readonly holder: string; begin(): void }>();
   private readonly busy = new Set<string>();
-  /** For each holder, the end of the pauses that `restFactor` requires, on the clock of `performance.now()`. */
+  /** The end of the pauses that `restFactor` requires, on the clock of `performance.now()`. */
   private readonly takenUntilMs = new Map<string, number>();
   private readonly options: TurnsOptions;
 
@@ -34,7 +33,7 @@ export class Turns {
     this.options = options;
   }
 
-  /** @returns the result of the work; undefined when it left the queue before its turn */
+  /** @returns undefined when the work left the queue before its turn */
   async take<T>(holder: string, work: () => Promise<T>, waiting: Waiting = {}): Promise<T | undefined> {
     if (this.mayBegin(holder)) this.busy.add(holder);
     else if (!(await this.wait(holder, waiting))) return undefined;

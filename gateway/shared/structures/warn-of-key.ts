@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 
-/** Creates a logger that warns about each key at most once. */
+/** At most once for each key. */
 export type WarnOfKey = (keyId: string, message: string) => void;
 
 /** @param idsMax ids that are remembered; then all may be logged again */

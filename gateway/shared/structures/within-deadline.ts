@@ -1,9 +1,9 @@
 /**
- * Calls `expire` after `ms`. @returns a function that cancels the call
+ * @returns a function that cancels the call
  *
  * After the event loop was blocked or the process was suspended, timers run before sockets are read. Data that is already in a socket must
- * not count as missing, so the call waits until the sockets are read (setImmediate). The `commandTimeout` of ioredis does not wait until
- * the sockets are read. Under load, calls failed because of `commandTimeout`, although their replies had already arrived.
+ * not count as missing, so the call waits until the sockets are read (setImmediate). The `commandTimeout` of ioredis does not, and failed
+ * calls under load whose replies had already arrived.
  */
 export function startDeadline(ms: number, expire: () => void): () => void {
   let turn: NodeJS.Immediate | undefined;
@@ -16,7 +16,7 @@ export function startDeadline(ms: number, expire: () => void): () => void {
   };
 }
 
-/** Resolves to the reply. If there is no reply after `deadlineMs`, resolves to the result of `late`. */
+/** After `deadlineMs` without a reply, resolves to the result of `late`. */
 export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = startDeadline(deadlineMs, () => resolve(late()));
@@ -25,8 +25,8 @@ export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: (
 }
 
 /**
- * Waits for the replies until the deadline. Returns the replies in order, with undefined for missing replies, and the last error. Reads
- * from several servers use this function, because some servers may be unavailable.
+ * The replies in order, with undefined for those that are missing at the deadline, and the last error. Some of several servers may be
+ * unavailable.
  */
 export async function whateverArrives<T>(
   replies: readonly Promise<T>[],

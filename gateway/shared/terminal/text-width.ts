@@ -1,4 +1,4 @@
-/** The width of a text in columns of a terminal, by code points. Wide East Asian characters and emoji take two columns. */
+/** In columns, by code points. Wide East Asian characters and emoji take two. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
@@ -6,7 +6,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Shortens a text to this width by replacing its middle with `…`. A shorter text is unchanged. */
+/** Replaces the middle of a longer text with `…`. */
 export function cutText(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   if (columns < 1) return '';
@@ -16,18 +16,17 @@ export function cutText(text: string, columns: number): string {
   return `${atStart.join('')}…${atEnd.toReversed().join('')}`;
 }
 
-/** Pads a text with spaces to this width. */
 export function padText(text: string, columns: number, side: 'left' | 'right'): string {
   const spaces = ' '.repeat(Math.max(0, columns - widthOf(text)));
   return side === 'left' ? spaces + text : text + spaces;
 }
 
-/** Removes line breaks from a text, so that foreign text cannot forge a line. */
+/** So that foreign text cannot forge a line. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
 }
 
-/** Breaks a text at spaces into lines of at most this width. A word that is longer than a line is cut. */
+/** Breaks at spaces. A word that is longer than a line is cut. */
 export function wrapText(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';

@@ -1,10 +1,10 @@
 import type { Certificate, Settings } from '../model.ts';
 import { dayMs } from '../words/figures.js';
 
-/** The number of days before the expiry of a certificate at which warnings begin. Operators thus notice a failing renewal in time. */
+/** Operators thus notice a failing renewal in time. */
 const noticeDays = 14;
 
-/** The certificates of the listeners with TLS, by the name of the listener's setting. */
+/** By the name of the listener's setting. */
 export function certificatesOf({ listen, admin }: Pick<Settings, 'listen' | 'admin'>): Certificates {
   // Callers iterate over the members, so a listener without TLS must not be a member.
   return { ...(listen.tls && { listen: listen.tls }), ...(admin.tls && { admin: admin.tls }) };
@@ -15,7 +15,7 @@ export interface Certificates {
   readonly admin?: Certificate;
 }
 
-/** The warning about a certificate that expires soon or has expired; undefined for any other certificate. */
+/** Undefined until `noticeDays` before the expiry. */
 export function expiryNotice(
   listener: string,
   { file, notAfterMs }: Pick<Certificate, 'file' | 'notAfterMs'>,
@@ -29,7 +29,7 @@ export function expiryNotice(
   return `the certificate of \`${listener}.tls\` ${what}; replace ${file} and its key`;
 }
 
-/** The time at which the certificate expired, or at which the warning about its expiry began. */
+/** When the certificate expired, or when the warning about its expiry began. */
 export function expiryNoticeSinceMs({ notAfterMs }: Pick<Certificate, 'notAfterMs'>, nowMs: number): number {
   return notAfterMs > nowMs ? notAfterMs - noticeDays * dayMs : notAfterMs;
 }

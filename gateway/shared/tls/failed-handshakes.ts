@@ -1,8 +1,8 @@
 import type { Bounds } from '../timeouts-and-sizes.ts';
 
 /**
- * Logs the number of failed TLS handshakes by reason, in one line per interval, because any client can cause many failures. An operator
- * whose clients cannot connect needs the reasons.
+ * Logs failed TLS handshakes by reason, in one line per interval, because any client can cause many. An operator whose clients cannot
+ * connect needs the reasons.
  */
 export function createFailedHandshakes(
   log: { info(members: object, text: string): void },
@@ -21,7 +21,7 @@ export function createFailedHandshakes(
   }
 
   return {
-    /** Counts a failed handshake. The reason is from a closed set, such as a code of OpenSSL, and contains no input of the client. */
+    /** @param reason from a closed set, such as a code of OpenSSL, without input of the client */
     count(listener: 'listen' | 'admin', reason: string) {
       const byReason = counts[listener];
       byReason.set(reason, (byReason.get(reason) ?? 0) + 1);

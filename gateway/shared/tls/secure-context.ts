@@ -2,9 +2,7 @@ import { constants, hkdfSync } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 import type { Certificate } from '../model.ts';
 
-/**
- * The options of a listener's TLS context. The configuration loader validates certificates with the same options.
- */
+/** The configuration loader validates certificates with the same options. */
 export function secureContextOptions({ cert, key }: Pick<Certificate, 'cert' | 'key'>): SecureContextOptions {
   return {
     cert,
@@ -18,20 +16,17 @@ export function secureContextOptions({ cert, key }: Pick<Certificate, 'cert' | '
   };
 }
 
-/**
- * Derives the keys of session tickets from a secret that several processes share. The ticket keys depend on the certificate, so that
- * clients cannot resume old sessions after the certificate was replaced.
- */
+/** From a secret that several processes share, and the certificate, so that clients cannot resume old sessions after it was replaced. */
 export function ticketKeysOf(secret: Uint8Array, { cert }: Pick<Certificate, 'cert'>): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, cert, 'session tickets', ticketKeysBytes));
 }
 
-/** The size of Node's ticket keys: a name, an HMAC key and an AES key. */
+/** A name, an HMAC key and an AES key. */
 const ticketKeysBytes = 48;
 
 /**
- * Cipher suites with forward secrecy and authenticated encryption. Node's list for TLS 1.2 also has CBC suites and RSA key exchange.
- * AES-128 comes first because it is the cheapest.
+ * With forward secrecy and authenticated encryption. Node's list for TLS 1.2 also has CBC suites and RSA key exchange. AES-128 comes first
+ * because it is the cheapest.
  */
 const suites = [
   'TLS_AES_128_GCM_SHA256',

@@ -1,12 +1,8 @@
 import { capabilityChartMarks, capabilityWebhookTypes } from '../../capabilities/lists/words.js';
 
-// Names of events, for the configuration, sentences and pages. `fleet/kinds/` defines the events. A browser imports this
-// file, too.
+// `fleet/kinds/` defines the events. A browser imports this file, too.
 
-/**
- * The types of the events that the gateway sends to receivers, in the order of the documentation
- * (`gateway/capabilities/webhooks/README.md`).
- */
+/** In the order of the documentation (`gateway/capabilities/webhooks/README.md`). */
 export const webhookEventTypes = /** @type {const} */ ([
   'quota.threshold',
   'key.banned',
@@ -33,8 +29,8 @@ export const webhookEventTypes = /** @type {const} */ ([
 /** @typedef {(typeof webhookEventTypes)[number]} WebhookEventType */
 
 /**
- * Maps the kind of event that ends an outage to the kind that begins it. If an outage has ended, the list of events
- * contains only the last event of the outage.
+ * From the kind of event that ends an outage to the kind that begins it. If an outage has ended, the list of events contains only its last
+ * event.
  */
 export const beginOfOutage = /** @type {const} */ ({
   store_back: 'store_away',

@@ -5,7 +5,7 @@ import { exemptions } from '../../capabilities/lists/words.js';
 /** @type {readonly Exemption[]} */
 const all = exemptions;
 
-/** Describes the exemptions of a grant, each with a few words. @param {object} grant a grant in a response */
+/** A few words for each. @param {object} grant a grant in a response */
 export function exemptionWords(grant) {
   return all.filter(({ member }) => Object.hasOwn(grant, member)).map(({ words }) => words);
 }

@@ -1,20 +1,20 @@
-// Formats of numbers and durations, for sentences, terminals and pages. A browser imports this file, too.
+// For sentences, terminals and pages. A browser imports this file, too.
 
 const secondMs = 1_000;
 export const minuteMs = 60 * secondMs;
 export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 
-/** The placeholder for a figure that is not known. */
+/** For a figure that is not known. */
 export const noFigure = '–';
 
-/** Formats a whole number with thousands separators, for example 1,204. @param {number | undefined} number */
+/** With thousands separators: 1,204. @param {number | undefined} number */
 export function figure(number) {
   return number === undefined ? noFigure : wholeNumber(number);
 }
 
 /**
- * Formats a number with its noun, for example "1 key" or "2 keys".
+ * "1 key", "2 keys".
  *
  * @param {number} number
  * @param {string} one
@@ -24,18 +24,14 @@ export function counted(number, one, many = `${one}s`) {
   return `${figure(number)} ${number === 1 ? one : many}`;
 }
 
-/** Formats a rate. A small rate has one decimal. @param {number | undefined} number */
+/** A small rate has one decimal. @param {number | undefined} number */
 export function rate(number) {
   if (number === undefined) return noFigure;
   if (number === 0) return '0';
   return number < 10 ? oneDecimal(number) : wholeNumber(number);
 }
 
-/**
- * Formats a share as a percentage, for example 0.8 %. A share below 100 % is never rounded up to 100 %.
- *
- * @param {number | undefined} part
- */
+/** For example 0.8 %. A share below 100 % is never rounded up to 100 %. @param {number | undefined} part */
 export function percent(part) {
   if (part === undefined || Number.isNaN(part)) return noFigure;
   const hundredths = part * 100;
@@ -44,11 +40,7 @@ export function percent(part) {
   return `${hundredths < 10 ? oneDecimal(hundredths) : wholeNumber(Math.floor(hundredths))} %`;
 }
 
-/**
- * Formats a duration in milliseconds, without the unit. A duration below 10 ms has two significant digits.
- *
- * @param {number | undefined} ms
- */
+/** Without the unit. A duration below 10 ms has two significant digits. @param {number | undefined} ms */
 export function milliseconds(ms) {
   if (ms === undefined) return noFigure;
   if (ms < 1) return ms.toFixed(2);
@@ -56,7 +48,7 @@ export function milliseconds(ms) {
   return wholeNumber(ms);
 }
 
-/** Formats a duration in words, for example 24 s, 13 h 28 min, 12 days. @param {number} ms */
+/** 24 s, 13 h 28 min, 12 days. @param {number} ms */
 export function duration(ms) {
   if (Number.isNaN(ms)) return noFigure;
   const length = Math.max(0, ms);
@@ -71,7 +63,7 @@ export function duration(ms) {
 }
 
 /**
- * Formats a time relative to now, for example "in 24 s" or "12 s ago".
+ * "in 24 s", "12 s ago".
  *
  * @param {number} atMs
  * @param {number} nowMs
@@ -81,7 +73,7 @@ export function relative(atMs, nowMs) {
   return atMs > nowMs ? `in ${duration(atMs - nowMs)}` : `${duration(nowMs - atMs)} ago`;
 }
 
-/** Shortens a version of the configuration to its first digits. @param {string | undefined} version */
+/** @param {string | undefined} version */
 export function shortVersion(version) {
   return version === undefined ? noFigure : version.slice(0, 6);
 }
@@ -97,10 +89,8 @@ function oneDecimal(number) {
 }
 
 /**
- * Writes a comma before each group of three digits. `Intl.NumberFormat` does the same, but it takes 14 ms of CPU time to load, which is half
- * of the time of an empty Node process.
- *
- * @param {string} decimal
+ * `Intl.NumberFormat` does the same, but takes 14 ms of CPU time to load, half of the time of an empty Node process. @param {string}
+ * decimal
  */
 function withSeparators(decimal) {
   return decimal.replace(/\B(?=(?:\d{3})+(?!\d))/g, ',');

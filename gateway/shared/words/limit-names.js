@@ -1,12 +1,11 @@
 import { figure } from './figures.js';
 
-// The names of limits for clients and operators. A browser imports this file, too.
+// A browser imports this file, too.
 
 /** @typedef {Readonly<Record<string, any>> & { readonly groups?: Readonly<Record<string, object>> | undefined }} LimitsByField */
 
 /**
- * Returns the name of a limit, which is also the name of its policy in `RateLimit`: `minute`, or `reports-minute` for a
- * group.
+ * A limit's policy in `RateLimit`: `minute`, or `reports-minute` for a group.
  *
  * @param {string} window
  * @param {string | undefined} group
@@ -15,36 +14,28 @@ export function policyName(window, group) {
   return group === undefined ? window : `${group}-${window}`;
 }
 
-/**
- * Returns the window in the name of a policy. The name of a group may contain `-`, and the name of a window does not.
- *
- * @param {string} policy
- */
+/** The name of a group may contain `-`, and the name of a window does not. @param {string} policy */
 export function windowIn(policy) {
   return policy.slice(policy.lastIndexOf('-') + 1);
 }
 
-/** Returns the group in the name of a policy. @param {string} policy */
+/** @param {string} policy */
 export function groupIn(policy) {
   return policy.includes('-') ? policy.slice(0, policy.lastIndexOf('-')) : undefined;
 }
 
-/** Returns "minute", or "minute for the group reports" for the policy `reports-minute`. @param {string} policy */
+/** "minute", or "minute for the group reports". @param {string} policy */
 export function windowText(policy) {
   const group = groupIn(policy);
   return group === undefined ? policy : `${windowIn(policy)} for the group ${group}`;
 }
 
-/** Returns a limit's window with its article: "a minute", "an hour", "a minute for the group reports". @param {string} policy */
+/** With an article: "a minute", "an hour", "a minute for the group reports". @param {string} policy */
 export function per(policy) {
   return `${windowIn(policy) === 'hour' ? 'an' : 'a'} ${windowText(policy)}`;
 }
 
-/**
- * Formats limits in words, for example "60 a minute, 1,000 a day, 5 a minute for the group reports".
- *
- * @param {LimitsByField} limits
- */
+/** "60 a minute, 1,000 a day, 5 a minute for the group reports". @param {LimitsByField} limits */
 export function limitsInWords({ groups = {}, ...limits }) {
   const texts = (/** @type {object} */ fields, /** @type {string} */ prefix) =>
     Object.entries(fields).flatMap(([name, limit]) =>

@@ -5,10 +5,7 @@ import { type Problem, wholeFile } from '../../problems/problem.ts';
 const certificateBegin = '-----BEGIN CERTIFICATE-----';
 const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/**
- * Parses a text with at least one certificate. Returns the certificates, or an error message. The message does not quote the
- * text, which may be a private key in the wrong place.
- */
+/** At least one certificate, or an error message that does not quote the text, which may be a private key in the wrong place. */
 export function parseCertificates(text: string): readonly X509Certificate[] | string {
   const begun = text.split(certificateBegin).length - 1;
   if (begun === 0) {
@@ -27,7 +24,7 @@ export function parseCertificates(text: string): readonly X509Certificate[] | st
   }
 }
 
-/** Parses a private key. Returns the key, or an error message. */
+/** The key, or an error message. */
 export function parsePrivateKey(text: string): KeyObject | string {
   if (!text.includes('PRIVATE KEY-----')) {
     return 'this file has no private key in PEM (-----BEGIN PRIVATE KEY-----)';
@@ -42,7 +39,7 @@ export function parsePrivateKey(text: string): KeyObject | string {
   }
 }
 
-/** Returns the problem of a private key that does not belong to its certificate. */
+/** For a private key that does not belong to its certificate. */
 export function foreignKey(certFile: string, keyFile: string): Problem {
   const message =
     'this key does not belong to the (first) certificate of the other file; replace both together';
@@ -53,11 +50,7 @@ export function foreignKey(certFile: string, keyFile: string): Problem {
   };
 }
 
-/**
- * Returns the reason why OpenSSL rejects these files, for example a key that is too short.
- *
- * @param what the files in words
- */
+/** Why OpenSSL rejects the files, for example for a key that is too short. @param what the files in words */
 export function refusalOfOpenSsl(options: SecureContextOptions, what: string): string | undefined {
   try {
     createSecureContext(options);

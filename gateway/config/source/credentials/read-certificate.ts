@@ -6,11 +6,10 @@ import type { LoadContext } from '../source-reader.ts';
 import { foreignKey, parseCertificates, parsePrivateKey, refusalOfOpenSsl } from './parse-pem.ts';
 
 /**
- * Reads the certificate of a listener and its private key, and creates a TLS context as the listener would. No message quotes the
- * private key.
+ * Creates a TLS context as the listener would. No message quotes the private key.
  *
- * @param inForce the digests of the current configuration's files. An expired certificate in an unchanged file is not reported,
- *   so that an edit of another file can take effect
+ * @param inForce the digests of the current configuration's files. An expired certificate in an unchanged file is not reported, so that an
+ * edit of another file can take effect
  */
 export function readCertificate(
   listener: 'listen' | 'admin',

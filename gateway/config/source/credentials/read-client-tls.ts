@@ -7,13 +7,12 @@ import { foreignKey, parseCertificates, parsePrivateKey, refusalOfOpenSsl } from
 type TlsField = 'ca' | 'cert' | 'key';
 type TlsFiles = { readonly [Field in TlsField]?: string | undefined };
 
-/** A PEM file and its content. */
 interface PemFile {
   readonly file: string;
   readonly text: string;
 }
 
-/** Reads the TLS files for connections to an upstream's targets. @param path the path of the upstream in the main file */
+/** @param path the path of the upstream in the main file */
 export function readUpstreamTls(
   { tls, url }: RawUpstream,
   path: readonly PropertyKey[],
@@ -29,7 +28,7 @@ export function readUpstreamTls(
 }
 
 /**
- * Reads the PEM files of a TLS client, and checks that a TLS context can be made from them.
+ * Checks that a TLS context can be made from the PEM files.
  *
  * @param tls the paths of the files: trusted authorities, and the client's certificate and private key
  * @param path the path of these fields in the main file

@@ -5,7 +5,7 @@ import type { RawSettings } from '../../schema/settings-schema.ts';
 import type { LoadContext } from '../source-reader.ts';
 import { readClientTls } from './read-client-tls.ts';
 
-/** Reads the Redis settings and the files that they name. Returns undefined for the in-memory store. */
+/** With the files that the settings name. Undefined for the in-memory store. */
 export function readRedis(
   { redis, environment }: RawSettings,
   context: LoadContext,
@@ -14,7 +14,7 @@ export function readRedis(
   const { main, reader, fileOf, problems } = context;
   const { cluster, sentinel, ca, cert, key } = redis;
 
-  /** Reads a password file. The final line break, which editors and `echo` add, is not part of the password. */
+  /** The final line break, which editors and `echo` add, is not part of the password. */
   const readPassword = (named: string | undefined, path: readonly string[]): string | undefined => {
     if (named === undefined) return undefined;
     const file = fileOf(named);

@@ -5,7 +5,7 @@ import { redisKeys } from '../../../redis/redis-keys.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
-/** Runs commands with these Redis keys, with a deadline. The promise never rejects. */
+/** Runs commands with these Redis keys, with a deadline. Never rejects. */
 export type Attempt = <T extends { readonly kind: string }>(
   names: readonly string[],
   call: () => Promise<T>,
@@ -13,8 +13,8 @@ export type Attempt = <T extends { readonly kind: string }>(
 ) => Promise<T | Away>;
 
 /**
- * The hash tags of the copies. Their slots are 13907, 9842, 5649 and 1584, so each quarter of a Cluster's slots has one copy. A failover of
- * one server of a Cluster therefore cannot revert all copies.
+ * The hash tags of the copies. Their slots (13907, 9842, 5649 and 1584) are in different quarters of a Cluster's slots, so a failover of
+ * one server cannot revert all copies.
  */
 const copies = ['0', '1', '2', '3'] as const;
 const issuedMark = 'issued';
@@ -27,11 +27,11 @@ const unknownMark = 'unknown';
  * directory without a mark may be from an earlier version, so its secrets have an unknown form.
  *
  * A process relies on `issued` for `directoryMarkLeaseMs` after it began to read the copies. An import of digests first changes all copies,
- * then waits for `directoryMarkWaitMs`, and then writes its first key. By then, no process relies on the earlier mark. A process that cannot
- * read all copies looks up every secret.
+ * then waits for `directoryMarkWaitMs`, and then writes its first key. By then, no process relies on the earlier mark. A process that
+ * cannot read all copies looks up every secret.
  *
  * A server and its replicas apply the mark before the imported key. A server that has the key after a failover therefore also has the mark.
- * In a Cluster, the key may be on another server than a copy, so the directory counts as issued only if all four copies agree.
+ * In a Cluster, the key may be on another server than a copy, so all four copies must agree.
  */
 export function createFormMarks({
   redis,
@@ -45,7 +45,7 @@ export function createFormMarks({
   const { commands: client, prefix } = redis;
   const names = copies.map((copy) => redisKeys.directoryForm.name(prefix, copy));
   const idsName = redisKeys.directoryIds.name(prefix);
-  /** Monotonic times in ms, because the clock of the process may be set back. */
+  /** Monotonic, because the clock of the process may be set back. */
   let leaseEndsMs = Number.NEGATIVE_INFINITY;
   let readBeganMs = Number.NEGATIVE_INFINITY;
   let isReading = false;
@@ -59,25 +59,22 @@ export function createFormMarks({
   redis.on('nodes', connected);
 
   return {
-    /**
-     * Whether Tollgate issued every secret of the directory. The method reads the copies in the background, at most once every
-     * `directoryMarkReadMs`. While the process has no recent mark, the method returns false.
-     */
+    /** Reads the copies in the background, at most once every `directoryMarkReadMs`. False while the process has no recent mark. */
     isAllIssued(): boolean {
       const nowMs = performance.now();
       if (!isReading && nowMs - readBeganMs >= bounds.directoryMarkReadMs) void renew(nowMs);
       return nowMs < leaseEndsMs;
     },
-    /** Reads the copies now. Without a reply, the answer is false. */
+    /** False without a reply. */
     async confirmAllIssued(): Promise<boolean> {
       const reply = await readOrClaim();
       return reply.kind === 'read' && reply.isAllIssued;
     },
-    /** Marks an empty directory as `issued`, before its first issued key. Without a reply, the directory has no mark, which is safe. */
+    /** Marks an empty directory as `issued`, before its first issued key. Without a reply there is no mark, which is safe. */
     async claim(): Promise<void> {
       await readOrClaim();
     },
-    /** Marks the directory as `unknown`. When the promise resolves to `announced`, every process looks up every secret. */
+    /** Marks the directory as `unknown`. After `announced`, every process looks up every secret. */
     announceUnknown(): Promise<Announced | Away> {
       announcing ??= announce().finally(() => {
         announcing = undefined;
@@ -114,7 +111,7 @@ export function createFormMarks({
         const missing = names.filter((_, index) => marks[index] === null);
         const hasOther = marks.some((mark) => mark !== null && mark !== issuedMark);
         if (missing.length === 0 || hasOther) return { kind: 'read', isAllIssued: !hasOther } as const;
-        // If some copies are `issued`, the process that claimed the empty directory died before it wrote the other copies.
+        // If some copies are `issued`, the process that claimed the empty directory died before it wrote the others.
         const isClaimed = missing.length < names.length || (await client.zcard(idsName)) === 0;
         if (!isClaimed) return { kind: 'read', isAllIssued: false } as const;
         const written = await Promise.all(missing.map((name) => client.set(name, issuedMark, 'NX')));
@@ -128,7 +125,7 @@ export function createFormMarks({
     return redis.gather(() => Promise.all(names.map((name) => client.get(name))));
   }
 
-  /** Repeats the wait when another import changed the copies during the wait. */
+  /** Waits again when another import has changed the copies meanwhile. */
   async function announce(): Promise<Announced | Away> {
     for (let waits = 0; waits <= bounds.directoryMarkWaitsMax; waits++) {
       const marked = await attempt(names, async () => {

@@ -26,30 +26,29 @@ const changeScript = scriptWithChapters(readFileSync(new URL('change-record.lua'
 });
 const generationScript = scriptWithChapters('return readGeneration(KEYS[1], tonumber(ARGV[1]))');
 /**
- * The flag `allow-oom` lets this script run when Redis is out of memory. A rotation writes the record before it runs this script. If the
- * script failed, look-ups would not find the new secret.
+ * `allow-oom`: a rotation writes the record before it runs this script. If the script failed without memory, look-ups would not find the
+ * new secret.
  */
 const indexScript = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], unpack(ARGV))`;
 const dropScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
-/** A text that sorts after every character that an id may have. */
+/** Sorts after every character that an id may have. */
 const lastCharacter = '\x7f';
-/** An id with this suffix sorts after the id's own entries, and before the entries of longer ids. */
+/** Sorts after an id's own entries, and before the entries of longer ids. */
 const behindTags = '\x01';
 
 /**
- * The directory in Redis (`redis-keys.ts`). Each command and script uses one Redis key, or several in one slot. The directory therefore works
- * on a Redis Cluster and on several separate servers. A change takes several commands without a transaction. The order of these commands
- * keeps the data consistent.
+ * The directory in Redis (`redis-keys.ts`). Each command and script uses one Redis key, or several in one slot, so the directory works on a
+ * Redis Cluster and on several separate servers. A change takes several commands without a transaction. Their order keeps the data
+ * consistent.
  *
- * A new key gets a unique tag, even when its id was used before. First, the id and the tag are added to the list of ids. Then the digests
- * and the tag are added to the index. The record is written last. A removal deletes the record first, and then only the entries with its
- * tag. A late removal therefore does not affect a newer key with the same id.
+ * A new key gets a unique tag, even when its id was used before. First, the id and the tag are added to the list of ids, then the digests
+ * and the tag to the index, and last the record is written. A removal deletes the record first, and then only the entries with its tag. A
+ * late removal therefore does not affect a newer key with the same id.
  *
- * A process that dies before it writes the record leaves entries without a record. A look-up by an entry without a record finds no key, and
- * a later request removes the entry. The removal of the entry is safe, because a new record is refused when its entry in the list is older
- * than `directoryCreatedWithinMs`.
+ * A process that dies before it writes the record leaves entries without a record. A look-up by such an entry finds no key, and a later
+ * request removes it. This is safe, because a new record is refused when its entry in the list is older than `directoryCreatedWithinMs`.
  */
 export function createRedisDirectoryStore({
   redis,
@@ -123,7 +122,7 @@ export function createRedisDirectoryStore({
         if (changed.kind !== 'done') return unchanged(changed);
         const [before, digests] = [digestsStored(key.id, changed), digestsOf(key)];
         const entry = tagged(key.id, changed.tag);
-        // Existing entries are not removed, because this call may be late and the id may belong to a newer key.
+        // Existing entries stay, because this call may be late and the id may belong to a newer key.
         await afterwards(index(digests, entry, 'NX'), 'the index');
         const others = before.filter((digest) => !digests.includes(digest));
         await afterwards(drop(others, entry), 'the index');
@@ -178,7 +177,7 @@ export function createRedisDirectoryStore({
       await index(digests, entry);
       const changed = await change(key.id, nothing, toRecord(key), String(tag), often);
       if (changed.kind === 'done' && changed.tag === tag) return written(key, changed);
-      // Another call has created a key with this id. The existing key may use digests that this call has indexed.
+      // Another call has created a key with this id, which may use digests that this call has indexed.
       const used = digestsStored(key.id, changed);
       const unused = digests.filter((digest) => !used.includes(digest));
       await afterwards(Promise.all([client.zrem(idsName, entry), drop(unused, entry)]), 'the index');
@@ -196,10 +195,10 @@ export function createRedisDirectoryStore({
   }
 
   /**
-   * Reads a key and its generation. The generation is read first, so a change between the two reads makes the generation outdated. The first
-   * two reads are not pipelined, because a Cluster that moves the slot might answer a pipeline in the wrong order. If the generation has
-   * changed after both reads, the key is read again. Otherwise a failover that loses a change could restore the generation that was read
-   * before this change, and the process would keep the record that was read after this change.
+   * The generation is read first, so a change between the two reads makes it outdated. The first two reads are not pipelined, because a
+   * Cluster that moves the slot might answer a pipeline in the wrong order. If the generation has changed after both reads, the key is read
+   * again. Otherwise a failover that loses a change could restore the generation that was read before this change, and the process would
+   * keep the record that was read after it.
    */
   async function readOne(id: string, read: (id: string) => Promise<number>): Promise<FoundKey | Absent> {
     for (let reads = 0; ; reads++) {
@@ -216,7 +215,7 @@ export function createRedisDirectoryStore({
     return Number((await client.hget(quotaName(id), 'changedMs')) ?? 0);
   }
 
-  /** Reads the generation of a key that a request uses. If the key has none, the key gets a generation that lasts for days. */
+  /** For a key that a request uses. A key without a generation gets one that lasts for days. */
   async function lastingGenerationOf(id: string): Promise<number> {
     return Number(await client.readGeneration(quotaName(id), bounds.directoryGenerationKeptMs));
   }
@@ -241,25 +240,24 @@ export function createRedisDirectoryStore({
   ): Promise<RecordChange> {
     const names = [recordName(id), redisKeys.directoryRemoved.name(prefix, id), quotaName(id)];
     const { directoryCreatedWithinMs: withinMs, idempotencyKeptMs: keptMs, directoryCachedMs } = bounds;
-    // A process that has read the generation 0 uses the key for `directoryCachedMs`. The new generation lasts longer than this time.
+    // A process that has read the generation 0 uses the key for `directoryCachedMs`. The new generation lasts longer.
     const args = [seen, record, changedMs, newTag, withinMs, often, keptMs, 2 * directoryCachedMs];
     const reply = await client.eval(changeScript, 3, ...names, ...args);
     const [kind, revision, stored, tag] = reply as [RecordChange['kind'], number, string, string];
     return { kind, revision, stored, tag };
   }
 
-  /** Removes digests from the index. An entry with another tag stays, because it belongs to another key. */
+  /** An entry with another tag belongs to another key and stays. */
   async function drop(digests: readonly string[], entry: string): Promise<void> {
     await Promise.all(digests.map((digest) => client.eval(dropScript, 1, digestName(digest), entry)));
   }
 
-  /** Removes an id's entries that have no record and are too old to get a record. */
+  /** Removes entries that have no record and are too old to get one. */
   function tidyList(id: string): void {
     tidy(async () => {
       const entries = await client.zrangebylex(idsName, `[${id}`, `(${id}${behindTags}`);
       const nowMs = await redis.clockOf(idsName);
-      // The record is read after the entries. Only entries older than `directoryLeftoverMs` are removed. A record with the tag of such an
-      // entry can no longer be written.
+      // The record is read after the entries. A record with the tag of an entry older than `directoryLeftoverMs` can no longer be written.
       const tag = await client.hget(recordName(id), 'tag');
       const others = entries.filter((entry) => entry !== tagged(id, tag ?? ''));
       const leftovers = others.filter((entry) => isLeftover(taggedOf(entry).tag, nowMs));
@@ -267,7 +265,7 @@ export function createRedisDirectoryStore({
     });
   }
 
-  /** Runs cleanup in the background. When too much cleanup is running, the work is skipped and a later request starts it again. */
+  /** In the background. With too much work running, the work is skipped, and a later request starts it again. */
   function tidy(work: () => Promise<void>): void {
     if (tidying >= bounds.directoryTidiedAtOnceMax) return;
     tidying++;
@@ -277,7 +275,7 @@ export function createRedisDirectoryStore({
   }
 
   function isLeftover(tag: string, nowMs: number): boolean {
-    // Entries that an earlier gateway version wrote have no tag.
+    // An earlier version wrote entries without a tag.
     return tag !== '' && nowMs - Number.parseInt(tag, 16) > bounds.directoryLeftoverMs;
   }
 
@@ -294,17 +292,17 @@ interface RecordChange {
   readonly kind: 'absent' | 'changed' | 'late' | 'removed' | 'done';
   /** The revision that is stored now. */
   readonly revision: number;
-  /** The record that was stored before this call. */
+  /** The record before this call. */
   readonly stored: string;
   readonly tag: string;
 }
 
-/** The version that is expected for a new key. */
+/** The expected version of a new key. */
 const nothing: KeyVersion = { revision: 0, changedMs: 0 };
 const absent: Absent = { kind: 'absent' };
 const tooLate: Away = { kind: 'away', mayHaveRun: false, reason: 'the key was listed too long ago' };
 
-/** An entry of the index or of the list of ids. An entry that an earlier gateway version wrote has no tag and consists of the id alone. */
+/** An entry of the index or of the list of ids. Entries of earlier versions have no tag. */
 function tagged(id: string, tag: string): string {
   return tag === '' ? id : `${id}\0${tag}`;
 }
@@ -322,14 +320,14 @@ function unchanged({ kind }: RecordChange): Absent | Changed {
   return kind === 'absent' ? absent : { kind: 'changed' };
 }
 
-/** Runs a step after the record has changed. If the step fails, the error states that only a part of the change was made. */
+/** After the record has changed. The error of a failed step states that only a part of the change was made. */
 function afterwards(rest: Promise<unknown>, what: string): Promise<unknown> {
   return rest.catch((error: Error) => {
     throw new Error(`the record has changed, ${what} has not: ${error.message}`);
   });
 }
 
-/** @returns undefined when there is no record, or when the stored value is not a record of the gateway */
+/** @returns undefined when there is no record of the gateway */
 function toKey(
   id: string,
   [revision, record]: readonly (string | null | undefined)[],
@@ -346,7 +344,7 @@ function toRecord({ id: _, ...record }: Unrevised): string {
   return JSON.stringify(record);
 }
 
-/** Returns the digests of the record that was stored before a change. */
+/** Digests of the record before a change. */
 function digestsStored(id: string, { stored }: RecordChange): readonly string[] {
   const key = toKey(id, ['1', stored]);
   return key === undefined ? [] : digestsOf(key);

@@ -14,7 +14,6 @@ const renewScript = readScript('renew-leaks.lua');
 
 export type BlockStore = ReturnType<typeof createBlockStore>;
 
-/** A leaked secret of a key in the configuration. */
 export interface LeakedSecret {
   readonly digest: string;
   readonly keyId: string;
@@ -28,7 +27,7 @@ export interface Added {
 
 export interface LeaksRead {
   readonly kind: 'read';
-  /** Increases with each change of the leaks; 0 when there has been no leak. */
+  /** Increases with each change of the leaks; 0 before the first. */
   readonly version: number;
   /** The store's clock, epoch ms, which is less than every later version; 0 if it was not requested. */
   readonly nowMs: number;
@@ -37,12 +36,11 @@ export interface LeaksRead {
 }
 
 /**
- * The leaked secrets of keys in the configuration, in Redis. A secret stays in the store until no gateway's configuration has it any more.
- * The promises never reject.
+ * The leaked secrets of keys in the configuration, in Redis, until no gateway's configuration has them any more. No promise rejects.
  *
- * There is one hash for all leaks (`add-leak.lua`), and a mark with the counts of each affected key (`quota/marks.lua`). The mark is written
- * after the leak. A process that sees the mark therefore finds the leak. If the process that adds a leak dies in between, the reporter gets
- * no reply and reports again. A repeated report writes the mark again.
+ * There is one hash for all leaks (`add-leak.lua`), and a mark with the counts of each affected key (`quota/marks.lua`). The mark is
+ * written after the leak, so a process that sees the mark finds the leak. If the process that adds a leak dies in between, the reporter
+ * gets no reply and reports again, which writes the mark again.
  */
 export function createBlockStore({
   redis,
@@ -57,7 +55,7 @@ export function createBlockStore({
   return {
     /** Resolves when Redis is connected or the start timeout has passed. */
     started: untilConnected(redis, bounds.leaksStartTimeoutMs),
-    /** Stores a leak. A leak that is stored already changes only if the secret ends now and did not end before. */
+    /** A stored leak changes only if the secret ends now and did not end before. */
     add({ digest, keyId, leak }: LeakedSecret) {
       const quotaName = redisKeys.quota.name(prefix, keyId);
       return attempt<Added | Away>([name, quotaName], async () => {
@@ -78,15 +76,13 @@ export function createBlockStore({
       });
     },
     /**
-     * Reads all leaks.
-     *
-     * @param known the version that the caller has read before; if the store still has this version, the reply has no leaks; undefined to
-     *   read the leaks in any case
+     * @param known the version that the caller has read before; the reply has no leaks if it is still current; undefined to read the leaks
+     * in any case
      * @param withClock whether the reply has the clock of Redis
      */
     read(known: number | undefined, withClock: boolean) {
       return attempt<LeaksRead>([name], async () => {
-        // The clock is read first. A leak that is added after the leaks were read then has a later version.
+        // A leak that is added after the leaks were read then has a later version.
         const nowMs = withClock ? await redis.clockOf(name) : 0;
         const version = Number((await client.hget(name, 'version')) ?? 0);
         if (version === known) return { kind: 'read', version, nowMs, leaks: undefined };
@@ -96,8 +92,8 @@ export function createBlockStore({
       });
     },
     /**
-     * Renews the leaks that a configuration still has, so that they stay. If `removes` is true, the call removes the leaks that no gateway
-     * has renewed within `bounds.leakBlockKeptMs`.
+     * Leaks that a configuration still has stay. If `removes` is true, the leaks that no gateway has renewed within
+     * `bounds.leakBlockKeptMs` go.
      */
     async renew(digests: readonly string[], removes: boolean): Promise<void> {
       const keptMs = removes ? bounds.leakBlockKeptMs : 0;
@@ -106,7 +102,7 @@ export function createBlockStore({
         return { kind: 'renewed' };
       });
     },
-    /** Calls the listener when Redis is available again, and its leaks may have changed meanwhile. */
+    /** Called when Redis is available again. Its leaks may have changed meanwhile. */
     onReturn(listener: () => void) {
       redis.on('ready', listener);
       redis.on('nodes', listener);

@@ -6,8 +6,8 @@ import type { Added, BlockStore, LeakedSecret, LeaksRead } from './block-store.t
 export type BlockedSecrets = ReturnType<typeof createBlockedSecrets>;
 
 /**
- * The copy of the leaked secrets of the configuration in this process. The process reads the copy again every `leaksReadIntervalMs`. It reads
- * the copy at once when a decision shows that a secret of a key has leaked (`quota/marks.lua`), and when Redis is available again.
+ * A copy of the leaked secrets of the configuration. It is read again every `leaksReadIntervalMs`, when a decision shows that a secret of a
+ * key has leaked (`quota/marks.lua`), and when Redis is available again.
  *
  * Redis may lose leaks, by a restart without persistence or by a failover. The process then writes the leaks of its configuration again.
  */
@@ -17,12 +17,11 @@ export function createBlockedSecrets({
   bounds,
 }: {
   readonly store: BlockStore;
-  /** Whether the configuration of this process has the secret with this digest. */
   readonly isInConfiguration: (digest: string) => boolean;
   readonly bounds: Bounds;
 }) {
   let leaks = new Map<string, LeakedSecret>();
-  /** The version that this copy has. Undefined when the next read must read all leaks. */
+  /** Undefined when the next read must read all leaks. */
   let version: number | undefined = 0;
   let readMs = 0;
   let revision = 0;
@@ -34,27 +33,26 @@ export function createBlockedSecrets({
   const started = store.started.then(read);
 
   return {
-    /** Resolves after the first attempt to read the leaks. A process serves no request before this attempt. */
+    /** After the first attempt to read the leaks, before which a process serves no request. */
     started: started.then(() => undefined),
-    /** Whether a secret has ended because it leaked. */
     has: (digest: string): boolean => leaks.get(digest)?.leak.ended === true,
-    /** Returns a leak, also one that did not end the secret. */
+    /** Also a leak that did not end the secret. */
     find: (digest: string): LeakedSecret | undefined => leaks.get(digest),
     all: (): Iterable<LeakedSecret> => leaks.values(),
-    /** A number that changes whenever the copy changes, for caches. */
+    /** Changes with the copy, for caches. */
     revision: (): number => revision,
-    /** The time of the last leak that the copy includes, on the store's clock, epoch ms; 0 while there is no leak. */
+    /** The last leak that the copy includes, epoch ms on the store's clock; 0 while there is no leak. */
     readMs: (): number => readMs,
-    /** Reads the leaks if they have changed. @returns false when the store does not reply */
+    /** Does nothing if the leaks have not changed. @returns false when the store does not reply */
     read,
-    /** Reads the leaks after a decision has shown that the copy is outdated. @returns false when the store does not reply */
+    /** After a decision has shown that the copy is outdated. @returns false when the store does not reply */
     readAgain(): Promise<boolean> {
       isClockKnown = true;
       return read();
     },
     /**
-     * Stores a leak. When the promise resolves, this copy includes the leak. The function does not read the other leaks, because a report may
-     * contain every secret of a large configuration.
+     * When the promise resolves, this copy includes the leak. The other leaks are not read, because a report may contain every secret of a
+     * large configuration.
      */
     async add(leaked: LeakedSecret): Promise<Added | Away> {
       const added = await store.add(leaked);
@@ -65,8 +63,8 @@ export function createBlockedSecrets({
       return added;
     },
     /**
-     * Renews the leaks that the configuration still has. Another gateway may still have a configuration with a secret that this one no longer
-     * has. The process therefore removes a leak only when it has run for `leakBlockKeptMs` itself.
+     * Renews the leaks that the configuration still has. Another gateway's configuration may still have other secrets, so the process
+     * removes a leak only when it has run for `leakBlockKeptMs` itself.
      */
     async renew(): Promise<void> {
       if (leaks.size === 0) return;

@@ -1,12 +1,7 @@
 import type { LeakedSecret } from './block-store.ts';
 import type { BlockedSecrets } from './blocked-secrets.ts';
 
-/**
- * The leaks of a process without Redis, which are only recorded. No secret ends, because a restart would admit it again. The process forgets
- * the leaks when it exits.
- *
- * @param isInConfiguration whether the configuration has the secret with this digest
- */
+/** The leaks of a process without Redis are only recorded, until it exits. No secret ends, because a restart would admit it again. */
 export function createRecordedOnly(isInConfiguration: (digest: string) => boolean): BlockedSecrets {
   const leaks = new Map<string, LeakedSecret>();
   let revision = 0;
