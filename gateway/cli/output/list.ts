@@ -33,7 +33,6 @@ export function listLines<Page, Row>(
   ];
 }
 
-/** Makes the table of a list. */
 export function listTable<Row>(
   { columns, onTerminal }: Table<Row>,
   rows: readonly Row[],

@@ -17,10 +17,7 @@ export interface Column<Item> {
    * The width to which the cells may be shortened if the table is too wide. Without this width, the cells are never shortened.
    */
   readonly cutsTo?: number;
-  /**
-   * The column is left out if all of its cells are empty. If the table is too wide, this column is left out before any cell is
-   * shortened.
-   */
+  /** Left out if all of its cells are empty. If the table is too wide, the column is left out before any cell is shortened. */
   readonly isOptional?: boolean;
 }
 

@@ -20,7 +20,6 @@ export function timelineLines<Page extends { readonly isComplete: boolean }, Ite
   return [...notice, ...timeList([label.toUpperCase(), text.toUpperCase()], rows, screen)];
 }
 
-/** Makes comma-separated values of a list that is sorted by time. */
 export function timelineCsv<Page, Item>(
   { items, inCsv }: Pick<Timeline<Page, Item>, 'items' | 'inCsv'>,
   page: Page,
@@ -55,7 +54,6 @@ function errorLines(error: string, columns: number): string[] {
 
 const indent = '    ';
 
-/** An event with its timestamp. */
 interface TimeListRow {
   readonly at: string;
   /** The kind of the event, or the author of the change. */

@@ -8,7 +8,6 @@ import { clock, instant } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
 import { type Cell, type Column, layOut } from '../output/table.ts';
 
-/** The data that the screen of `top` shows. */
 export interface TopData {
   readonly state: FleetState;
   /** The keys with most requests in the last 24 hours. */
@@ -159,7 +158,6 @@ function partLines(name: string, parts: readonly (string | Cell)[], { columns, p
   return lines.map(({ text }) => text);
 }
 
-/** Sorts the processes. Processes with a fault come first. */
 function worstFirst({ processes }: FleetState, version: string): FleetState['processes'] {
   const badness = (one: FleetState['processes'][number]) =>
     Number(one.configVersion !== version) +
@@ -169,7 +167,7 @@ function worstFirst({ processes }: FleetState, version: string): FleetState['pro
   return processes.toSorted((a, b) => badness(b) - badness(a));
 }
 
-/** Makes a table of the targets. Unhealthy targets come first. */
+/** Unhealthy targets come first. */
 function targetLines({ upstreams }: FleetState, screen: Screen): string[] {
   const targets = upstreams
     .flatMap(({ name, targets }) => targets.map((target) => ({ name, ...target })))

@@ -9,7 +9,6 @@ import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { figure } from '../../shared/words/figures.js';
 import type { Screen, Tone } from '../output/screen.ts';
 
-/** The difference between two configurations, with their versions. */
 export interface ConfigurationDiff extends SettingsDiff {
   readonly before: string;
   readonly after: string;

@@ -23,7 +23,6 @@ export function configurationOf(named: string | undefined): Configuration {
   return { file: requireConfig(named), env: process.env };
 }
 
-/** The keys of a valid configuration. */
 export interface LoadedKeys {
   readonly settings: Settings;
   /** The keys as the file states them, in the order of the file. */
@@ -152,7 +151,6 @@ function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | und
 const newFileText =
   '# The list of API keys, with one entry for each key. The list contains only SHA-256 digests of secrets.\n';
 
-/** Returns undefined if the file does not exist. */
 function readText(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 }
