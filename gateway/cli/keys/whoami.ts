@@ -63,11 +63,7 @@ function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs: numbe
   };
 }
 
-/**
- * Asks a gateway for the owner of a secret. The request contains only the digest of the secret.
- *
- * @throws a CommandError
- */
+/** The request contains only the digest of the secret. @throws a CommandError */
 async function ownerBy(client: Pick<AdminClient, 'ask'>, secret: string): Promise<Owner> {
   const sha256 = digestSecret(secret);
   return (await client.ask(findSecretWire, { body: { sha256 } })).body;

@@ -39,10 +39,7 @@ function rowOf({ at, label, text, tone, details, error }: Entry, { columns }: Sc
   };
 }
 
-/**
- * Makes the lines about an error of a configuration. A quoted line of the file is not wrapped, because a caret in the next line marks the
- * position of the error.
- */
+/** A quoted line of the file is not wrapped, because a caret in the next line marks the position of the error. */
 function errorLines(error: string, columns: number): string[] {
   const room = columns - indent.length;
   return error

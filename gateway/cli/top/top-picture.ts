@@ -185,7 +185,6 @@ function targetLines({ upstreams }: FleetState, screen: Screen): string[] {
   return layOut(columns, targets, screen).lines;
 }
 
-/** Makes a table of the busiest keys and a table of the most refused keys, side by side. */
 function keysLines(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[], screen: Screen): string[] {
   type Pair = Readonly<Record<'left' | 'right', KeyItem | undefined>>;
   const offered = ({ offered24h = 0 }: KeyItem) => offered24h;

@@ -24,7 +24,7 @@ const { plans: ofPlans, ...otherLists } = settingLists;
 const none: ListDiff = { added: [], removed: [], changed: [] };
 const listsShown = Object.entries({ plans: ofPlans, ...otherLists });
 
-/** Makes the lines about the additions, removals and changes of an edit. A note about a change is below its line. */
+/** A note about a change is below its line. */
 export function diffLines(
   diff: ConfigurationDiff,
   notes: readonly EditNote[],

@@ -27,10 +27,7 @@ export interface LoadedKeys {
   readonly settings: Settings;
   /** The keys as the file states them, in the order of the file. */
   readonly written: readonly WrittenKey[];
-  /**
-   * The file that contains the list of keys: the keys file or the main configuration file. The field is undefined if all keys are in the
-   * key directory.
-   */
+  /** The keys file or the main configuration file; undefined if all keys are in the key directory. */
   readonly file: string | undefined;
   /** The digest of the content of `file`. */
   readonly digest: string | undefined;

@@ -33,7 +33,6 @@ export interface NewSecret {
   readonly expires: string | undefined;
 }
 
-/** The state of a key after a change by a command. */
 export interface ChangedKey {
   readonly key: KeyDefinition;
   /** The key in the form of the admin API, for programs, with the new secret if the command issued one. */
