@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errors } from '../shared/errors.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
-/** The prefix of every path of the admin API. */
 export const apiPrefix = '/api/v1';
 
 /** A response of the admin listener. `commonFields` are added to every response. */
@@ -84,7 +83,6 @@ export function jsonResponse(body: object): AdminResponse {
   return { status: 200, body: JSON.stringify(body) };
 }
 
-/** The error response when a request needs data of the store and the store does not reply. */
 export function storeUnavailable(): AdminResponse {
   return errorResponse('store_unavailable', undefined, { 'Retry-After': '1' });
 }

@@ -8,7 +8,7 @@ export type Phase = 'starting' | 'serving' | 'draining';
 /** The state of the gateway that decides its readiness. All times are ISO 8601, in UTC. */
 export interface GatewayState {
   readonly phase: Phase;
-  /** The worker processes; absent in a gateway without workers. */
+  /** Absent in a gateway without workers. */
   readonly workers?:
     | { readonly configured: number; readonly serving: number; readonly replaced: number }
     | undefined;

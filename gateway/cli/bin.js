@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// The command of the npm package. In a clone, the command runs the TypeScript files, because Node supports TypeScript outside of
-// node_modules. In the npm package, the command runs the JavaScript files in dist/, because Node does not run TypeScript files below
-// node_modules.
+// The command of the npm package. Node runs no TypeScript below node_modules, so the package runs the JavaScript in dist/. A clone runs the
+// TypeScript files.
 import { existsSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';

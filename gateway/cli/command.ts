@@ -2,10 +2,9 @@
 import { relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-/** The commands that a folder adds to the command line. */
+/** The commands below which a folder declares its own. */
 export interface CommandParents {
   readonly program: Command;
-  /** The parent of the commands about keys. */
   readonly keys: Command;
 }
 
@@ -19,12 +18,11 @@ export interface GatewayOptions {
   readonly config?: string | undefined;
 }
 
-/** The options of a command that queries a gateway and has `--json`. */
 export interface Asking extends GatewayOptions {
   readonly json?: true;
 }
 
-/** The options `--from` and `--to`. Without these options, the period is the last 24 hours. */
+/** Without these options, the period is the last 24 hours. */
 export interface PeriodOptions {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
@@ -47,12 +45,10 @@ export function withGateway(command: Command): Command {
   return command;
 }
 
-/** Gives a command that prints a response of the admin API the options of `withGateway` and `--json`. */
 export function withReply(command: Command): Command {
   return withGateway(command).option('--json', 'print the response of the admin API as one JSON document');
 }
 
-/** Adds the options `--from` and `--to`. */
 export function withPeriod(command: Command): Command {
   return command
     .option(
@@ -65,12 +61,10 @@ export function withPeriod(command: Command): Command {
     );
 }
 
-/** Adds the option `--limit` for the rows of a list. */
 export function withLimit(command: Command): Command {
   return command.option('--limit <count>', 'the maximum number of rows', wholeNumber, 50);
 }
 
-/** Adds the option `--csv` to a command that prints a list. */
 export function withCsv(command: Command): Command {
   return command.option('--csv', 'print comma-separated values');
 }
@@ -89,7 +83,6 @@ export function fromHere(file: string): string {
 /** The name of the file that `init` writes. Commands read this file if no configuration is named. */
 export const configName = 'tollgate.yaml';
 
-/** Parses the value of an option that is a whole number. */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);

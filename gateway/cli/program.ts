@@ -23,10 +23,6 @@ const declarations: readonly ((parents: CommandParents) => void)[] = [
   addCompletionCommand,
 ];
 
-/**
- * The command line: `tollgate init | start | run | check | schema | keys … | admin …`, and the commands that query a running
- * gateway.
- */
 export function createProgram(): Command {
   const program = new Command('tollgate')
     .description('An API gateway and rate-limiting proxy.')

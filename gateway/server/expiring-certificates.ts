@@ -5,7 +5,6 @@ import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { certificatesOf, expiryNotice, expiryNoticeSinceMs } from '../shared/tls/certificate-expiry.ts';
 
-/** Watches the certificates of the listeners for their expiry. */
 export function watchCertificates({
   settings,
   log,
@@ -26,8 +25,8 @@ export function watchCertificates({
   let timer: NodeJS.Timeout | undefined;
 
   /**
-   * Logs the warning about each certificate if the text differs from the last warning about this certificate. At the start and at a reload,
-   * the configuration's own warnings include the warnings about certificates.
+   * Logs the warning about a certificate when its text has changed. At the start and at a reload, the configuration's own warnings include
+   * these warnings.
    */
   function report() {
     const expiring = Object.entries(certificates).flatMap(([listener, certificate]) => {
@@ -55,10 +54,6 @@ export function watchCertificates({
           return [name, { notAfter, notice, noticeSinceAt, isExpired }];
         }),
       ),
-    /**
-     * Reports certificates that expire soon. The first report is made immediately, and a further report every
-     * `bounds.certificateNoticeIntervalMs`.
-     */
     start() {
       report();
       timer = setInterval(() => {

@@ -14,10 +14,7 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { Gateway } from './gateway.ts';
 import type { Supervisor } from './workers/supervisor.ts';
 
-/**
- * Applies edits of the configuration on disk to a running gateway. A valid edit takes effect. An invalid edit is logged
- * and reported in `/readyz`.
- */
+/** Applies valid edits of the configuration on disk. An invalid edit is logged and reported in `/readyz`. */
 export function followSettings(
   gateway: Pick<Gateway, 'reportFailedReload'> & Pick<Supervisor, 'reload'>,
   {
@@ -28,7 +25,6 @@ export function followSettings(
   }: {
     readonly file: string;
     readonly env: NodeJS.ProcessEnv;
-    /** The configuration at the start. */
     readonly initial: Extract<Loaded | LoadedInThread, { kind: 'valid' }>;
     readonly loader?: SettingsLoader;
     readonly logger: Logger;
@@ -85,10 +81,7 @@ function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
   };
 }
 
-/**
- * The files that currently have invalid content. The last valid content of these files applies. `/readyz` and the log
- * list these files.
- */
+/** The invalid files whose last valid content applies, for `/readyz` and the log. */
 function keptContents({ kept }: Rejected) {
   return kept.map(({ file, problems: [problem], sinceMs, revokes }) => ({
     file,

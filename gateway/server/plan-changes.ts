@@ -37,10 +37,7 @@ export function followPlanChanges({
   let timer: NodeJS.Timeout | undefined;
   /** Settles after the first read of the store's clock for the current settings. */
   let checked = Promise.resolve();
-  /**
-   * The number of calls of `take` and `close`. If `take` or `close` is called during a read of the clock, the result of the read is
-   * ignored.
-   */
+  /** The number of calls of `take` and `close`. A read of the clock that began before the last call is ignored. */
   let taken = 0;
   const onPlanStates = () => {
     if (settings === undefined) return;

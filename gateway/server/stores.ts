@@ -20,7 +20,6 @@ export interface Stores {
   readonly limiter: Limiter;
   /** Undefined without a key directory. */
   readonly directory: KeyDirectory | undefined;
-  /** The leaked secrets of the configuration. */
   readonly blocked: BlockedSecrets;
   readonly capabilities: Capabilities;
   /** Undefined when no usage is recorded. */
@@ -39,11 +38,9 @@ export interface Stores {
   flushed(): number | undefined;
   /** Sends the counts and usage that are not stored yet. The time for this is limited. */
   flush(): Promise<void>;
-  /** Disconnects. */
   close(): void;
 }
 
-/** The parts of capabilities in this process. */
 type Capabilities = Opened<typeof processParts>;
 
 function openCapabilities(sources: ProcessSources): Capabilities {

@@ -23,7 +23,6 @@ export function createTunnelWatch({
   bounds,
 }: {
   readonly forwarder: Pick<Forwarder, 'openTunnels'>;
-  /** The current configuration. */
   readonly snapshot: () => Snapshot;
   readonly reader: KeyReader;
   readonly log: Logger;

@@ -23,7 +23,6 @@ export interface AdminApiOptions {
   readonly routes: readonly Route[];
   readonly askThread: AskThread;
   readonly requestFlush: RequestFlush;
-  /** Returns the current `admin` settings. */
   readonly admin: () => AdminSettings;
   readonly log: Pick<Logger, 'warn' | 'error'>;
   readonly nowMs: () => number;

@@ -10,8 +10,7 @@ import { wires } from '../wires/wires.ts';
 type JsonSchema = Record<string, unknown>;
 
 /**
- * The OpenAPI document of the admin API. It consists of the wires of the routes, so it has the parameters, bodies and responses of the code.
- * Making the document takes 0.1 s.
+ * Makes the OpenAPI document from the wires of the routes, so it has the parameters, bodies and responses of the code. This takes 0.1 s.
  */
 export function apiDocument(bounds: Bounds) {
   const all = wires(bounds);
@@ -102,7 +101,6 @@ function parametersShared(all: readonly Wire[]) {
   );
 }
 
-/** The parameters of a wire, each with its place. */
 function placesOf({ params, query, headers }: Wire) {
   return (['path', 'query', 'header'] as const).flatMap((place) => {
     const ofPlace: Readonly<Record<string, z.ZodType>> =

@@ -27,7 +27,6 @@ export type ParsedBody = { readonly kind: 'parsed'; readonly body: unknown } | B
  */
 const droppedPerAllowed = 8;
 
-/** Reads the octets of a body without parsing them. */
 export async function readBody(
   req: IncomingMessage,
   bounds: { readonly bytesMax: number; readonly timeoutMs: number },
@@ -57,7 +56,6 @@ export function parseBody(sent: SentBody, schema: z.ZodType, membersMax: number)
 
 type BodyRefusal = 'payload_too_large' | 'request_timeout' | 'invalid_request' | 'unsupported_media_type';
 
-/** Reads the whole body, or returns the reason for a refusal. */
 function octetsOf(
   req: IncomingMessage,
   { bytesMax, timeoutMs }: Parameters<typeof readBody>[1],
@@ -112,7 +110,6 @@ function refused(code: BodyRefusal, message?: string): BodyRefused {
   return { kind: 'refused', response: errorResponse(code, message) };
 }
 
-/** Returns a sentence that names the wrong member. */
 function faultText(fault: ShapeFault): string {
   if (fault.kind === 'unknown') return unknownMember(fault);
   return fault.path.length === 0
@@ -120,7 +117,7 @@ function faultText(fault: ShapeFault): string {
     : `The member ${nameOf(fault.path)} ${fault.what}.`;
 }
 
-/** Returns the error for an unknown member. The error omits a long name, which may be a secret in the wrong place. */
+/** The error omits a long name, which may be a secret in the wrong place. */
 function unknownMember({ path, name, known }: Extract<ShapeFault, { kind: 'unknown' }>): string {
   const closest = closestName(name, known);
   if (closest !== undefined) return `The member ${nameOf(path)} is unknown; did you mean \`${closest}\`?`;

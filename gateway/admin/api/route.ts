@@ -12,33 +12,25 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
   extends Pick<Wire<Wire['method'], string, Query, Body>, 'method' | 'path' | 'query' | 'body'> {
   /** The permission that a token needs. */
   readonly needs: AdminToken['may'];
-  /**
-   * The maximum size of the body and the maximum number of its members. The defaults are `bounds.adminBodyBytesMax` and
-   * `adminBodyMembersMax`.
-   */
+  /** By default `bounds.adminBodyBytesMax` and `adminBodyMembersMax`. */
   readonly bodyBytesMax?: number;
   readonly bodyMembersMax?: number;
   /**
-   * True for a route that reads many keys, recorded minutes or recorded changes. A route with `inThread` runs in the
-   * reading thread and does not delay customers' requests. The reading thread has its own data sources. In the reading
-   * thread, the route does not get the header fields of the request.
+   * True for a route that reads many keys, recorded minutes or recorded changes. It runs in the reading thread, so it does not delay
+   * customers' requests. There it has its own data sources, and does not get the header fields of the request.
    */
   readonly inThread?: true;
-  /**
-   * True for a route whose response depends only on the settings. A route with `isFixed` has no parameters, and its
-   * response is cached for a short time.
-   */
+  /** True for a route without parameters whose response depends only on the settings. The response is cached for a short time. */
   readonly isFixed?: true;
   /** True for a route whose response must be complete. While Redis is away, the response is 503. */
   readonly isExact?: true;
-  /** True for a route whose response has counts of all processes. Each request to such a route asks for a flush of the fleet. */
+  /** True for a route whose response has counts of all processes. Each request asks for a flush of the fleet. */
   readonly readsCounts?: true;
   /**
-   * True for a route that waits for other processes. A route with `waits` takes no turn, because it keeps the event loop busy for less than a
-   * millisecond.
+   * True for a route that waits for other processes. It takes no turn, because it keeps the event loop busy for less than a millisecond.
    */
   readonly waits?: true;
-  /** Makes the response. An exception is logged, and the client gets 500. */
+  /** An exception is logged, and the client gets 500. */
   respond(request: RouteRequest<Query, Body>): AdminResponse | Promise<AdminResponse>;
 }
 
@@ -52,7 +44,6 @@ interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType> {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** A request to a route, without the body. */
 export type RequestWithoutBody = Omit<RouteRequest<QuerySchema, z.ZodType>, 'body'>;
 
 /** Parses the body if the route has a body schema, and makes the response. */
@@ -67,10 +58,7 @@ export async function answer(
   return parsed.kind === 'refused' ? parsed.response : route.respond({ ...request, body: parsed.body });
 }
 
-/**
- * Defines a route, and infers the types of the query and the body that `respond` gets. A route without `query` has no query
- * parameters.
- */
+/** Infers the types of the query and the body that `respond` gets. A route without `query` has no query parameters. */
 export function defineRoute<
   Query extends QuerySchema = typeof noQuery,
   Body extends z.ZodType = z.ZodUndefined,
@@ -85,9 +73,7 @@ export type Routed =
   /** The result when a segment of the path is not valid percent-encoded UTF-8. */
   | { readonly kind: 'malformed' };
 
-/**
- * Finds the route of a request. A HEAD request uses the route of GET. @param path below `/api/v1`, without the query
- */
+/** A HEAD request uses the route of GET. @param path below `/api/v1`, without the query */
 export function routeRequest(routes: readonly Route[], method: string, path: string): Routed {
   const segments = path.split('/');
   const there = routes.filter((route) => isMatch(route.path.split('/'), segments));

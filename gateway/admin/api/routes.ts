@@ -19,17 +19,14 @@ import { createReadRoutes } from './read-routes.ts';
 import type { ReadSources } from './read-sources.ts';
 import { defineRoute, type Route } from './route.ts';
 
-/** The data sources of all routes. */
 export interface ApiSources extends ReadSources {
   readonly state: () => GatewayState;
-  /** The faults of this gateway. */
   readonly faults: () => readonly Fault[];
   /** Sends the counts of all processes to Redis. */
   readonly flushFleet: FlushFleet;
   readonly events: Pick<Events, 'read' | 'list'>;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
   readonly blocked: Pick<BlockedSecrets, 'all'>;
-  /** Makes the routes of capabilities. */
   readonly ofCapabilities: () => Promise<readonly Route[]>;
 }
 

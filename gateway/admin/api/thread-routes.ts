@@ -12,18 +12,14 @@ export interface ThreadRequest extends Omit<RequestWithoutBody, 'headers'> {
   readonly sent: SentBody | undefined;
 }
 
-/** Answers a request in the reading thread. If the route throws an error, the promise rejects with this error. */
+/** Rejects with the error that the route throws. */
 export type AskThread = (request: ThreadRequest) => Promise<AdminResponse>;
 
 export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-/**
- * Makes the function that answers requests inside the reading thread.
- *
- * @param awaySinceMs the time since which Redis is away, epoch ms; undefined if the main thread does not know that it is away
- */
+/** @param awaySinceMs the time since which Redis is away, epoch ms; undefined if the main thread does not know that it is away */
 export function createThreadRoutes(
   routes: readonly Route[],
   awaySinceMs: () => Promise<number | undefined>,

@@ -11,7 +11,6 @@ import type { Key, KeyStatus, Plans, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { type KeySources, placeOfKey, type SecretView } from './key-sources.ts';
 
-/** A key with its source. */
 export interface ListedKey {
   /** The compiled key. A key whose plan is missing from the configuration has no limits, and its requests get 401. */
   readonly key: Key;
@@ -20,7 +19,6 @@ export interface ListedKey {
   readonly secrets: readonly SecretView[];
   /** The key as the operator stated it; undefined if it could not be read. */
   readonly stated?: StatedKey;
-  /** The version of the key's definition in the directory. */
   readonly version?: KeyVersion;
   /** Set when only the id is known, because the Redis server with the definition does not reply. */
   readonly isUnread?: true;

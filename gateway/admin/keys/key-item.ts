@@ -15,12 +15,8 @@ import type { SecretView } from './key-sources.ts';
 const nearShare = 0.8;
 
 export interface ItemFacts extends ListedKey {
-  /** The quota status of the key; undefined when it is unknown. */
   readonly status: KeyStatus | undefined;
-  /**
-   * The recent usage of the key; undefined when no requests are recorded, and `off` when the usage record is switched
-   * off.
-   */
+  /** Undefined when no requests are recorded, and `off` when the usage record is switched off. */
   readonly recent: RecentUsage | 'off' | 'unknown' | undefined;
   readonly nowMs: number;
 }
@@ -49,7 +45,6 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
   };
 }
 
-/** Returns the ban and the grant of a key in the form of a response. */
 export function banAndGrant({
   banUntilMs,
   banLevel,

@@ -19,7 +19,6 @@ function unreadKey(id: string): AdminResponse {
   return errorResponse('store_unavailable', message, { 'Retry-After': '1' });
 }
 
-/** The routes that read keys with their usage. */
 export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
   const { adminUsageRowsMax: rowsMax } = sources.bounds;
   return [

@@ -5,9 +5,7 @@ import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import type { Usage, UsageState } from '../../usage/usage.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
-/** The data sources of the routes for keys and operations. */
 export interface KeySources {
-  /** Returns the current settings. */
   readonly settings: () => Settings;
   /** Reads the quota status of keys from the store; undefined when the store does not reply for one of the keys. */
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
@@ -28,7 +26,6 @@ export interface KeySources {
   readonly bounds: Bounds;
 }
 
-/** The data sources of the response about a single key. */
 export interface KeyDetailSources extends KeySources {
   /** Reads the members of keys that belong to capabilities; undefined for a key whose store does not reply. */
   readonly readMembers: (keyIds: readonly string[]) => Promise<readonly (KeyMembers | undefined)[]>;

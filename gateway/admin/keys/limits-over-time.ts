@@ -103,10 +103,7 @@ function limitsWithoutGrants(
   return [{ fromMs: Number.NEGATIVE_INFINITY, value: limitsOf(terms) }, ...steps];
 }
 
-/**
- * A scheduled change of a plan. The type has the members of a recorded reload, so that the same code reads scheduled
- * changes and reloads.
- */
+/** A scheduled change of a plan, with the members of a recorded reload, so that the same code reads both. */
 interface DatedReload {
   readonly action: 'reload';
   readonly at: string;
@@ -209,10 +206,7 @@ function grantIn(members: ChangedMembers): Grant | undefined {
   return { limits: toLimits(limits), fromMs: Number.isNaN(fromMs) ? undefined : fromMs, untilMs };
 }
 
-/**
- * Returns the limits in a recorded change. The value is checked, because a command can report members with any
- * values.
- */
+/** The value is checked, because a command can report members with any values. */
 function limitsIn(recorded: unknown): LimitsByField | undefined {
   if (typeof recorded !== 'object' || recorded === null) return undefined;
   const numbers = Object.fromEntries(

@@ -19,10 +19,7 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const recentRefusalsMax = 20;
 
-/**
- * Makes the response of `GET /keys/{id}`. @returns undefined when the key does not exist; `no_store` when the store
- * does not reply
- */
+/** @returns undefined when the key does not exist; `no_store` when the store does not reply */
 export async function showKey(
   sources: KeyDetailSources,
   id: string,

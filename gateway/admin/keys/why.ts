@@ -19,7 +19,6 @@ import type { ListedKey } from './find-keys.ts';
 import { fixedState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
 
-/** The data that explain the responses of a key. */
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;

@@ -28,14 +28,13 @@ export interface AdminListener {
 }
 
 export interface AdminListenerOptions {
-  /** Makes the response to a request. */
   readonly respond: (req: IncomingMessage, requestId: string) => Promise<AdminResponse>;
   /** Returns the name of the token in an `Authorization` field; undefined without a valid token. */
   readonly tokenOf: (authorization: string | undefined) => string | undefined;
   /** Called with an error that `respond` throws. */
   readonly reportBug: (bug: unknown, requestId: string) => void;
   readonly bounds: TlsFrontOptions['bounds'] & Bounds;
-  /** The certificate of the listener; undefined without TLS. */
+  /** Undefined without TLS. */
   readonly certificate?: Certificate;
   readonly onFailedHandshake: (reason: string) => void;
 }
@@ -48,10 +47,7 @@ interface Connection {
   readonly socket: Socket;
   /** The name of the valid token in the last request; undefined without a valid token. */
   token: string | undefined;
-  /**
-   * Drops received octets that are not parsed yet. The function is undefined until the listener starts to read the
-   * connection.
-   */
+  /** Drops received octets that are not parsed yet; undefined until the listener starts to read the connection. */
   dropOctets: (() => void) | undefined;
   /** The number of received requests that have no response yet. */
   unanswered: number;
@@ -288,7 +284,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   }
 
   /**
-   * Closes a connection without traffic. A connection whose response is still being made stays open, because the response has its own
+   * Closes a connection without traffic. While a response is being made, the connection stays open, because the response has its own
    * timeout.
    */
   function onInactive(socket: Socket): void {
@@ -296,7 +292,6 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     if (!isAwaited) socket.destroy();
   }
 
-  /** Whether a client sends HTTP without TLS to a TLS listener. */
   function lacksTls(socket: Duplex): boolean {
     return front !== undefined && !(socket instanceof TLSSocket);
   }
@@ -318,9 +313,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
  */
 const singularFields = ['Host', 'Authorization', 'Content-Type'];
 
-/**
- * Returns a connection's key, made of the addresses of both ends. A TLS socket and its TCP socket have the same key.
- */
+/** The addresses of both ends. A TLS socket and its TCP socket have the same key. */
 function endsOf(socket: Duplex): string {
   const { remoteAddress, remotePort, localAddress } = socket as Socket;
   return `${remoteAddress} ${remotePort} ${localAddress}`;

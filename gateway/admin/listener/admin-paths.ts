@@ -9,7 +9,6 @@ import { type GatewayState, judgeReadiness } from '../readiness.ts';
 export interface AdminPathsDeps {
   readonly currentState: () => GatewayState;
   readonly metrics: { readonly contentType: string; read(): Promise<Buffer> };
-  /** Returns the current `admin` settings. */
   readonly admin: () => AdminSettings;
   readonly api: AdminApi;
   readonly pages: AdminPages;

@@ -79,7 +79,6 @@ export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>)
   }
 }
 
-/** The requests of a key in a period, and in the busiest minute of the period. */
 interface KeyPeak {
   /** The units of the offered requests in the key's busiest minute. */
   readonly busiestMinute: number;

@@ -7,7 +7,6 @@ import type { KeySources } from '../keys/key-sources.ts';
 import { planView } from '../settings/settings-view.ts';
 import { listPlansWire, type plansPage } from '../wires/plans/plans.ts';
 
-/** The number of keys on each plan. */
 interface KeyCounts {
   readonly byPlan: ReadonlyMap<string, { keys: number; disabledKeys: number }>;
   /** False when the directory has more keys than were read. */

@@ -42,7 +42,6 @@ const ownLists = {
   upstreams: { by: 'name', noun: 'upstream' },
 } as const satisfies Readonly<Record<string, SettingList>>;
 
-/** The settings that are lists. */
 export const settingLists: typeof ownLists & Readonly<Record<string, SettingList>> = Object.assign(
   {},
   ownLists,

@@ -116,7 +116,6 @@ function operationView({
   return { ...operation, deprecation: deprecation && deprecationShown(deprecation) };
 }
 
-/** Returns a plan in the form of a response. */
 export function planView({
   name,
   isCustom,
@@ -175,7 +174,7 @@ function keyView(
   };
 }
 
-/** Compares two names by code units, so that the order does not depend on the machine's locale. */
+/** By code units, so that the order does not depend on the machine's locale. */
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -15,10 +15,7 @@ export function watchFaults(
   find: () => readonly FoundFault[],
   { nowMs, bounds }: { /** Epoch ms. */ readonly nowMs: () => number; readonly bounds: Bounds },
 ): FaultWatch {
-  /**
-   * The start time of each fault, by the fault's code. The text of a fault cannot identify the fault, because the
-   * figures in the text change.
-   */
+  /** The start time of each fault, by its code. The text cannot identify a fault, because the figures in the text change. */
   let since: ReadonlyMap<string, string> = new Map();
 
   function read(): readonly Fault[] {

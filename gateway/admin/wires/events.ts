@@ -38,7 +38,6 @@ export const listEventsWire = (bounds: Bounds) =>
     answers: { 200: { description: 'The events.', schema: eventsPage } },
   });
 
-/** The response of `/events`, which `Events.list` makes. */
 const eventsPage = z
   .object({
     isComplete,

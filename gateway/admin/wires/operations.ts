@@ -63,10 +63,7 @@ const callers = z
 
 export type Callers = z.output<typeof callers>;
 
-/**
- * The largest number of callers in a response. The number is high, because an operator may want to contact every
- * caller.
- */
+/** High, because an operator may want to contact every caller. */
 const callersMax = 10_000;
 
 export const listCallersWire = defineWire({
@@ -91,7 +88,6 @@ const percentiles = z
 
 const durations = percentiles.extend({ meanMs: quantity.optional() });
 
-/** The members that describe the deprecation of an operation. */
 export const deprecationShape = {
   sinceAt: instant.optional(),
   sunsetAt: instant.optional(),

@@ -79,8 +79,6 @@ function refusalColumn({ member, title }) {
 }
 
 /**
- * States how many requests of the key were refused, and whether the key called the operation after the last refusal.
- *
  * @param {Refusals} refusals
  * @param {Say} say
  */

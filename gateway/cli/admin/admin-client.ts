@@ -5,7 +5,6 @@ import { printable, printableJson } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError, type CommandErrorKind } from '../output/command-error.ts';
 
-/** The gateway that a command sends its requests to, with a token. */
 export interface GatewayToAsk {
   readonly url: URL;
   readonly token: string;
@@ -16,7 +15,6 @@ export interface GatewayToAsk {
   readonly trusted?: { readonly pem: string; readonly isOwn: boolean } | undefined;
 }
 
-/** A response of the admin API. */
 export interface Reply<Body> {
   /** The JSON as it was received, for programs. */
   readonly json: unknown;
@@ -24,17 +22,12 @@ export interface Reply<Body> {
   readonly body: Body;
 }
 
-/** Sends requests to the admin API of one gateway. */
 export interface AdminClient {
   /** The scheme, host and port of the gateway, for messages. */
   readonly origin: string;
   /** The bounds of this command, which some wires need. */
   readonly bounds: Bounds;
-  /**
-   * Sends a request to a route, and parses the response.
-   *
-   * @throws a CommandError, with `mayBeDone` if no response to a change came
-   */
+  /** @throws a CommandError, with `mayBeDone` if no response to a change came */
   ask<Of extends AskedWire>(wire: Of, sent?: SentTo<Of>): Promise<Reply<AnswerOf<Of>>>;
 }
 
@@ -145,7 +138,6 @@ function strange(origin: string, what: string, kind: CommandErrorKind = 'final')
 const noAdminListener = ({ origin }: URL) =>
   `${origin} is the listener for clients: use the admin listener of this gateway, which has its own port, by default 9090.`;
 
-/** The advice for each error code of the admin API. */
 const advice: Readonly<Record<string, (url: URL, message: string) => string>> = {
   invalid_token: ({ origin }) =>
     `The gateway at ${origin} does not know the token of TOLLGATE_ADMIN_TOKEN or TOLLGATE_ADMIN_TOKEN_FILE: its digest must be in \`admin.tokens\` of the gateway's configuration ("tollgate admin token --name NAME --may read" makes both).`,

@@ -16,8 +16,7 @@ export async function clientOf(options: GatewayOptions): Promise<AdminClient> {
 }
 
 /**
- * Finds the gateway that `--admin` or TOLLGATE_ADMIN names. Without this option and this variable, the function finds the gateway of the
- * named configuration.
+ * Finds the gateway that `--admin` or TOLLGATE_ADMIN names, or else the gateway of the named configuration.
  *
  * @throws a CommandError that names the option or variable to set
  */
@@ -60,15 +59,13 @@ export function adminUrlOf({ admin }: GatewayOptions, settings: Pick<Settings, '
     : new URL(`${tls === undefined ? 'http' : 'https'}://${reachable(host)}:${port}`);
 }
 
-/** Whether the environment has a token for the admin API. */
 export function hasToken({ TOLLGATE_ADMIN_TOKEN, TOLLGATE_ADMIN_TOKEN_FILE }: NodeJS.ProcessEnv): boolean {
   return Boolean(TOLLGATE_ADMIN_TOKEN || TOLLGATE_ADMIN_TOKEN_FILE);
 }
 
 function readToken(env: NodeJS.ProcessEnv): string {
   const token = tokenText(env);
-  // A token has only printable ASCII characters, because it is sent in a header field. The error message does not repeat the token, because
-  // the token is secret.
+  // A token has only printable ASCII characters, because it is sent in a header field. It is secret, so the error does not repeat it.
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new CommandError(
       'The token in TOLLGATE_ADMIN_TOKEN has a space, a line break or another character that no token has. Set it to the token alone.',

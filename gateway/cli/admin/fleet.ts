@@ -7,7 +7,6 @@ import { show } from '../output/show.ts';
 import { type Column, table } from '../output/table.ts';
 import { clientOf } from './find-gateway.ts';
 
-/** Prints the gateway processes, and the configuration of each. */
 export async function listProcesses(options: Asking): Promise<void> {
   const { body, json } = await (await clientOf(options)).ask(getStateWire);
   const { isComplete, answeredBy, processes } = Object(json);
@@ -17,7 +16,6 @@ export async function listProcesses(options: Asking): Promise<void> {
 export const incompleteText =
   'Redis did not answer, so these are only the figures of the process that answered.';
 
-/** Makes the lines about the processes. The first line is a warning if the figures of other processes are missing. */
 function withNotice(isComplete: boolean, lines: readonly string[]): readonly string[] {
   return isComplete ? lines : [incompleteText, ...lines];
 }
@@ -26,7 +24,7 @@ function processesLines(state: FleetState, screen: Screen, nowMs: number): reado
   return withNotice(state.isComplete, table(processColumns(state, nowMs), state.processes, screen));
 }
 
-/** The number of digits of a configuration version that a table shows. Eight digits suffice to distinguish versions. */
+/** Eight digits suffice to distinguish versions of the configuration. */
 const versionDigits = 8;
 
 export function processColumns(

@@ -22,7 +22,6 @@ export interface EventsOptions extends ChangesOptions, PeriodOptions {
 
 const perPage = 200;
 
-/** Prints outages, bans and changes. */
 export async function listEvents({ from, to, kind, limit, ...options }: EventsOptions): Promise<void> {
   const query = { ...periodQuery({ from, to }, Date.now()), kind };
   const client = await clientOf(options);
@@ -30,14 +29,12 @@ export async function listEvents({ from, to, kind, limit, ...options }: EventsOp
   showTimeline(options, await readList(client, page, query, limit), eventList);
 }
 
-/** Prints changes of configuration and keys. */
 export async function listChanges({ limit, ...options }: ChangesOptions): Promise<void> {
   const client = await clientOf(options);
   const page = { wire: listChangesWire(client.bounds), member: 'changes', perPage };
   showTimeline(options, await readList(client, page, {}, limit), changeList);
 }
 
-/** Prints a list that is sorted by time. */
 function showTimeline<Page extends { readonly isComplete: boolean }, Item>(
   { csv, ...options }: Pick<Asking, 'json'> & { readonly csv?: true },
   reply: Reply<Page>,

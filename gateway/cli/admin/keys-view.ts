@@ -49,7 +49,7 @@ function memberText(member: unknown): string | undefined {
   return typeof member === 'string' ? member : JSON.stringify(member);
 }
 
-/** Makes the lines about a key. The first line explains why requests of the key are admitted or refused. */
+/** The first line explains why requests of the key are admitted or refused. */
 export function keyLines(
   key: KeyDetail,
   ofCapabilities: readonly KeyFacts[],

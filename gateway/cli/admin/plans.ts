@@ -13,7 +13,6 @@ import { clientOf } from './find-gateway.ts';
 type PlansShown = z.output<typeof plansPage>;
 type PlanShown = PlansShown['plans'][number];
 
-/** Prints the plans with their limits and their keys, and what capabilities say about them. */
 export async function listPlans(options: Asking): Promise<void> {
   const client = await clientOf(options);
   const reply = await client.ask(listPlansWire);

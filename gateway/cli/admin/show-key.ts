@@ -6,7 +6,6 @@ import { keyLines } from './keys-view.ts';
 import { clientAfterFlush } from './read/flush-counts.ts';
 import { ofKey } from './read/read-key.ts';
 
-/** Prints all data about a key. */
 export async function showKey(id: string, options: Asking): Promise<void> {
   const client = await clientAfterFlush(options);
   const reply = await ofKey(client, id, () => client.ask(getKeyWire, { params: { id } }));

@@ -9,7 +9,6 @@ import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 
-/** Makes a table of a key's usage. The last line of the table is the sum. */
 export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
   const digits = step === 'day' ? 10 : 16;
   const total = sumOf(rows);
@@ -38,14 +37,13 @@ export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
   return table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined));
 }
 
-/** Returns the names of the groups of operations that the rows have. */
 function groupsIn(rows: readonly UsageRow[]): readonly string[] {
   return [...new Set(rows.flatMap(({ groups }) => Object.keys(groups ?? {})))].sort();
 }
 
 /**
- * Makes comma-separated values of a key's usage. The columns are the same for every period, and four columns for each group of operations
- * follow. The column `refused_group` follows if there are refusals by groups that the key no longer has.
+ * The columns are the same for every period. Four columns for each group of operations follow, then `refused_group` if groups that the key
+ * no longer has refused requests.
  */
 export function usageCsv({ rows }: KeyUsage): readonly string[] {
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
@@ -129,7 +127,7 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
   return sum;
 }
 
-/** Makes comma-separated values of the usage of each key in a month, for bills. A removed key has no name and no plan. */
+/** For bills. A removed key has no name and no plan. */
 export function monthCsv({ keys }: MonthPage): readonly string[] {
   return csv(
     ['id', 'name', 'plan', 'offered', 'admitted', 'refused', 'units'],
@@ -140,7 +138,6 @@ export function monthCsv({ keys }: MonthPage): readonly string[] {
   );
 }
 
-/** Makes a table of the keys that sent requests. The key with most admitted requests comes first. */
 export function monthTable({ month, keys }: MonthPage, screen: Screen): string[] {
   const busy = keys.filter(({ offered }) => offered > 0).sort((a, b) => b.admitted - a.admitted);
   if (busy.length === 0) return [`No key sent a request in ${month}.`];
@@ -164,7 +161,6 @@ export function monthNotice({ month, fromAt, toAt }: MonthPage): string | undefi
     : undefined;
 }
 
-/** The line above the callers of an operation: its name, and the period. */
 export function callersTitle({ operationId, fromAt, toAt }: Callers): string {
   return `${oneLine(operationId)}, from ${instant(fromAt)} to ${instant(toAt)} UTC`;
 }

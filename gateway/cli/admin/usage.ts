@@ -29,7 +29,6 @@ export interface UsageOptions extends Asking, PeriodOptions {
 /** The maximum number of callers in one response. */
 const callersMax = 10_000;
 
-/** Prints the keys that called an operation. */
 export async function listCallers(
   operationId: string,
   { from, to, limit, csv, ...options }: CallersOptions,
@@ -44,14 +43,12 @@ export async function listCallers(
   });
 }
 
-/** Prints the usage of one key, or of all keys in a month. */
 export async function usage(id: string | undefined, { all, ...options }: UsageOptions): Promise<void> {
   if ((id === undefined) === (all === undefined))
     throw new CommandError('Whose usage? Give the id of a key, or --all.');
   await (id === undefined ? showMonth(options) : showUsage(id, options));
 }
 
-/** Prints the usage of all keys in a month. */
 async function showMonth({ month, from, to, step, csv, ...options }: UsageOptions): Promise<void> {
   if (month === undefined || from !== undefined || to !== undefined || step !== undefined)
     throw new CommandError(
@@ -65,7 +62,6 @@ async function showMonth({ month, from, to, step, csv, ...options }: UsageOption
   show(options, reply, csv ? monthCsv : monthTable);
 }
 
-/** Prints the usage of one key. */
 async function showUsage(
   id: string,
   { month, from, to, step, csv, ...options }: UsageOptions,

@@ -25,12 +25,10 @@ export interface GrantOptions extends Asking, LimitsByField {
   readonly exempt: readonly string[];
 }
 
-/** Ends the ban of a key. */
 export async function unbanKey(id: string, options: Asking): Promise<void> {
   await change(id, options, { wire: unbanKeyWire }, banText);
 }
 
-/** Gives a key other limits for a while. */
 export async function grantKey(id: string, { exempt, ...options }: GrantOptions): Promise<void> {
   const stated = limitsOf(options);
   const { group } = options;
@@ -47,7 +45,6 @@ export async function grantKey(id: string, { exempt, ...options }: GrantOptions)
   await change(id, options, { wire: grantKeyWire, body }, grantHeldText);
 }
 
-/** Ends the grant of a key. */
 export async function ungrantKey(id: string, options: Asking): Promise<void> {
   await change(id, options, { wire: ungrantKeyWire }, grantHeldText);
 }
@@ -59,7 +56,6 @@ interface Change {
 
 type NowHeld = z.output<typeof whatHolds>;
 
-/** Sends a change of a key, and prints its effect. */
 async function change(
   id: string,
   options: Asking,
@@ -71,8 +67,7 @@ async function change(
   if (options.json) return printJson(json);
   print([textOf(body, Date.now())]);
   try {
-    // The command explains the present responses of the key, because a limit may still refuse its requests. For example, a key may have no
-    // requests left for the day when its ban ends.
+    // A limit may still refuse the key's requests. For example, the key may have no requests left for the day when its ban ends.
     print([(await readWhy(client, id)).body.why.sentence]);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;

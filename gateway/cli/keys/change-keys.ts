@@ -13,7 +13,6 @@ import { disabledText, issuedText } from './key-views.ts';
 import { limitsOf } from './limit-options.ts';
 import { tellChange, toldKey, toldSecret } from './tell-change.ts';
 
-/** The options of every command that changes keys. */
 export interface ChangingOptions extends Asking {
   /** Whether the command changes the key directory and not the keys file. */
   readonly directory?: true;
@@ -37,7 +36,6 @@ export interface AddSecretOptions extends ChangingOptions {
   readonly expires?: string;
 }
 
-/** Issues a key, and prints its secret. */
 export async function createKey(argument: string | undefined, options: CreateOptions): Promise<void> {
   const { plan, name, address: addresses, expires } = options;
   const id = idOf(argument, options.id);
@@ -52,12 +50,10 @@ export async function rotateKey(id: string, options: RotateOptions): Promise<voi
   await issueFor({ id, overlap: options.overlap, expires: options.expires }, options);
 }
 
-/** Issues one more secret for a key. */
 export async function addSecret(argument: string | undefined, options: AddSecretOptions): Promise<void> {
   await issueFor({ id: idOf(argument, options.id), expires: options.expires }, options);
 }
 
-/** Revokes or restores a key. */
 export async function setDisabled(id: string, disabled: boolean, options: ChangingOptions): Promise<void> {
   const changed = await (await writable(options)).setDisabled(id, disabled);
   if (options.json) printJson(changed.json);
@@ -89,7 +85,7 @@ async function writable(options: ChangingOptions): Promise<WritableKeys> {
   return createKeysOfBoth(createFileKeys(configurationOf(options.config), client), directory);
 }
 
-/** Returns the id of a new key. Earlier versions accepted the id only as the option `--id`. */
+/** Earlier versions accepted the id only as the option `--id`. */
 function idOf(argument: string | undefined, option: string | undefined): string {
   if (argument !== undefined && option !== undefined && argument !== option) {
     throw new CommandError(`Which key, ${argument} or ${option}? Give its id once.`);

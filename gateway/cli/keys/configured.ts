@@ -10,7 +10,6 @@ import { type Column, table } from '../output/table.ts';
 import { configurationOf, type LoadedKeys, loadKeys } from './file/edit-keys.ts';
 import { definitionOf } from './file-keys.ts';
 
-/** Prints the keys of a configuration with their limits. */
 export function listConfigured(options: Asking): void {
   const loaded = loadKeys(configurationOf(options.config));
   const file = loaded.settings.keysFile?.path;
@@ -18,7 +17,7 @@ export function listConfigured(options: Asking): void {
   show(options, { json: { keys }, body: loaded }, configuredTable);
 }
 
-/** Makes a table of the keys of a configuration. The table shows the number of valid secrets, and no digests. */
+/** Shows the number of valid secrets, and no digests. */
 function configuredTable(
   { settings, written }: Pick<LoadedKeys, 'settings' | 'written'>,
   screen: Screen,

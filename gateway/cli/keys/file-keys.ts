@@ -88,12 +88,7 @@ export function createFileKeys(
 
 type KeysInFile = LoadedKeys & { readonly file: string };
 
-/**
- * Returns the index of a key in the list.
- *
- * @throws a CommandError if the key is missing. The message suggests no other id, because that id could belong to another
- *   customer
- */
+/** @throws a CommandError if the key is missing. The message suggests no other id, because that id could belong to another customer */
 function indexOf(id: string, { written, settings, file }: KeysInFile): number {
   const index = written.findIndex(({ key }) => key.id === id);
   if (index !== -1) return index;

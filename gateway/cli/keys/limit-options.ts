@@ -10,7 +10,6 @@ export function limitOption(field: LimitField): string {
   return `--${field.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Adds an option for the limit of each window. */
 export function addLimitOptions(
   command: Command,
   describe: (window: PlanWindow) => string,
@@ -27,7 +26,6 @@ export function addLimitOptions(
  */
 export const noLimit = 'none';
 
-/** Parses the value of an option that is a limit, or removes one. */
 export function limitOrNone(text: string): number | typeof noLimit {
   if (text === noLimit) return noLimit;
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, or none.');

@@ -16,7 +16,7 @@ import { show } from '../output/show.ts';
 import { type Cell, factTable } from '../output/table.ts';
 import { type LoadedKeys, loadKeys } from './file/edit-keys.ts';
 
-/** Prints the key of a secret. The exit code is 2 if no key has the secret. */
+/** The exit code is 2 if no key has the secret. */
 export async function whoami(args: readonly string[], options: Asking): Promise<void> {
   refuseArguments(args);
   const secret = await readSecret(process.stdin, defaultBounds.secretInputCharsMax);
@@ -44,7 +44,6 @@ async function findOwner(secret: string, options: Asking): Promise<Owner> {
   }
 }
 
-/** Finds the owner of a secret in a configuration. */
 function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs: number): Owner {
   const found = settings.keys.find(digestSecret(secret));
   const of = found && written.find(({ key }) => key.id === found.key.id);
@@ -64,11 +63,7 @@ function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs: numbe
   };
 }
 
-/**
- * Asks a gateway for the owner of a secret. The request contains only the digest of the secret.
- *
- * @throws a CommandError
- */
+/** The request contains only the digest of the secret. @throws a CommandError */
 async function ownerBy(client: Pick<AdminClient, 'ask'>, secret: string): Promise<Owner> {
   const sha256 = digestSecret(secret);
   return (await client.ask(findSecretWire, { body: { sha256 } })).body;

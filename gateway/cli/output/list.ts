@@ -33,7 +33,6 @@ export function listLines<Page, Row>(
   ];
 }
 
-/** Makes the table of a list. */
 export function listTable<Row>(
   { columns, onTerminal }: Table<Row>,
   rows: readonly Row[],
@@ -117,7 +116,6 @@ function sentenceLines(sentence: Sentence, { columns, paint }: Screen): readonly
   return colour === undefined ? lines : lines.map((line) => paint(colour, line));
 }
 
-/** Returns the colour of a tone on a terminal. */
 export function colourOf(tone: Tone | undefined): Colour | undefined {
   return tone && ({ good: 'good', near: 'warning', bad: 'bad', off: 'faint' } as const)[tone];
 }

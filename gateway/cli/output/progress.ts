@@ -1,7 +1,6 @@
 import { terminalOf } from '../../shared/terminal/terminal.ts';
 import { figure } from '../../shared/words/figures.js';
 
-/** A progress bar at a terminal. */
 export interface Progress {
   /** @param of the number of all keys; undefined if it is not known */
   show(done: number, of?: number): void;
@@ -31,7 +30,6 @@ export function createProgress(stream: NodeJS.WriteStream, env: NodeJS.ProcessEn
   };
 }
 
-/** Shows the progress of this process on standard error. */
 export function progressHere(): Progress {
   return createProgress(process.stderr, process.env);
 }

@@ -9,7 +9,7 @@ type Paint = (tone: Tone, text: string) => string;
 
 /** The terminal, pipe or file that a command writes to. */
 export interface Screen {
-  /** The maximum width of tables and other output. The width is infinite in a pipe or file. */
+  /** The maximum width of the output; infinite in a pipe or file. */
   readonly columns: number;
   readonly paint: Paint;
 }
@@ -48,12 +48,10 @@ function plain(_: Tone, text: string): string {
   return text;
 }
 
-/** Writes lines to standard output. */
 export function print(lines: readonly string[]): void {
   console.log(lines.join('\n'));
 }
 
-/** Writes one JSON document to standard output. */
 export function printJson(value: unknown): void {
   console.log(printableJsonText(value));
 }

@@ -1,4 +1,3 @@
-/** Prints a response on standard output, in the form that the options of the command choose. */
 import { missingText } from '../../admin/words/list.js';
 import type { Reply } from '../admin/admin-client.ts';
 import type { Asking } from '../command.ts';
@@ -18,7 +17,6 @@ export function show<Body>(
   else print(view(body, screenNow(), Date.now()));
 }
 
-/** Prints on standard error that a response lacks figures, if it does. */
 export function tellMissing(json: unknown): void {
   const { missing } = Object(json);
   if (missing !== undefined) process.stderr.write(`${missingText(missing)}\n`);

@@ -13,14 +13,9 @@ export interface Column<Item> {
   /** The content of a cell. A number gets thousands separators, and its column is aligned right. */
   readonly cell: (item: Item) => string | number | Cell | undefined;
   readonly align?: 'right';
-  /**
-   * The width to which the cells may be shortened if the table is too wide. Without this width, the cells are never shortened.
-   */
+  /** The width to which cells may be shortened if the table is too wide. Without it, they are never shortened. */
   readonly cutsTo?: number;
-  /**
-   * The column is left out if all of its cells are empty. If the table is too wide, this column is left out before any cell is
-   * shortened.
-   */
+  /** Left out if all of its cells are empty. If the table is too wide, the column is left out before any cell is shortened. */
   readonly isOptional?: boolean;
 }
 

@@ -20,7 +20,6 @@ export function timelineLines<Page extends { readonly isComplete: boolean }, Ite
   return [...notice, ...timeList([label.toUpperCase(), text.toUpperCase()], rows, screen)];
 }
 
-/** Makes comma-separated values of a list that is sorted by time. */
 export function timelineCsv<Page, Item>(
   { items, inCsv }: Pick<Timeline<Page, Item>, 'items' | 'inCsv'>,
   page: Page,
@@ -40,10 +39,7 @@ function rowOf({ at, label, text, tone, details, error }: Entry, { columns }: Sc
   };
 }
 
-/**
- * Makes the lines about an error of a configuration. A quoted line of the file is not wrapped, because a caret in the next line marks the
- * position of the error.
- */
+/** A quoted line of the file is not wrapped, because a caret in the next line marks the position of the error. */
 function errorLines(error: string, columns: number): string[] {
   const room = columns - indent.length;
   return error
@@ -55,7 +51,6 @@ function errorLines(error: string, columns: number): string[] {
 
 const indent = '    ';
 
-/** An event with its timestamp. */
 interface TimeListRow {
   readonly at: string;
   /** The kind of the event, or the author of the change. */

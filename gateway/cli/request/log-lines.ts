@@ -4,7 +4,6 @@ import { createGunzip } from 'node:zlib';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError } from '../output/command-error.ts';
 
-/** An entry of the gateway's log. */
 export type LogEntry = Readonly<Record<string, unknown>>;
 
 /**

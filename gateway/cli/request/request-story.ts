@@ -62,7 +62,6 @@ const buckets: Readonly<Record<string, string>> = {
   limits: 'requests of one key for its own limits',
 };
 
-/** Describes the decision about the limits or the key of a request. */
 function limitReason(entry: LogEntry): string | undefined {
   const { decision, source, window, limit, remaining, units, keyStatus, keyId, secret } = entry;
   const bucket = buckets[text(window)];

@@ -15,7 +15,6 @@ import { gatewayWarnings } from './gateway-warnings.ts';
 import { leakedCountWarnings } from './leaked-warnings.ts';
 import { requireConfig } from './named-config.ts';
 
-/** Checks a configuration, and prints its problems or its counts. */
 export async function check(
   draft: string | undefined,
   options: GatewayOptions,

@@ -24,7 +24,6 @@ export interface InitOptions {
   readonly dir: string;
 }
 
-/** Writes a configuration, and prints the lines that tell the operator what to do next. */
 export async function init(options: InitOptions): Promise<void> {
   for (const line of await initConfig(options)) console.log(printable(line));
 }

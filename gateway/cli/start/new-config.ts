@@ -4,12 +4,9 @@ export interface NewConfig {
   readonly upstream: string;
   /** The path of the API document, relative to the configuration. */
   readonly api: string | undefined;
-  /** The base path of the API document's paths, such as `/v1`. The text is empty if there is no base path. */
+  /** The base path of the API document's paths, such as `/v1`; empty if there is none. */
   readonly basePath: string;
-  /**
-   * Whether the gateway serves `/limits` and the API reference. `/limits` and the API reference are switched off if a path of the API
-   * conflicts with one of their paths.
-   */
+  /** False if a path of the API conflicts with `/limits` or the API reference, which are then switched off. */
   readonly hasOwnPaths: boolean;
   readonly adminTokenSha256: string;
   readonly key: { readonly id: string; readonly sha256: string };
@@ -21,7 +18,6 @@ export interface NewConfig {
  */
 export const [listenPort, adminPort] = [8080, 9090];
 
-/** Makes the text of the configuration that `tollgate init` writes. */
 export function configText(config: NewConfig): string {
   const { upstream, api, basePath, hasOwnPaths, adminTokenSha256, key } = config;
   const own = hasOwnPaths ? '' : '# ';

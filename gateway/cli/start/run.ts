@@ -3,7 +3,6 @@ import { configName } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { requireConfig } from './named-config.ts';
 
-/** Runs the gateway with a configuration. */
 export async function run(config: string | undefined): Promise<void> {
   await runWith(requireConfig(config));
 }

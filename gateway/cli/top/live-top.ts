@@ -5,7 +5,6 @@ import { clock } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type TopData, topPicture } from './top-picture.ts';
 
-/** The terminal with its output and its keyboard. */
 interface LiveTerminal {
   readonly output: NodeJS.WriteStream;
   readonly input: NodeJS.ReadStream;

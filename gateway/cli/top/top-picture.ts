@@ -8,7 +8,6 @@ import { clock, instant } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
 import { type Cell, type Column, layOut } from '../output/table.ts';
 
-/** The data that the screen of `top` shows. */
 export interface TopData {
   readonly state: FleetState;
   /** The keys with most requests in the last 24 hours. */
@@ -159,7 +158,6 @@ function partLines(name: string, parts: readonly (string | Cell)[], { columns, p
   return lines.map(({ text }) => text);
 }
 
-/** Sorts the processes. Processes with a fault come first. */
 function worstFirst({ processes }: FleetState, version: string): FleetState['processes'] {
   const badness = (one: FleetState['processes'][number]) =>
     Number(one.configVersion !== version) +
@@ -169,7 +167,7 @@ function worstFirst({ processes }: FleetState, version: string): FleetState['pro
   return processes.toSorted((a, b) => badness(b) - badness(a));
 }
 
-/** Makes a table of the targets. Unhealthy targets come first. */
+/** Unhealthy targets come first. */
 function targetLines({ upstreams }: FleetState, screen: Screen): string[] {
   const targets = upstreams
     .flatMap(({ name, targets }) => targets.map((target) => ({ name, ...target })))
@@ -187,7 +185,6 @@ function targetLines({ upstreams }: FleetState, screen: Screen): string[] {
   return layOut(columns, targets, screen).lines;
 }
 
-/** Makes a table of the busiest keys and a table of the most refused keys, side by side. */
 function keysLines(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[], screen: Screen): string[] {
   type Pair = Readonly<Record<'left' | 'right', KeyItem | undefined>>;
   const offered = ({ offered24h = 0 }: KeyItem) => offered24h;

@@ -9,7 +9,6 @@ import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { figure } from '../../shared/words/figures.js';
 import type { Screen, Tone } from '../output/screen.ts';
 
-/** The difference between two configurations, with their versions. */
 export interface ConfigurationDiff extends SettingsDiff {
   readonly before: string;
   readonly after: string;
@@ -25,7 +24,7 @@ const { plans: ofPlans, ...otherLists } = settingLists;
 const none: ListDiff = { added: [], removed: [], changed: [] };
 const listsShown = Object.entries({ plans: ofPlans, ...otherLists });
 
-/** Makes the lines about the additions, removals and changes of an edit. A note about a change is below its line. */
+/** A note about a change is below its line. */
 export function diffLines(
   diff: ConfigurationDiff,
   notes: readonly EditNote[],

@@ -12,7 +12,7 @@ export interface DiffOptions extends Asking {
   readonly against?: string;
 }
 
-/** Prints what an edit changes, and which keys it would have affected. The exit code is 2 if the configurations differ. */
+/** The exit code is 2 if the configurations differ. */
 export async function diff(file: string, options: DiffOptions): Promise<void> {
   const { found, names, notes } = await compare(file, options);
   const differs = !isEmpty(found);

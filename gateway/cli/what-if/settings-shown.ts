@@ -30,11 +30,7 @@ export interface ShownFile extends Shown {
   readonly bans: BanPolicy;
 }
 
-/**
- * Reads the settings of a gateway.
- *
- * @throws a CommandError
- */
+/** @throws a CommandError */
 export async function settingsInForce(client: Pick<AdminClient, 'ask' | 'origin'>): Promise<Shown> {
   const { body, json } = await client.ask(readingOnly(getSettingsWire, settingsRead));
   const settings = Object(json);
@@ -46,11 +42,7 @@ export async function settingsInForce(client: Pick<AdminClient, 'ask' | 'origin'
   return { name: `the gateway at ${client.origin}`, settings: body, json: settings };
 }
 
-/**
- * Loads the settings of a configuration file.
- *
- * @throws a CommandError with all problems of the file
- */
+/** @throws a CommandError with all problems of the file */
 export async function settingsOfFile(file: string, env: NodeJS.ProcessEnv): Promise<ShownFile> {
   const loaded = loadSettings({ file, env });
   if (loaded.kind === 'invalid') throw new CommandError(formatProblems(loaded.problems));

@@ -8,7 +8,6 @@ import { instant } from '../output/figures.ts';
 import { listTable } from '../output/list.ts';
 import type { Screen } from '../output/screen.ts';
 
-/** Makes the lines about the trials of several plans. */
 export function trialsLines(trials: readonly PlanTrial[], screen: Screen, nowMs: number): string[] {
   if (trials.length === 0) return [noTrial];
   return trials.flatMap((trial, index) => [
@@ -20,7 +19,6 @@ export function trialsLines(trials: readonly PlanTrial[], screen: Screen, nowMs:
 const noTrial =
   'No plan has a trial. To try other limits on a plan, write `trial: { perMinute: 40 }` in the plan, with all limits of the trial.';
 
-/** Makes the lines about the trial of a plan: the sum of its decisions, and the keys that it would have refused. */
 export function trialLines(found: PlanTrial, screen: Screen, nowMs: number): string[] {
   const { plan, limitsNow, fromAt, toAt, firstAt, sentence, keys, more = 0 } = found;
   const period = `from ${minuteText(fromAt)} to ${minuteText(toAt)} UTC`;

@@ -14,7 +14,6 @@ export interface TrialOptions extends Asking, PeriodOptions {
   readonly limit: number;
 }
 
-/** Prints what the trial of one plan, or of every plan with a trial, would have refused. */
 export async function showTrial(
   plan: string | undefined,
   { from, to, limit, ...options }: TrialOptions,
@@ -33,7 +32,6 @@ function readTrial(client: AdminClient, name: string, query: TrialQuery): Promis
   return ofPlan(client, name, () => client.ask(getPlanTrialWire, { params: { name }, query }));
 }
 
-/** Reads the trials of all plans. */
 async function readTrials(client: AdminClient, query: TrialQuery) {
   const { plans } = (await client.ask(listPlansWire)).body;
   const replies: Reply<PlanTrial>[] = [];

@@ -14,7 +14,6 @@ interface ReadingThreadOptions {
   readonly settings: () => Settings;
   readonly lent: Lent;
   readonly data: Omit<ReadingData, 'bounds'>;
-  /** The leaked secrets of the configuration. */
   readonly blocked: Pick<BlockedSecrets, 'all' | 'revision'>;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
@@ -170,8 +169,8 @@ export function createReadingThread(options: ReadingThreadOptions) {
 }
 
 /**
- * Answers the queries of the reading thread one at a time. A pause follows each answer. The pause lasts longer than the query did, so most
- * of the time remains for API requests.
+ * Answers the reading thread's queries one at a time. The pause after an answer lasts longer than the query did, so most of the time
+ * remains for API requests.
  */
 function createLender(
   lent: Lent,

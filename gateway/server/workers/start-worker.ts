@@ -20,11 +20,8 @@ export interface WorkerProcess {
   askMetrics(): Promise<void>;
   /** What the worker knows of keys itself. */
   readonly memory: OwnMemory;
-  /** The phase that the worker's start has reached. */
   startPhase(): StartPhase;
-  /**
-   * The time of the worker's last message, on the clock of `performance.now()`. Until the worker listens, this is the time of its start.
-   */
+  /** The time of the worker's last message, on the clock of `performance.now()`; until the worker listens, of its start. */
   heardMs: number;
   tell(message: ToWorker, socket?: ListeningSocket): void;
   /** @param reason the reason of the end, by default the signal */

@@ -26,7 +26,6 @@ import type { FromWorker } from './worker-messages.ts';
 
 export interface SupervisorOptions extends Omit<GatewayOptions, 'pid' | 'bounds'> {
   readonly bounds: Bounds;
-  /** Number of processes that serve requests. */
   readonly workers: number;
   /** Command-line options of Node and V8 for the workers. */
   readonly execArgv: readonly string[];
@@ -98,7 +97,6 @@ export function createSupervisor({
   let total: Counted | undefined;
   /** The metrics of workers that have exited. */
   let metricsBefore: Promise<ProcessMetrics> = Promise.resolve([]);
-  /** Called when a worker exits. */
   let onEnded: (() => void) | undefined;
   let silenceTimer: NodeJS.Timeout | undefined;
 
@@ -212,10 +210,7 @@ export function createSupervisor({
     findStandIns();
   }
 
-  /**
-   * Finds a stand-in for each place whose worker does not listen. A stand-in is another place, whose worker also accepts the connections of
-   * the place without a worker.
-   */
+  /** Finds a stand-in for each place whose worker does not listen. */
   function findStandIns(): void {
     const able = places.filter(({ worker }) => worker?.serves());
     for (const place of places) {

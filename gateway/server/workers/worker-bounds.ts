@@ -17,8 +17,8 @@ const ofTargets = [
 ] as const satisfies readonly BoundName[];
 
 /**
- * Returns the bounds of each worker when there are several workers. Shared bounds are divided by the number of workers. All other bounds
- * apply to each process. Each worker may always open a few connections to a target, because requests are not distributed evenly.
+ * Shared bounds are divided by the number of workers. All other bounds apply to each process. Each worker may always open a few connections
+ * to a target, because requests are not distributed evenly.
  */
 export function boundsOfWorker(bounds: Bounds, workers: number): Bounds {
   const least = (name: BoundName) => Math.min(bounds[name], bounds.workerConnectionsPerTargetMin);

@@ -6,10 +6,9 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { OwnMemory } from '../own-memory.ts';
 import type { Counted, ServingProcess } from '../served.ts';
 
-/** The phases of a worker's start. */
 export type StartPhase = 'loads its code' | 'reads its settings' | 'opens its socket';
 
-/** Messages from a supervisor to a worker. The messages arrive in the order in which they are sent. */
+/** The messages arrive in the order in which they are sent. */
 export type ToWorker =
   /** The first message. */
   | {
@@ -21,17 +20,14 @@ export type ToWorker =
       /** The secret for TLS session tickets. All workers have the same secret, so each worker can resume the sessions of all workers. */
       readonly ticketSecret: Uint8Array;
     }
-  /** Message with the worker's own socket. */
+  /** With the worker's own socket. */
   | { readonly kind: 'listen' }
-  /**
-   * Message with the socket of an exited worker. The worker accepts connections from this socket until the supervisor sends `give_back`.
-   */
+  /** With the socket of an exited worker. The worker accepts its connections until the supervisor sends `give_back`. */
   | { readonly kind: 'accept_for'; readonly worker: number }
   | { readonly kind: 'give_back'; readonly worker: number }
   | { readonly kind: 'settings'; readonly settings: SettingsMessage }
   /** Makes the worker send its unsent counts (`Stores.sendCounts`), and then its report. */
   | { readonly kind: 'send_counts'; readonly flush: number }
-  /** Requests the worker's metrics. */
   | { readonly kind: 'ask_metrics' }
   /** Calls a function of the worker's memory. */
   | {
@@ -43,9 +39,7 @@ export type ToWorker =
   /** After this message, the worker finishes its requests in flight and exits. */
   | { readonly kind: 'drain' };
 
-/** Messages from a worker to its supervisor. */
 export type FromWorker =
-  /** Reports that the worker's start has entered this phase. */
   | { readonly kind: 'phase'; readonly phase: Exclude<StartPhase, 'loads its code'> }
   | { readonly kind: 'listens' }
   /** The worker could not start. The supervisor kills the worker's process. */

@@ -51,7 +51,6 @@ export function changeSentence(change: RecordedChange, nowMs: number): string {
   }
 }
 
-/** Shortens a version of the configuration to its first digits. */
 function short(version: string): string {
   return version.slice(0, 6);
 }

@@ -2,7 +2,6 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { withoutOptionalWhitespace } from '../../../shared/http/optional-whitespace.ts';
 import type { AdminToken } from '../../../shared/model.ts';
 
-/** The result of checking the token in an `Authorization` field. */
 export type Authenticated =
   | { readonly kind: 'authenticated'; readonly token: AdminToken }
   | { readonly kind: 'missing' }

@@ -32,7 +32,7 @@ interface Verb {
   readonly kind: 'verb';
   readonly action: KeyAction;
   readonly run: (keyId: string) => Promise<StoreReply>;
-  /** Returns the reason why the key's status does not allow the change; undefined if the status allows the change. */
+  /** The reason why the key's status does not allow the change; undefined if it does. */
   readonly obstacle?: (status: KeyStatus) => string | undefined;
   /** Returns the part of the key's status that the route changes, for the record of changes. */
   readonly before: (status: KeyStatus) => ChangedMembers;
@@ -41,10 +41,7 @@ interface Verb {
   readonly tells?: (status: KeyStatus) => Pick<z.output<typeof whatHolds>, 'wasBanned'>;
 }
 
-/**
- * The routes that change the ban or grant of a key. Bans and grants are stored with the counts of a key, so these
- * routes treat keys of the configuration and of the directory alike.
- */
+/** Bans and grants are stored with the counts of a key, so these routes treat keys of the configuration and of the directory alike. */
 export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
   const { limiter } = sources;
   return [

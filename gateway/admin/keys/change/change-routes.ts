@@ -8,10 +8,6 @@ import { issueKeyRoute } from './issue-key.ts';
 import { secretRoutes } from './secret-routes.ts';
 import { whoamiRoute } from './whoami.ts';
 
-/**
- * The routes that change definitions and secrets of directory keys, change bans and grants of all keys, import and
- * export keys, and find the key of a secret.
- */
 export function createChangeRoutes(sources: KeyChangeSources): readonly Route[] {
   return [
     issueKeyRoute(sources),

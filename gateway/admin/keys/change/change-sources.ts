@@ -10,7 +10,6 @@ import type { AdminToken } from '../../../shared/model.ts';
 import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-sources.ts';
 
-/** The dependencies of the routes that change keys. */
 export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'> {
   /** The key directory; undefined when all keys are in the configuration. */
   readonly directory: KeyDirectory | undefined;
@@ -24,7 +23,6 @@ export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'
 
 export type StoreReply = QuotaChanged | StoreFailure;
 
-/** The parts of an HTTP request that the routes for changes use. */
 export interface ChangeRequest {
   readonly params: Readonly<Record<string, string>>;
   readonly headers: IncomingHttpHeaders;
@@ -40,14 +38,13 @@ export function refused(...error: Parameters<typeof errorResponse>): Refused {
   return { kind: 'refused', response: errorResponse(...error) };
 }
 
-/** The key that a route changes, and the key directory that contains the key. */
 export interface FoundInDirectory {
   readonly kind: 'found';
   readonly key: DirectoryKey;
   readonly directory: KeyDirectory;
 }
 
-/** Finds the directory key that a request changes. A request that changes a key of the configuration is refused. */
+/** Refuses a request that changes a key of the configuration. */
 export async function findInDirectory(
   { settings, directory }: Pick<KeyChangeSources, 'settings' | 'directory'>,
   id: string,

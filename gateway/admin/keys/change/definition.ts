@@ -9,7 +9,6 @@ import type { AdminResponse } from '../../admin-response.ts';
 import type { KeptOfId, keyDefinition, statedKeyShown } from '../../wires/keys/definitions.ts';
 import type { SecretView } from '../key-sources.ts';
 
-/** Makes the part of a response that shows a key as it is stated. */
 export function statedKeyView(
   stated: StatedKey,
   secrets: readonly SecretView[],
@@ -24,7 +23,7 @@ export function statedKeyView(
   };
 }
 
-/** Makes the response with the definition of a directory key, and with the definition's version as `ETag`. */
+/** The version of the definition is the `ETag`. */
 export function definitionResponse(
   key: DirectoryKey,
   status: 200 | 201 = 200,

@@ -11,7 +11,6 @@ import { type Edit, editKey } from './edit-key.ts';
 import { keptOfId } from './kept-of-id.ts';
 import { termsFault } from './key-terms.ts';
 
-/** The routes that change or delete a key of the directory. */
 export function editRoutes(sources: KeyChangeSources): readonly Route[] {
   return [
     defineRoute({

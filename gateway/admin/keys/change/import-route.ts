@@ -13,7 +13,6 @@ import { type ChangeRequest, type KeyChangeSources, noDirectory, storeFailed } f
 import { movedView } from './export-route.ts';
 import { termsFault } from './key-terms.ts';
 
-/** The outcome of an import for one key. */
 type Outcome =
   | { readonly kind: 'created' | 'unchanged' }
   | { readonly kind: 'refused'; readonly reason: string }

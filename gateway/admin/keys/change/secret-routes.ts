@@ -12,10 +12,7 @@ import { type Edit, editKey } from './edit-key.ts';
 /** The beginning of a digest in a request. Responses show 8 digits, so a request needs at least 8. */
 const digestPattern = /^[0-9a-f]{8,64}$/;
 
-/**
- * The routes that issue and remove secrets of a directory key. A request for a new secret can also set when the older
- * secrets expire.
- */
+/** A request for a new secret can also set when the older secrets expire. */
 export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
   return [
     defineRoute({

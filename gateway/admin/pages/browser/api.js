@@ -61,8 +61,6 @@ export function nowMs() {
 }
 
 /**
- * Sends a GET request to the API.
- *
  * @template {PathOf<'GET'>} Path
  * @param {Path} path a path template of the API
  * @param {SentAt<Path>} [sent]
@@ -74,11 +72,7 @@ export function ask(path, sent, signal) {
   return request(addressOf(path, sent), signal ? { signal } : {});
 }
 
-/**
- * One function for each polled path of the open page. When such a function is called, it requests its path immediately.
- *
- * @type {Set<() => void>}
- */
+/** Each function requests one polled path of the open page immediately. @type {Set<() => void>} */
 const polls = new Set();
 
 /** After a change, requests every polled path of the open page immediately. */
@@ -87,8 +81,6 @@ export function askForAll() {
 }
 
 /**
- * Sends a change to the API.
- *
  * @template {Change} Method
  * @template {PathOf<Method>} Path
  * @param {Method} method

@@ -14,12 +14,7 @@ import { switchTheme, useTheme } from './theme.js';
 /** @import { BodyOf, State } from '../../wires/api-types.ts' */
 /** @import { Live } from './live.js' */
 
-/**
- * The header of every page. The header shows the environment, the version of the configuration, and the state of
- * store, processes and targets.
- *
- * @param {{ live: Live, open: string | undefined }} props
- */
+/** @param {{ live: Live, open: string | undefined }} props */
 export function Header({ live, open }) {
   return html`<header class="top">
     <div class="line">
@@ -70,9 +65,6 @@ function Facts({ live: { state, polled } }) {
 }
 
 /**
- * The version of the configuration, with a note. The note shows that the response is stale, that the last edit is
- * invalid, or how old the configuration is.
- *
  * @param {State} state
  * @param {number | undefined} oldMs
  */
@@ -174,7 +166,7 @@ function Search() {
   </form>`;
 }
 
-/** Finds keys whose id or name contains this text. @param {string} text */
+/** @param {string} text */
 function useSuggested(text) {
   const [suggested, setSuggested] = useState(/** @type {BodyOf<'/keys'>['keys']} */ ([]));
   useEffect(() => {

@@ -130,8 +130,7 @@ function keptInWords({ windows = [], ban }) {
 }
 
 /**
- * The buttons for the actions on a key, and the result of the last action. The buttons are shown only with a token
- * that may write.
+ * The buttons are shown only with a token that may write.
  *
  * @param {{ of: KeyDetail, live: import('./live.js').Live, done: Done | undefined, onDone: (result: string, isEnd?:
  * boolean) => void }} props

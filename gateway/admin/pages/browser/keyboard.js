@@ -18,7 +18,6 @@ export const shortcuts = [
 
 export const shortcutsButtonId = 'shortcuts';
 
-/** Starts handling the keyboard shortcuts. */
 export function listenToKeys() {
   let goneAtMs = Number.NEGATIVE_INFINITY;
   document.addEventListener('keydown', (event) => {

@@ -115,7 +115,7 @@ function stateWord(word, tone) {
   return html`<span class=${`state ${classOf(tone)}`}>${word}</span>`;
 }
 
-/** The state of a key. @param {string} state */
+/** @param {string} state */
 export function keyStateWord(state) {
   return stateWord(stateText(state), stateTone(state));
 }

@@ -17,8 +17,6 @@ export const pagePaths = {
 };
 
 /**
- * Finds the page of a path.
- *
  * @param {string} path without the query
  * @returns {{ name: keyof typeof pagePaths, params: Record<string, string> } | undefined}
  */

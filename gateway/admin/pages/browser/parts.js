@@ -130,8 +130,6 @@ export const errorColumns = [
 ];
 
 /**
- * Shows the used part of a window as a bar.
- *
  * @param {KeyWindow} window
  * @param {{ now: number, isLong?: boolean }} options
  */
@@ -254,14 +252,12 @@ export function instead({ body, error }, empty) {
   return html`<div class="empty" role=${error ? 'alert' : 'status'}>${error?.message ?? 'Loading …'}</div>`;
 }
 
-/** Returns the text that a page shows in place of a chart's figures. @param {Polled} polled @param {string} empty */
+/** In place of a chart's figures. @param {Polled} polled @param {string} empty */
 export function noteOf({ body, error }, empty) {
   return error?.message ?? (body ? empty : 'Loading …');
 }
 
 /**
- * A section of a page under its heading.
- *
  * @param {{ title: string, polled?: Polled, tools?: ComponentChildren, children?: ComponentChildren, name?: string, heading?: string }} props
  */
 export function Section({ title, polled, tools, children, name = '', heading = 'h2' }) {
@@ -354,8 +350,6 @@ export function paging({ first, further, after, next }, more) {
 }
 
 /**
- * A row of a list that is sorted by time.
- *
  * @param {{ readonly id: string, readonly at: string }} item
  * @param {ComponentChildren} content
  * @param {{ hint?: string, more?: ComponentChildren, isSteady?: boolean }} [options] `more`: content below the row

@@ -14,7 +14,7 @@ export function usePlace() {
   return { page: matchPage(pathname), query: new URLSearchParams(search), path: pathname };
 }
 
-/** Opens another page. @param {string} path with the query */
+/** @param {string} path with the query */
 export function goTo(path) {
   if (path === location.pathname + location.search) return;
   history.pushState(null, '', path);
@@ -43,7 +43,7 @@ export function changeQuery(changes, { replace = false } = {}) {
   moved.tell();
 }
 
-/** Returns the path of a key's page. @param {string} id */
+/** @param {string} id */
 export function keyPath(id) {
   return `/keys/${encodeURIComponent(id)}`;
 }

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { behindShown, components } from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 
-/** The response of `POST /flush`. */
 export const flushedCounts = z
   .object({
     isComplete: z.boolean().describe('False if Redis did not reply, so that other processes are not known.'),

@@ -7,7 +7,6 @@ import { exemptions, statedExemptions } from '../../../shared/schema/exemptions.
 import { date, fields } from '../../../shared/schema/schema-parts.ts';
 import { banAndGrantShape } from './keys.ts';
 
-/** The members that state exemptions, as a text. */
 const exempting = exemptions.map(({ member }) => `\`${member}\``).join(' or ');
 
 export const grantBody = fields('an object with limits and untilAt', {

@@ -87,10 +87,7 @@ export const issuedAnswer = {
 
 const { id: _, secrets: __, ...changeable } = keySchema.shape;
 
-/**
- * Returns the schema of a member in a PATCH body. Null removes an optional member. A member with a default does not
- * accept null.
- */
+/** The schema of a member in a PATCH body. Null removes an optional member. A member with a default does not accept null. */
 function changeOf(member: z.ZodType): z.ZodType {
   if (member instanceof z.ZodOptional) return member.nullable();
   return (member instanceof z.ZodDefault ? (member.unwrap() as z.ZodType) : member).optional();

@@ -44,7 +44,6 @@ const grantShown = z
   )
   .register(components, { id: 'Grant' });
 
-/** The ban and the grant of a key. */
 export const banAndGrantShape = { ban, grant: grantShown.optional() };
 
 export const keyItem = z

@@ -82,7 +82,6 @@ export const getPlanDistributionWire = defineWire({
   answers: { 200: { description: 'The distribution.', schema: planDistribution } },
 });
 
-/** The response of `GET /plans/{name}/trial`. */
 const planTrial = z
   .object({
     missing,
@@ -112,7 +111,7 @@ const planTrial = z
 
 export type PlanTrial = z.output<typeof planTrial>;
 
-/** The largest number of keys in a response. An operator may want to contact every key holder. */
+/** High, because an operator may want to contact every key holder. */
 const keysMax = 10_000;
 
 export const getPlanTrialWire = defineWire({

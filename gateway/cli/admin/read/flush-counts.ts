@@ -5,11 +5,7 @@ import { CommandError } from '../../output/command-error.ts';
 import type { AdminClient } from '../admin-client.ts';
 import { clientOf } from '../find-gateway.ts';
 
-/**
- * Calls `flushCounts`, and returns the client with which the command then reads usage.
- *
- * @throws a CommandError if the gateway cannot be asked
- */
+/** @throws a CommandError if the gateway cannot be asked */
 export async function clientAfterFlush(options: GatewayOptions): Promise<AdminClient> {
   const client = await clientOf(options);
   await flushCounts(client);
@@ -17,8 +13,8 @@ export async function clientAfterFlush(options: GatewayOptions): Promise<AdminCl
 }
 
 /**
- * Makes all gateway processes send their counts. A command calls this function before it reads usage. If a process sends no counts in time,
- * the function prints a notice.
+ * Makes all gateway processes send their counts, before a command reads usage. If a process sends no counts in time, the function prints a
+ * notice.
  *
  * @throws a CommandError if the gateway cannot be asked
  */

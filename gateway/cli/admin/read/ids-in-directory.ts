@@ -5,9 +5,8 @@ import { CommandError } from '../../output/command-error.ts';
 import type { AdminClient } from '../admin-client.ts';
 
 /**
- * Asks a gateway which of the given ids belong to keys of the key directory. A key of the keys file would replace a key of the key
- * directory with the same id. If no gateway answers, the function prints a warning and does not fail, because an operator may create the
- * first key before the first start of the gateway.
+ * Asks a gateway, because a key of the keys file would replace a directory key with the same id. If no gateway answers, the function prints
+ * a warning and does not fail, because an operator may create the first key before the first start of the gateway.
  */
 export async function idsInDirectory(
   ids: readonly string[],

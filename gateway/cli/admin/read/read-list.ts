@@ -1,7 +1,6 @@
 import type { AnswerOf, AskedWire, QueryFor } from '../../../shared/http/wire.ts';
 import type { AdminClient, Reply } from '../admin-client.ts';
 
-/** A list that the admin API returns in pages. */
 export interface PagedList<Of extends AskedWire> {
   readonly wire: Of;
   /** The name of the field that contains the items of a page. */

@@ -6,11 +6,7 @@ import type { AdminClient } from '../admin-client.ts';
 
 type Client = Pick<AdminClient, 'ask'>;
 
-/**
- * Reads or changes data about one plan.
- *
- * @throws a CommandError, which suggests a similar name if the plan does not exist
- */
+/** @throws a CommandError, which suggests a similar name if the plan does not exist */
 export async function ofPlan<Result>(
   client: Client,
   name: string,

@@ -23,15 +23,11 @@ export function configurationOf(named: string | undefined): Configuration {
   return { file: requireConfig(named), env: process.env };
 }
 
-/** The keys of a valid configuration. */
 export interface LoadedKeys {
   readonly settings: Settings;
   /** The keys as the file states them, in the order of the file. */
   readonly written: readonly WrittenKey[];
-  /**
-   * The file that contains the list of keys: the keys file or the main configuration file. The field is undefined if all keys are in the
-   * key directory.
-   */
+  /** The keys file or the main configuration file; undefined if all keys are in the key directory. */
   readonly file: string | undefined;
   /** The digest of the content of `file`. */
   readonly digest: string | undefined;
@@ -152,7 +148,6 @@ function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | und
 const newFileText =
   '# The list of API keys, with one entry for each key. The list contains only SHA-256 digests of secrets.\n';
 
-/** Returns undefined if the file does not exist. */
 function readText(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 }

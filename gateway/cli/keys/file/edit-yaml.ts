@@ -242,7 +242,6 @@ function partOf<Part>(data: unknown, path: Path): Part {
   return path.reduce<unknown>((part, step) => Object(part)[step], data) as Part;
 }
 
-/** The new value. The value undefined removes the field. */
 function assign(data: unknown, path: Path, name: string, value?: string | boolean): unknown {
   const map = partOf<Record<string, unknown>>(data, path);
   if (value === undefined) delete map[name];

@@ -33,14 +33,13 @@ export interface NewSecret {
   readonly expires: string | undefined;
 }
 
-/** The state of a key after a change by a command. */
 export interface ChangedKey {
   readonly key: KeyDefinition;
-  /** The key in the form of the admin API, for programs. The key contains the new secret if the command issued a secret. */
+  /** The key in the form of the admin API, for programs, with the new secret if the command issued one. */
   readonly json: unknown;
   /** Where the key is stored: a file and a line, or the key directory. */
   readonly where: string;
-  /** Whether the command changed the key. The value is false if the key already had the requested state. */
+  /** False if the key already had the requested state. */
   readonly isChanged: boolean;
 }
 

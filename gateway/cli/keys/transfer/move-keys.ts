@@ -16,7 +16,6 @@ export interface MovingOptions extends Asking {
   readonly directory?: true;
 }
 
-/** Prints all keys of the keys file or the key directory. */
 export async function exportKeys(options: MovingOptions): Promise<void> {
   const pages = options.directory
     ? exportDirectory(await clientOf(options))
@@ -24,7 +23,6 @@ export async function exportKeys(options: MovingOptions): Promise<void> {
   await writeExport(pages, writeOut);
 }
 
-/** Adds keys of an export to the keys file or the key directory. */
 export async function importKeys(file: string, options: MovingOptions): Promise<void> {
   const { keys: moved, ambiguous } = parseExport(await readExport(file), file);
   const { imported: done, where } = options.directory

@@ -79,10 +79,7 @@ export async function importToDirectory(
   }
 }
 
-/**
- * Sends one part of the keys. If the gateway limits the rate of changes, the part is sent again later. Sending a part again is safe,
- * because existing keys do not change.
- */
+/** Sends the part again later if the gateway limits the rate of changes. This is safe, because existing keys do not change. */
 async function sendPart(
   client: Pick<AdminClient, 'ask'>,
   keys: readonly unknown[],

@@ -17,7 +17,6 @@ import type { YamlEdit } from '../file/edit-yaml.ts';
 
 const movedKeys = fields('an object with keys', { keys: list(movedKeySchema, 'a list of keys') });
 
-/** Converts a key of a configuration to the form of an export. */
 export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {
   return {
     ...key,

@@ -11,11 +11,7 @@ import { changeQuery } from '../router.js';
 
 /** @typedef {BodyOf<'/operations'>['operations'][number]} Operation */
 
-/**
- * The page of the operations, with their calls and failures. Deprecated operations with callers come first.
- *
- * @param {PageProps} props
- */
+/** @param {PageProps} props */
 export function Operations({ query }) {
   const polled = usePolled('/operations', 5_000);
   const open = query.get('operation') ?? undefined;
@@ -127,11 +123,7 @@ function operationState({ stability, deprecation, requests = 0 }) {
   }${successor !== undefined && html`<span class="muted">, use ${successor}</span>`}${deprecationNotes.map((notesOn) => notesOn(deprecation))}`;
 }
 
-/**
- * Lists the callers of an operation, the most active caller first.
- *
- * @param {{ operationId: string, deprecation: Operation['deprecation'] }} props
- */
+/** @param {{ operationId: string, deprecation: Operation['deprecation'] }} props */
 function Callers({ operationId, deprecation }) {
   const polled = usePolled('/operations/{operationId}/callers', 10_000, {
     params: { operationId },

@@ -16,10 +16,7 @@ import { PlanTrial } from './plan-trial.js';
 /** @typedef {NonNullable<Plan['changes']>[number]} Change */
 /** @typedef {BodyOf<'/plans/{name}/distribution'>['minute']} Spread */
 
-/**
- * The page that lists the plans. Below the list, charts show how many requests the keys of one plan send.
- * @param {PageProps} props
- */
+/** @param {PageProps} props */
 export function Plans({ query }) {
   const polled = usePolled('/plans', 10_000);
   const { plans = [], isComplete } = polled.body ?? {};
