@@ -20,6 +20,7 @@ import { listKeysWire } from './keys/keys.ts';
 import { listLeaksWire } from './keys/leaks.ts';
 import { issueSecretWire, removeSecretWire } from './keys/secrets.ts';
 import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
+import { getKeyMinuteWire } from './keys/why.ts';
 import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
 import { getPlanDistributionWire, getPlanTrialWire } from './plans/figures.ts';
 import { listPlansWire } from './plans/plans.ts';
@@ -52,6 +53,7 @@ export function wires(bounds: Bounds) {
     ungrantKeyWire,
     getKeyUsageWire,
     getKeyLimitsWire,
+    getKeyMinuteWire,
     getMonthUsageWire,
     findSecretWire,
     listLeaksWire,
