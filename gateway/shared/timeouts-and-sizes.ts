@@ -725,6 +725,11 @@ export const defaultBounds = Object.freeze({
    */
   usageNetworksPerKeyMax: 8,
   /**
+   * The maximum number of secrets that are not valid but were used, which a process records separately for each day. Further secrets are
+   * counted together. A secret takes 30 to 900 octets.
+   */
+  usageDeadSecretsMax: 100,
+  /**
    * The maximum number of upstreams whose failed units a process records separately, per key and day. Further upstreams are counted
    * together.
    */

@@ -1,6 +1,7 @@
 import { readRoutes } from '../../capabilities/lists/parts.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { directoryIdsRoute, exportRoute } from '../keys/change/export-route.ts';
+import { deadSecretsRoute } from '../keys/dead-secrets.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import { limitsRoute } from '../keys/limits-route.ts';
 import { minuteRoute } from '../keys/minute/minute-route.ts';
@@ -29,6 +30,7 @@ export async function createReadRoutes(sources: ReadSources): Promise<readonly R
       respond: async () => ({ status: 200, body: await settingsText(settings()) }),
     }),
     ...createKeyRoutes(keys),
+    deadSecretsRoute(keys),
     limitsRoute(keys, changes),
     minuteRoute(keys, { changes, events }),
     trafficRoute(keys),

@@ -8,6 +8,7 @@ import { getStateWire } from './fleet/fleet.ts';
 import { flushCountsWire } from './fleet/flush.ts';
 import { listUpstreamsWire } from './fleet/upstreams.ts';
 import { grantKeyWire, unbanKeyWire, ungrantKeyWire } from './keys/bans-and-grants.ts';
+import { listDeadSecretsWire } from './keys/dead-secrets.ts';
 import { changeKeyWire, deleteKeyWire, issueKeyWire } from './keys/definitions.ts';
 import {
   exportDirectoryWire,
@@ -57,6 +58,7 @@ export function wires(bounds: Bounds) {
     getMonthUsageWire,
     findSecretWire,
     listLeaksWire,
+    listDeadSecretsWire,
     exportDirectoryWire(bounds),
     importDirectoryWire(bounds),
     findInDirectoryWire(bounds),
