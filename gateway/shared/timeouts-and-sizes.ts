@@ -726,7 +726,7 @@ export const defaultBounds = Object.freeze({
   usageNetworksPerKeyMax: 8,
   /**
    * The maximum number of secrets that are not valid but were used, which a process records separately for each day. Further secrets are
-   * counted together. A secret takes 30 to 900 octets.
+   * counted together. A secret takes 30 to 2,000 octets.
    */
   usageDeadSecretsMax: 100,
   /**
