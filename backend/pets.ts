@@ -11,7 +11,7 @@ export interface NewPet {
   readonly status?: PetStatus;
 }
 
-export interface Pet extends NewPet {
+interface Pet extends NewPet {
   readonly id: bigint;
 }
 

@@ -192,7 +192,6 @@ describe('the architecture', () => {
     const starting = [
       'gateway/cli/admin/find-gateway.ts',
       'gateway/cli/admin/read/ids-in-directory.ts',
-      'gateway/cli/start/check-upstream-names.ts',
       'gateway/cli/start/check.ts',
       'gateway/cli/keys/file/with-lock.ts',
       'gateway/cli/keys/transfer/move-keys.ts',

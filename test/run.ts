@@ -5,8 +5,7 @@ import { text } from 'node:stream/consumers';
 
 /**
  * Runs `npm test`: type check, lint and the everyday tests, all at the same time. The argument `unit` runs only the everyday tests (`npm
- * run unit`). The argument `rest` runs the full-size tests, and then the type checks and the linter without each capability (`npm run
- * test:rest`). Further arguments select the test files whose path contains one of them, and nothing else then runs. The exit code is 1 when
+ * run unit`). The argument `rest` runs the full-size tests, and then the proofs that each capability can be deleted (`npm run test:rest`). Further arguments select the test files whose path contains one of them, and nothing else then runs. The exit code is 1 when
  * any part fails.
  */
 async function run(args: readonly string[]): Promise<void> {
@@ -30,10 +29,10 @@ function partsOf(args: readonly string[]): Promise<boolean>[] {
 const everyday = ['--tagsFilter', '!full'];
 const full = ['--tagsFilter', 'full'];
 
-/** Runs the full-size tests, and then the type checks and the linter without each capability, because each needs all cores. */
+/** Runs the full-size tests, and then the proofs that each capability can be deleted, because each of them needs all cores. */
 async function fullSizeAndDeletions(): Promise<boolean> {
   const isGood = await runTests([...full, ...filesOfFullSize()]);
-  const proofs = await runCommand(process.execPath, ['test/deletion/run.ts', '--no-tests'], 'inherit');
+  const proofs = await runCommand(process.execPath, ['test/deletion/run.ts'], 'inherit');
   return proofs.isGood && isGood;
 }
 

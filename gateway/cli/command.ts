@@ -30,6 +30,15 @@ export interface PeriodOptions {
   readonly to?: string | undefined;
 }
 
+/** The groups of commands in `--help`, by need, the most used first. */
+export const helpGroups = {
+  look: 'See what happens:',
+  keys: 'Keys:',
+  configuration: 'Plans and configuration:',
+  run: 'Run a gateway:',
+  set: 'Set up tools:',
+} as const;
+
 const asking = new WeakSet<Command>();
 
 /** Gives a command the options that select a gateway. `completeCommands` adds these options after the command's own options. */

@@ -3,7 +3,7 @@ import { Argument, Command } from 'commander';
 import { commandParts } from '../capabilities/lists/commands.ts';
 import { printable } from '../shared/terminal/printable.ts';
 import { addPlanCommands, addReadingCommands, addTokenCommand } from './admin/commands.ts';
-import { type CommandParents, completeCommands, examples } from './command.ts';
+import { type CommandParents, completeCommands, examples, helpGroups } from './command.ts';
 import type { Shell } from './completion.ts';
 import { addKeyCommands } from './keys/commands.ts';
 import { addStartCommands } from './start/commands.ts';
@@ -42,10 +42,27 @@ export function createProgram(): Command {
     .exitOverride();
 
   addStartCommands(program);
-  const keys = program.command('keys').description('issue, change and list API keys');
+  const keys = program
+    .command('keys')
+    .description('issue, change and list API keys')
+    .helpGroup(helpGroups.keys);
   for (const declare of declarations) declare({ program, keys });
   completeCommands(program);
+  sortByNeed(program);
+  program.addHelpCommand(
+    new Command('help')
+      .argument('[command]')
+      .description('show the help of a command')
+      .helpGroup(helpGroups.set),
+  );
   return program;
+}
+
+/** Sorts the commands by the order of their groups. */
+function sortByNeed(program: Command): void {
+  const order: readonly string[] = Object.values(helpGroups);
+  const placeOf = (command: Command) => (order.indexOf(command.helpGroup()) + order.length) % order.length;
+  (program.commands as Command[]).sort((a, b) => placeOf(a) - placeOf(b));
 }
 
 /** Removes suggestions that do the opposite of the written command or option, such as `unban` for `ban`. */
@@ -67,6 +84,7 @@ function addCapabilityCommands(parents: CommandParents): void {
 function addCompletionCommand({ program }: CommandParents): void {
   program
     .command('completion')
+    .helpGroup(helpGroups.set)
     .description('print a script with which a shell completes commands, options and values')
     .addArgument(new Argument('<shell>', 'the shell that reads the script').choices(['bash', 'zsh', 'fish']))
     .addHelpText(

@@ -10,7 +10,12 @@ import type {
   UpstreamTls,
 } from '../shared/model.ts';
 import { statedForm } from '../shared/schema/stated-form.ts';
-import { type RawSettings, type RawUpstream, statedSettings } from './schema/settings-schema.ts';
+import {
+  hasDirectory,
+  type RawSettings,
+  type RawUpstream,
+  statedSettings,
+} from './schema/settings-schema.ts';
 
 /**
  * Builds the settings from validated parts. The parts already contain the defaults. A setting needs an entry here
@@ -50,7 +55,7 @@ export function buildSettings(parts: {
     upstreams: buildUpstreams(raw, parts.upstreamTls),
     plans,
     keys,
-    directory: typeof raw.keys === 'object' && 'directory' in raw.keys && raw.keys.directory,
+    directory: hasDirectory(raw),
     keysFile,
     operations,
     docs,

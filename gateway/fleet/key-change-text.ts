@@ -41,7 +41,7 @@ function sentenceOf(change: KeyChange, nowMs: number): string {
       return `${by} deleted the key ${key}.`;
     case 'unban':
       return before?.bannedUntilAt === undefined
-        ? `${by} lifted bans of ${key}, which was not banned.`
+        ? `${by} found no ban of ${key} to lift.`
         : `${by} lifted the ban of ${key}.`;
     case 'grant':
       return `${by} granted ${key} ${grantedText(after?.limits)}${instantText('from', after?.fromAt, nowMs)}${instantText('until', after?.untilAt, nowMs)}.`;

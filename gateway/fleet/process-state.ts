@@ -44,7 +44,7 @@ export interface ProcessState {
 }
 
 /** Failed requests by cause. `sinceAt` is present while the failed requests exceed a minimum share of all requests. */
-export interface RequestsLastMinute {
+interface RequestsLastMinute {
   readonly requests: number;
   readonly failed: Readonly<
     Record<'gateway' | 'upstream', { readonly requests: number; readonly sinceAt?: string | undefined }>

@@ -27,7 +27,7 @@ export interface PackedKeys {
 }
 
 /** Packed keys. `order[rank]` is the number of the `add` call that added the key with this rank. */
-export interface Packed {
+interface Packed {
   readonly keys: PackedKeys;
   readonly order: Uint32Array;
 }

@@ -103,6 +103,16 @@ export const version = z
     description: 'A digest of the files of a configuration.',
   })
   .register(components, { id: 'Version' });
+/** In responses that a process can also make from its own memory. */
+export const missing = z
+  .object({
+    sinceAt: instant.optional().describe('Since when Redis is away. Absent if it has just become so.'),
+  })
+  .register(components, { id: 'Missing' })
+  .optional()
+  .describe(
+    'Present while Redis, or a server of a Cluster, is away. The response then has only what this process has counted itself, and what it had read before.',
+  );
 export const isComplete = z
   .boolean()
   .describe('False while Redis is away. The response then has only the data of this process.');

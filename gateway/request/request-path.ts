@@ -15,8 +15,7 @@ import {
   permit,
   withResults,
 } from './exchange.ts';
-import type { Attempt, TunnelOpener } from './forward/forward-types.ts';
-import type { ForwardOutcome } from './forward/forwarder.ts';
+import type { Attempt, ForwardOutcome, TunnelOpener } from './forward/forward-types.ts';
 import type { ScreenRefusal } from './listen/screen-refusal.ts';
 import { type ScreenedRequest, screenRequest } from './listen/screen-request.ts';
 import { readKey } from './path/authenticate-request.ts';

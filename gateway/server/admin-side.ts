@@ -131,12 +131,8 @@ export function createAdminSide({
       readEvents: (page) => events.read(page),
       readChanges: (page) => changes.read(page),
       readProcesses: () => presence.read(),
-      readStatuses: (keys) => limiter.read(keys),
-      readRecords: async (reads) => usage?.store.read(reads),
-      readActive: async () => usage?.store.active(),
-      readLastSeen: async (ids) => usage?.store.lastSeen(ids),
-      readKeys: async (ids) => directory?.readMany(ids) ?? { kind: 'found', keys: [] },
-      readKeyIds: async (query) => directory?.page(query) ?? { kind: 'page', ids: [] },
+      awaySinceMs: async () => awaySinceMs(limiter.state()),
+      ...served.memory,
       planFigures,
       readMembers,
     },
@@ -402,6 +398,13 @@ export function createAdminSide({
 function serversAway(store: StoreState): number {
   if (store.kind === 'memory' || store.available) return 0;
   return store.servers?.filter(({ available }) => !available).length ?? 1;
+}
+
+/** The time since which Redis or one of its servers is away, epoch ms; undefined while none is. */
+function awaySinceMs(store: StoreState): number | undefined {
+  if (store.kind === 'memory' || store.available) return undefined;
+  const away = (store.servers ?? [store]).filter(({ available }) => !available);
+  return Math.min(...away.map(({ since }) => Date.parse(since)));
 }
 
 function sumOf(processes: readonly ServingProcess[], figureOf: (process: ServingProcess) => number): number {

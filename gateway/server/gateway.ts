@@ -6,6 +6,7 @@ import type { Log } from '../observe/create-log.ts';
 import type { Settings } from '../shared/model.ts';
 import { type Bounds, defaultBounds } from '../shared/timeouts-and-sizes.ts';
 import { createAdminSide } from './admin-side.ts';
+import { ownMemoryOf } from './own-memory.ts';
 import type { StartReadingWorker } from './reading/reading-thread.ts';
 import { createRequestSide } from './request-side.ts';
 import { openStores } from './stores.ts';
@@ -83,6 +84,7 @@ export function createGateway({
       processes: () => [requests.process()],
       counted: requests.counted,
       sendCounts: (flush) => void stores.sendCounts(flush),
+      memory: ownMemoryOf(stores),
     },
     log,
     bounds,

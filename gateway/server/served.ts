@@ -5,6 +5,7 @@ import type { ProcessMetrics } from '../observe/metrics/process-metrics.ts';
 import type { RequestCounts } from '../observe/metrics/request-metrics.ts';
 import type { UpstreamState } from '../request/forward/upstream/upstreams.ts';
 import type { StoreCounts } from '../request/limit/limiter.ts';
+import type { OwnMemory } from './own-memory.ts';
 
 /**
  * The figures of the processes that serve requests. The part of the gateway that serves operators reads these figures, possibly in another
@@ -17,6 +18,8 @@ export interface Served {
   counted(): Counted;
   /** Makes the processes send their unsent counts (`Stores.sendCounts`). */
   sendCounts(flush: number): void;
+  /** What the processes know of keys themselves. */
+  readonly memory: OwnMemory;
   /** Absent in a gateway without workers. */
   readonly workers?: {
     /** The number of configured workers, of serving workers, and of replaced workers since the start. */
@@ -26,7 +29,7 @@ export interface Served {
   };
 }
 
-export interface WorkerCounts {
+interface WorkerCounts {
   readonly configured: number;
   readonly serving: number;
   readonly replaced: number;

@@ -5,9 +5,9 @@ import type { ProcessPart, ProcessSources } from '../capabilities/interfaces/run
 import { processParts } from '../capabilities/lists/parts.ts';
 import type { Notice } from '../fleet/kinds/kinds.ts';
 import { createKeyDirectory, type KeyDirectory } from '../keys/directory/key-directory.ts';
+import { createBlockStore } from '../keys/leaks/blocked/block-store.ts';
 import { type BlockedSecrets, createBlockedSecrets } from '../keys/leaks/blocked/blocked-secrets.ts';
-import { createMemoryBlockStore } from '../keys/leaks/blocked/memory-block-store.ts';
-import { createRedisBlockStore } from '../keys/leaks/blocked/redis-block-store.ts';
+import { createRecordedOnly } from '../keys/leaks/blocked/recorded-only.ts';
 import { openRedis } from '../redis/open-redis.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { createLimiter, type Limiter } from '../request/limit/limiter.ts';
@@ -15,7 +15,7 @@ import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createUsage, type Usage } from '../usage/usage.ts';
 
-/** The stores of keys, counts and usage, in Redis or in memory. */
+/** The stores of a process. Counts and usage are in Redis or in memory. Everything else is in Redis. */
 export interface Stores {
   readonly limiter: Limiter;
   /** Undefined without a key directory. */
@@ -68,15 +68,15 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
   const { redis, directory: hasDirectory, usage: usageSettings } = settings();
   // Look-ups have a separate connection, so that they do not wait behind reads of usage records.
   const directoryRecords = hasDirectory && redis ? openRedis(redis, bounds) : undefined;
-  const directory = hasDirectory
-    ? createKeyDirectory({
-        redis: directoryRecords,
-        nowMs,
-        storeNowMs: () => limiter.storeNowMs(),
-        log,
-        bounds,
-      })
-    : undefined;
+  const directory =
+    directoryRecords &&
+    createKeyDirectory({
+      redis: directoryRecords,
+      nowMs,
+      storeNowMs: () => limiter.storeNowMs(),
+      log,
+      bounds,
+    });
   const records = redis && openRedis(redis, bounds);
   const limiter = createLimiter({
     log,
@@ -88,12 +88,15 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     redis,
     leaksReadMs: () => blocked.readMs(),
   });
-  const blocked = createBlockedSecrets({
-    store:
-      records === undefined ? createMemoryBlockStore() : createRedisBlockStore({ redis: records, bounds }),
-    isInConfiguration: (digest) => settings().keys.find(digest) !== undefined,
-    bounds,
-  });
+  const isInConfiguration = (digest: string) => settings().keys.find(digest) !== undefined;
+  const blocked =
+    records === undefined
+      ? createRecordedOnly(isInConfiguration)
+      : createBlockedSecrets({
+          store: createBlockStore({ redis: records, bounds }),
+          isInConfiguration,
+          bounds,
+        });
   const usage =
     usageSettings.keepDays === 0
       ? undefined

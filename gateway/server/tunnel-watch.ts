@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Caller } from '../request/authenticate/authenticate-key.ts';
-import type { Forwarder, OpenTunnel } from '../request/forward/forwarder.ts';
+import type { OpenTunnel } from '../request/forward/forward-types.ts';
+import type { Forwarder } from '../request/forward/forwarder.ts';
 import { authenticateRequest, type KeyReader, type Presented } from '../request/path/authenticate-request.ts';
 import { mayCall } from '../request/route/operation-table.ts';
 import type { KnownKey, Snapshot } from '../request/snapshot.ts';

@@ -488,7 +488,7 @@ export interface UpstreamTls {
 }
 
 /** The address of a listener. A listener with a certificate accepts only TLS. */
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string;
   readonly port: number;
   readonly tls?: Certificate | undefined;

@@ -387,8 +387,6 @@ export const defaultBounds = Object.freeze({
   directoryMarkLeaseMs: 1_000,
   directoryMarkWaitMs: 1_500,
   directoryMarkWaitsMax: 3,
-  /** The maximum number of keys in a key directory that is in memory, without Redis. */
-  directoryKeysInMemoryMax: 100_000,
 
   /**
    * The timeout of a TCP connect to a target, including any TLS handshake. An upstream may set its own connect, header and total timeout.
@@ -584,6 +582,13 @@ export const defaultBounds = Object.freeze({
   readingThreadIdleMs: 60_000,
   readingThreadHeapMebibytes: 512,
   readingThreadYoungMebibytes: 16,
+  /**
+   * While Redis is away: the time between two attempts of the reading thread, and what the thread keeps of its last answers, in numbers of
+   * usage records (8 octets each) and in keys of the directory.
+   */
+  readingAwayRetryMs: 1_000,
+  readingRememberedNumbersMax: 500_000,
+  readingRememberedKeysMax: 2_000,
   /** The reading thread is replaced when one request takes longer than this. */
   readingStuckMs: 30_000,
   /** The timeout of a query that the reading thread sends to the serving thread. */
@@ -754,6 +759,12 @@ export const defaultBounds = Object.freeze({
   usageActiveNotedMs: 60_000,
   /** The maximum number of recently active keys whose usage of the last 24 hours is kept in memory if no Redis is configured. */
   usageKeysInMemoryMax: 1_000,
+  /**
+   * What a process keeps of the counts that it has sent to Redis, for operators while Redis is away: the maximum number of keys, and the
+   * hours whose minutes are kept.
+   */
+  usageRememberedKeysMax: 500,
+  usageRememberedHours: 6,
   /** The interval at which the memory of Redis is checked, and the share of its `maxmemory` beyond which usage is not recorded. */
   usageMemoryCheckIntervalMs: 10_000,
   usageMemoryShareMax: 0.7,
@@ -907,8 +918,6 @@ export const defaultBounds = Object.freeze({
   webhooksKeptMs: 2_592_000_000,
   /** How long the queue merges late reports about an event whose identity may occur again: a day. */
   webhookIdentityKeptMs: 86_400_000,
-  /** The maximum number of event identities that the queue remembers if no Redis is configured. The oldest is forgotten first. */
-  webhookIdentitiesInMemoryMax: 100_000,
   /** The timeout from the start of an attempt to the end of the response head. Standard Webhooks recommends 15 to 30 s. */
   webhookTimeoutMs: 15_000,
   /**

@@ -72,6 +72,15 @@ export const dayOutcomesField = (month: string) => `outcomes:${month}`;
  */
 export type Bucket = string;
 
+/** Returns the hour of the day in the name of a field with the minutes or the operations of one hour; undefined for other fields. */
+export function hourIn(field: string): number | undefined {
+  const hour =
+    /^(?:(?:minutes|outcomes|units|unauthorized|ended|own|upstream|trial|failed(?:\/[^:]*)?|group\/[^:]*):)?(\d\d)(?::|$)/.exec(
+      field,
+    );
+  return hour === null ? undefined : Number(hour[1]);
+}
+
 /** Reads the counts of one hour from a key's record of a day. The result maps each minute of the hour to its counts. */
 export function talliesOfHour(fields: ReadonlyMap<string, Counts>, hour: number): ReadonlyMap<number, Tally> {
   return talliesIn({

@@ -6,7 +6,7 @@ import { createUsageRecorder, type UsageRecorder } from './record/recorder.ts';
 import { createMemoryUsageStore } from './store/memory-usage-store.ts';
 import { createRedisUsageStore } from './store/redis-usage-store.ts';
 import type { UsageStore } from './store/usage-store.ts';
-import { usageCalendar } from './usage-calendar.ts';
+import { type UsageCalendar, usageCalendar } from './usage-calendar.ts';
 
 /** The usage record, which counts the requests of each key and their outcomes. */
 export interface Usage {
@@ -14,6 +14,11 @@ export interface Usage {
   readonly reader: UsageReader;
   /** The store of the usage record. A reader in another thread reads from this store. */
   readonly store: Pick<UsageStore, 'read' | 'active' | 'lastSeen'>;
+  /**
+   * The counts that this process has recorded itself. With Redis, they are kept for `usageRememberedHours` and `usageRememberedKeysMax` keys,
+   * for operators while Redis is away.
+   */
+  readonly remembered: Pick<UsageStore, 'read' | 'active' | 'lastSeen'>;
   /**
    * Returns the daily totals of each key for up to 400 days, or for one month such as 2026-11. Totals also exist for
    * days whose minutes are already deleted. The result is undefined when the store does not answer.
@@ -62,10 +67,19 @@ export function createUsage({
 }): Usage {
   const calendar = usageCalendar(minuteMs);
   const keptMs = (redis === undefined ? 1 : keepDays + graceDays) * calendar.dayMs;
+  const inMemory = createMemoryUsageStore(
+    redis === undefined
+      ? { nowMs, keysMax: bounds.usageKeysInMemoryMax }
+      : {
+          nowMs,
+          keysMax: bounds.usageRememberedKeysMax,
+          minutesKept: { hours: bounds.usageRememberedHours, calendar },
+        },
+  );
   const store =
     redis === undefined
-      ? createMemoryUsageStore({ nowMs, keysMax: bounds.usageKeysInMemoryMax })
-      : createRedisUsageStore({ redis, keptMs, onPause, bounds });
+      ? inMemory
+      : remembering(createRedisUsageStore({ redis, keptMs, onPause, bounds }), inMemory, calendar);
   // The memory store keeps one day only, so it has no totals.
   const totals = redis && createDailyTotals({ store, calendar, keepDays, nowMs, bounds });
   const recorder = createUsageRecorder({
@@ -78,6 +92,7 @@ export function createUsage({
   return {
     recorder,
     store,
+    remembered: inMemory,
     reader: createUsageReader({ store, recorder, calendar, bounds }),
     totals: (keyIds, month) =>
       totals === undefined
@@ -95,6 +110,25 @@ export function createUsage({
       totals?.close();
       await recorder.close();
       store.close();
+    },
+  };
+}
+
+/** A store that also adds each batch to a store in memory, once the first store has it. */
+function remembering(store: UsageStore, memory: UsageStore, { dayMs }: UsageCalendar): UsageStore {
+  return {
+    ...store,
+    async add(batch) {
+      const result = await store.add(batch);
+      if (result === 'added' && batch.record.kind !== 'totals') {
+        // Memory keeps the record of a day until the end of the next day.
+        await memory.add({ ...batch, expiresMs: (batch.record.day + 2) * dayMs });
+      }
+      return result;
+    },
+    async noteActive(keys) {
+      await memory.noteActive(keys);
+      return store.noteActive(keys);
     },
   };
 }

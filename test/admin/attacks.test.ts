@@ -19,7 +19,7 @@ describe('a client that may not change keys', () => {
   it.each(writing.map(({ method, path }) => [method, path] as const))(
     'cannot make a change with %s %s: without a token, with a wrong token, a read token, a foreign Host or a foreign Origin',
     async (method, path) => {
-      const { gateways, logged } = await startGateways(1, { keys: [key.entry], store: 'memory' });
+      const { gateways, logged } = await startGateways(1, { keys: [key.entry] });
       const [one] = gateways;
       if (!one) throw new Error('a gateway was started');
       await one.ask('POST', '/keys', { id: 'acme', plan: 'enterprise', limits: { perDay: 5 } });

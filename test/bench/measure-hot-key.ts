@@ -18,7 +18,7 @@ export interface HotKeyFigures {
   readonly loads: readonly HotKeyLoad[];
 }
 
-export interface HotKeyLoad {
+interface HotKeyLoad {
   readonly load: string;
   /** The figures per second of all processes together. */
   readonly admitted: number;

@@ -20,7 +20,7 @@ export interface TlsFigures {
   readonly fresh: readonly FreshSample[];
 }
 
-export interface FreshSample {
+interface FreshSample {
   /** The CPU time of handshake, connection and request. */
   readonly cpuSecondsPer10k: number;
   readonly perSecond: number;

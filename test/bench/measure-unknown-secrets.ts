@@ -18,7 +18,7 @@ export interface UnknownSecretsFigures {
 }
 
 /** The figures of one load with the key. Each list has one figure for each round. */
-export interface UnknownSecretsLoad {
+interface UnknownSecretsLoad {
   readonly connections: number;
   readonly requestsPerSecond: readonly number[];
   readonly p99Us: { readonly alone: readonly number[] } & Readonly<Record<Flood, readonly number[]>>;
@@ -33,7 +33,7 @@ export interface UnknownSecretsLoad {
  */
 export const floods = ['lookedUp', 'wrongChecksum', 'otherProgram'] as const;
 
-export type Flood = (typeof floods)[number];
+type Flood = (typeof floods)[number];
 
 /** Returns a new secret that no key has. */
 const invent: Record<Flood, () => string> = {

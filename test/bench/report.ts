@@ -122,7 +122,7 @@ export function renderScenarios(scenarios: readonly ScenarioFigures[]): string[]
 }
 
 /** Compares tollgate with the subject `before`, round by round. A ratio below 1 means that `tollgate` takes less CPU time than `before`. */
-export function renderComparison(scenarios: readonly ScenarioFigures[]): string[] {
+function renderComparison(scenarios: readonly ScenarioFigures[]): string[] {
   const rows = scenarios.flatMap(({ name, subjects }) => {
     const samplesOf = (wanted: string) => subjects.find((subject) => subject.name === wanted)?.samples ?? [];
     const ratio = (pick: (sample: Sample) => number) =>

@@ -23,8 +23,6 @@ const files = {
   'other.key': other.key,
   password: 'not-a-secret',
   'keys.yaml': '[]\n',
-  'one-hook': `whsec_${'a'.repeat(40)}`,
-  'other-hook': `whsec_${'b'.repeat(40)}`,
   ...Object.assign({}, ...ofCapabilities.map((cases) => cases.files)),
 };
 const reports = (perMinute: number) => ({ reports: { operations: ['listPets'], perMinute } });
@@ -36,6 +34,7 @@ const base: Members = {
   plans: { free: { perMinute: 60 }, enterprise: 'custom' },
   keys: [],
   api: 'openapi.yaml',
+  redis: { url: 'redis://redis:6379' },
 };
 const pair = (name: string) => ({ cert: `${name}.pem`, key: `${name}.key` });
 const token = { name: 'alice', sha256: digestOf('a'), may: 'read' };

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { configFolder, mainDocument } from '../support/config-folder.ts';
+import { configFolder, mainDocument, redisLine } from '../support/config-folder.ts';
 
 function load(keys: string) {
-  const { file } = configFolder({ 'tollgate.yaml': mainDocument.replace(/keys: .*/, `keys: ${keys}`) });
+  const { file } = configFolder({
+    'tollgate.yaml': mainDocument.replace(/keys: .*/, `keys: ${keys}`) + redisLine,
+  });
   return loadSettings({ file, env: {} });
 }
 

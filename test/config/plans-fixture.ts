@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
-import { configFolder, mainDocument } from '../support/config-folder.ts';
+import { configFolder, mainDocument, redisLine } from '../support/config-folder.ts';
 
 /** The main document with the plan `enterprise` as it is written. */
 export const withPlan = (written: string) =>
-  mainDocument.replace('enterprise: custom', `enterprise: ${written}`);
+  mainDocument.replace('enterprise: custom', `enterprise: ${written}`) + redisLine;
 
 /** Loads a configuration with this plan, and with a key of the plan if its members are given. Returns the settings, or the first problem. */
 export function load(written: string, key = '') {

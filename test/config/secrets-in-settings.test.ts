@@ -57,6 +57,7 @@ const sound: Members = {
   upstream: { url: 'https://backend:3000' },
   plans: { free: { perMinute: 60 } },
   keys: [],
+  redis: { url: 'rediss://r' },
   ...Object.assign({}, ...ofCapabilities.map(({ settings }) => settings)),
 };
 const redis: Readonly<Record<string, Members>> = {

@@ -41,7 +41,7 @@ export const floods = {
  * An operator sends requests, each on a new connection. `slowestMs` is the duration of the slowest request, and `outcomes` counts the
  * results.
  */
-export interface OperatorFigures {
+interface OperatorFigures {
   readonly slowestMs: number;
   readonly outcomes: Record<string, number>;
 }

@@ -30,7 +30,7 @@ export const worsts = {
   states: { path: '/state' },
   'a path that does not exist': { path: '/nothing' },
 } as const satisfies Record<string, AdminFlood['asked']>;
-export type Worst = keyof typeof worsts;
+type Worst = keyof typeof worsts;
 
 export interface AdminLoad {
   readonly worst: Worst;

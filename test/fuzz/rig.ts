@@ -6,7 +6,7 @@ import { judge, type Memory, type Verdict } from './judge.ts';
 import { startStrictBackend } from './strict-backend.ts';
 
 /** The limit is small, so that short inputs exceed it. */
-export const bodyBytesMax = 2_048;
+const bodyBytesMax = 2_048;
 
 /** A gateway process with a strict backend. The rig judges one connection at a time. */
 export interface Rig {

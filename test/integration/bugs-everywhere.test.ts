@@ -6,6 +6,7 @@ import type { Gateway } from '../../gateway/server/gateway.ts';
 import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { until } from '../support/until.ts';
 
@@ -203,6 +204,7 @@ beforeAll(async () => {
     addressBucket: { perMinute: 100_000 },
     cors: { origins: ['https://app.example.com'] },
     docsPath: '/docs',
+    redis: { url: redisUrl(), prefix: freshPrefix() },
   });
   const [listPets] = settings.operations;
   const feed = {

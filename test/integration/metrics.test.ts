@@ -12,6 +12,7 @@ import { makeCustomKey, makeKey } from '../support/gateway-process.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { readMetrics } from '../support/read-metrics.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { requireProgram } from '../support/require-program.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -186,8 +187,14 @@ it('the READMEs name every metric with its labels, and promtool has no complaint
   const more = { directory: true, notify: [receiver] };
   const ofCapabilities = (await capabilityCases()).map((cases) => cases.plans ?? {});
   const [plain, overTls] = [
-    await start({ plans: Object.assign({}, plans, ...ofCapabilities) }),
-    await start({}, (settings) => ({ ...settings, ...more, listen: { ...settings.listen, tls } })),
+    await start(),
+    await start(
+      {
+        plans: Object.assign({}, plans, ...ofCapabilities),
+        redis: { url: redisUrl(), prefix: freshPrefix() },
+      },
+      (settings) => ({ ...settings, ...more, listen: { ...settings.listen, tls } }),
+    ),
   ];
   await plain.send('nobody');
   for (let request = 0; request < 130; request++) await plain.send(plain.tight.secret, '/pets/7');

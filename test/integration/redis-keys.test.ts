@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createFlushFleet } from '../../gateway/fleet/flush/flush-fleet.ts';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
-import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-block-store.ts';
+import { createBlockStore } from '../../gateway/keys/leaks/blocked/block-store.ts';
 import { toLimits } from '../../gateway/keys/limits/limit-fields.ts';
 import { thresholdWindows } from '../../gateway/quota/thresholds.ts';
 import { type RedisKeyKind, redisKeys } from '../../gateway/redis/redis-keys.ts';
@@ -168,7 +168,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
 
   const leak = { atMs: Date.now(), by: 'github', ended: true, url: 'u'.repeat(500), source: 's'.repeat(100) };
   const leaked = { digest: digestSecret(freed.secret), keyId: freed.entry.id, leak };
-  const blocks = createRedisBlockStore({ redis: connection, bounds });
+  const blocks = createBlockStore({ redis: connection, bounds });
   expect((await blocks.add(leaked)).kind).toBe('added');
 
   const { flushFleet } = createFlushFleet({

@@ -8,6 +8,8 @@ import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import type { StoreProcess } from '../support/store-process.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
 
 /** Starts a gateway for the pet store with the shipped API document, which `edit` may change. */
 export async function startStoreGateway(
@@ -30,7 +32,7 @@ export async function startStoreGateway(
   const log = { logger: pino({ level: 'silent' }), access: () => {} };
   // The clock stands still, so no window starts over during a test.
   const startedMs = Date.now();
-  const gateway = createGateway({ settings, log, nowMs: () => startedMs });
+  const gateway = createGateway({ settings, log, bounds: tunedBounds(patientStore), nowMs: () => startedMs });
   const { listen, admin } = await gateway.start();
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
   return { origin: `http://127.0.0.1:${listen.port}`, secret: key.secret, adminPort: admin.port };

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-block-store.ts';
+import { createBlockStore } from '../../gateway/keys/leaks/blocked/block-store.ts';
 import { connectRedis } from '../support/connect-redis.ts';
 import { type DirectoryOfTest, directoryOf, secretOf } from '../support/directory-of.ts';
 import { type Fleet, readiness, startFleetHere } from '../support/fleet.ts';
@@ -120,7 +120,7 @@ describe('a WebSocket of a key in YAML', () => {
     onTestFinished(redis.close);
     const { digest } = secretOf(key.secret);
     const leak = { atMs: Date.now(), by: 'github', ended: true };
-    const store = createRedisBlockStore({ redis, bounds: tunedBounds(patientStore) });
+    const store = createBlockStore({ redis, bounds: tunedBounds(patientStore) });
     expect((await store.add({ digest, keyId: 'acme', leak })).kind).toBe('added');
     await client.closed;
     await expect

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { fetchOnce } from './fetch-once.ts';
 
-export interface Member {
+interface Member {
   readonly port: number;
   /** The admin listener of the member, with `/readyz`. */
   readonly adminUrl: string;

@@ -16,6 +16,8 @@ export interface CapabilityCases {
   readonly files?: Readonly<Record<string, string>>;
   /** A setting with secrets (`secrets-in-settings.test.ts`). */
   readonly secretSetting?: SecretSetting;
+  /** Settings that are a problem without Redis: what they are, the path of the problem, and its message (`without-redis.test.ts`). */
+  readonly needRedis?: readonly (readonly [what: string, settings: Members, path: string, problem: string])[];
   /** The settings of a minimal configuration (`load-settings.test.ts`). */
   readonly defaults?: Members;
   /** Pairs of operations that differ in a member of the capability, by its name. */

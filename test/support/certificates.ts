@@ -14,7 +14,7 @@ export interface Authority extends KeyPair {
   issue(options?: IssueOptions): KeyPair;
 }
 
-export interface IssueOptions {
+interface IssueOptions {
   /** The host names and addresses of the certificate. */
   readonly names?: readonly string[];
   /** The days until the certificate expires; negative for an expired certificate. */

@@ -28,6 +28,9 @@ keys: keys.yaml
 api: openapi.yaml
 `;
 
+/** The line of a configuration whose other settings need Redis. No test connects to this server. */
+export const redisLine = 'redis: { url: redis://redis:6379 }\n';
+
 /** A digest of 64 equal hex digits, which belongs to no real secret. */
 export function digestOf(hexDigit: string): string {
   return hexDigit.repeat(64);

@@ -47,7 +47,7 @@ export interface FleetOptions {
   readonly place?: RedisPlace;
 }
 
-export interface FleetMember extends GatewayStart {
+interface FleetMember extends GatewayStart {
   readonly onFailure?: 'local' | 'refuse';
   /** Fields of this gateway's configuration, which replace fields of the common configuration. */
   readonly config?: Record<string, unknown>;

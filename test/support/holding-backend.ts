@@ -9,8 +9,6 @@ export interface Held {
   most: number;
 }
 
-export type HoldingBackend = Awaited<ReturnType<typeof startHoldingBackend>>;
-
 /**
  * A backend that holds each request and each WebSocket until the test ends it, and counts the requests and WebSockets
  * in progress.

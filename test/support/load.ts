@@ -29,7 +29,7 @@ export interface LoadResponse {
   readonly tookMs: number;
 }
 
-export interface LoadOutcome {
+interface LoadOutcome {
   readonly responses: LoadResponse[];
   /** The errors of requests without a complete response. */
   readonly failures: string[];

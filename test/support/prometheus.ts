@@ -17,7 +17,7 @@ export interface Prometheus {
   stop(): Promise<void>;
 }
 
-export interface PrometheusSample {
+interface PrometheusSample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }

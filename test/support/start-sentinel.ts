@@ -41,7 +41,7 @@ export interface RedisUnderSentinel {
   stop(): Promise<void>;
 }
 
-export interface SentinelServer {
+interface SentinelServer {
   readonly server: RedisServer;
   readonly inspector: Redis;
 }

@@ -9,8 +9,6 @@ import { wires } from '../wires/wires.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-export type ApiDocument = ReturnType<typeof apiDocument>;
-
 /**
  * The OpenAPI document of the admin API. It consists of the wires of the routes, so it has the parameters, bodies and responses of the code.
  * Making the document takes 0.1 s.

@@ -29,6 +29,8 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
    * response is cached for a short time.
    */
   readonly isFixed?: true;
+  /** True for a route whose response must be complete. While Redis is away, the response is 503. */
+  readonly isExact?: true;
   /** True for a route whose response has counts of all processes. Each request to such a route asks for a flush of the fleet. */
   readonly readsCounts?: true;
   /**
@@ -40,7 +42,7 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
   respond(request: RouteRequest<Query, Body>): AdminResponse | Promise<AdminResponse>;
 }
 
-export interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType> {
+interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType> {
   /** For each parameter of the path template: the decoded segment of the path. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: z.output<Query>;

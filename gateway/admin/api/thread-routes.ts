@@ -1,5 +1,6 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
+import { withMissing } from './missing-data.ts';
 import type { SentBody } from './request-body.ts';
 import { answer, type RequestWithoutBody, type Route } from './route.ts';
 
@@ -18,12 +19,21 @@ export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-/** Makes the function that answers requests inside the reading thread. */
-export function createThreadRoutes(routes: readonly Route[], bounds: Bounds): AskThread {
+/**
+ * Makes the function that answers requests inside the reading thread.
+ *
+ * @param awaySinceMs the time since which Redis is away, epoch ms; undefined if the main thread does not know that it is away
+ */
+export function createThreadRoutes(
+  routes: readonly Route[],
+  awaySinceMs: () => Promise<number | undefined>,
+  bounds: Bounds,
+): AskThread {
   const byName = new Map(routes.map((route) => [nameOf(route), route]));
   return async ({ route: name, isFixed: _, sent, ...request }) => {
     const route = byName.get(name);
     if (route === undefined) return errorResponse('not_found');
-    return answer(route, { ...request, headers: {} }, sent, bounds);
+    const respond = () => answer(route, { ...request, headers: {} }, sent, bounds);
+    return withMissing(respond, route.isExact ? undefined : awaySinceMs);
   };
 }

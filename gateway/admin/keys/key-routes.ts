@@ -1,7 +1,7 @@
 import { groupNames } from '../../shared/limits.ts';
 import { periodOf } from '../../shared/schema/query-parameters.ts';
 import { rowsOf, usageRows } from '../../usage/read/usage-rows.ts';
-import { errorResponse, foundResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
+import { type AdminResponse, errorResponse, foundResponse, jsonResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { getKeyWire } from '../wires/keys/key.ts';
 import { listKeysWire } from '../wires/keys/keys.ts';
@@ -12,6 +12,12 @@ import { type KeyDetailSources, noSuchKey } from './key-sources.ts';
 import { listKeys } from './list-keys.ts';
 import { monthUsage } from './month-usage.ts';
 import { showKey } from './show-key.ts';
+
+/** The response about a key of the directory that this process has not read before Redis was away. */
+function unreadKey(id: string): AdminResponse {
+  const message = `Redis does not reply, and the key ${id} is not in what this gateway has read before; retry later.`;
+  return errorResponse('store_unavailable', message, { 'Retry-After': '1' });
+}
 
 /** The routes that read keys with their usage. */
 export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
@@ -30,7 +36,7 @@ export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
       async respond({ params: { id = '' } }) {
         const shown = await showKey(sources, id);
         if (shown === undefined) return noSuchKey();
-        if (shown === 'no_store') return storeUnavailable();
+        if (shown === 'no_store') return unreadKey(id);
         const { detail, version } = shown;
         return { ...jsonResponse(detail), fields: version && { ETag: entityTag(version) } };
       },

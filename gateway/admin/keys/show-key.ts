@@ -6,6 +6,7 @@ import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import type { SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
 import { rowOf } from '../../usage/read/usage-rows.ts';
 import { offeredOf } from '../../usage/tally.ts';
+import { noteMissing } from '../api/missing-data.ts';
 import { trialOfKeyView } from '../plans/trial-figures.ts';
 import type { KeyDetail } from '../wires/keys/key.ts';
 import { statedKeyView } from './change/definition.ts';
@@ -56,7 +57,8 @@ export async function showKey(
       ]),
   ]);
   const status = statuses?.get(id);
-  if (status === undefined || ofCapabilities === undefined) return 'no_store';
+  if (status === undefined) return 'no_store';
+  if (ofCapabilities === undefined) noteMissing();
   const [recent, minutes, operations, addresses, refusedNetworks, secretsUsed, ofTrial] = recorded ?? [];
   const isRecorded =
     recent && minutes && operations && addresses && refusedNetworks && secretsUsed && ofTrial;

@@ -250,7 +250,9 @@ function trafficSentence(processes: readonly KnownProcess[]): string {
   if (perSecond === 0) return 'No request arrived in the last ten seconds.';
   const refused = sumOf(processes, ({ outcomes }) => outcomes['429'] ?? 0);
   const served = `${perSecond < 10 ? perSecond.toFixed(1) : figure(Math.round(perSecond))} requests a second`;
-  return `${served}, ${refused === 0 ? 'none' : percent(refused / perSecond)} of them refused.`;
+  return refused === 0
+    ? `${served}, none of them refused.`
+    : `${served}, ${percent(refused / perSecond)} of them refused with 429, because their keys are over a limit or banned.`;
 }
 
 function sumOf(processes: readonly KnownProcess[], figureOf: (process: KnownProcess) => number): number {

@@ -45,7 +45,7 @@ export const listedShape = {
 const limitsWords = Object.values<LimitsChangeKind>(limitsChanges).flatMap(({ words }) => words ?? []);
 const authors = ['`file` for an edit of the configuration files', ...limitsWords.map(({ by }) => by)];
 
-export const changesPage = z
+const changesPage = z
   .object({
     isComplete,
     changes: list(
@@ -151,7 +151,7 @@ function membersSchema(membersMax: number) {
   );
 }
 
-export function reportedChangeBody(membersMax: number) {
+function reportedChangeBody(membersMax: number) {
   const members = membersSchema(membersMax);
   return fields('an object with action and key', {
     action: z.enum(reported, expects(`one of ${reported.join(', ')}`)),

@@ -39,7 +39,7 @@ export const listEventsWire = (bounds: Bounds) =>
   });
 
 /** The response of `/events`, which `Events.list` makes. */
-export const eventsPage = z
+const eventsPage = z
   .object({
     isComplete,
     events: list(
@@ -67,5 +67,3 @@ export const eventsPage = z
     next: nextPage,
   })
   .register(components, { id: 'Events' });
-
-export type EventsShown = z.output<typeof eventsPage>;

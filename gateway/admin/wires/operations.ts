@@ -10,6 +10,7 @@ import {
   instant,
   integer,
   list,
+  missing,
   positive,
   quantity,
   words,
@@ -35,8 +36,9 @@ function refusalsOf(aboutRequests: string) {
   });
 }
 
-export const callers = z
+const callers = z
   .object({
+    missing,
     operationId: z.string(),
     fromAt: instant,
     toAt: instant,
@@ -83,7 +85,7 @@ export const listCallersWire = defineWire({
   answers: { 200: { description: 'The callers.', schema: callers } },
 });
 
-export const percentiles = z
+const percentiles = z
   .object({ p50Ms: quantity.optional(), p99Ms: quantity.optional() })
   .describe('Estimates from the buckets of a histogram; absent without requests.');
 
@@ -133,7 +135,7 @@ const operationUse = z.object({
 export type OperationUse = z.output<typeof operationUse>;
 
 export const operationsPage = z
-  .object({ fromAt: instant, toAt: instant, operations: list(operationUse) })
+  .object({ missing, fromAt: instant, toAt: instant, operations: list(operationUse) })
   .register(components, { id: 'Operations' });
 
 export const listOperationsWire = defineWire({
@@ -173,7 +175,7 @@ export const trafficRow = z.object({
 });
 
 export const traffic = z
-  .object({ step: words(...trafficSteps), rows: list(trafficRow) })
+  .object({ missing, step: words(...trafficSteps), rows: list(trafficRow) })
   .register(components, { id: 'Traffic' });
 
 export const getTrafficWire = defineWire({

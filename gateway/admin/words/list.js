@@ -102,6 +102,19 @@
 /** The sentence above a list with the entries of one process. */
 export const incompleteText = 'Redis is away, so this list has only the entries of one process.';
 
+/**
+ * The sentence about a page or list that is not complete.
+ *
+ * @param {{ readonly sinceAt?: string | undefined }} missing since when Redis is away, ISO 8601; absent if that is not known
+ */
+export function missingText({ sinceAt }) {
+  const away =
+    sinceAt === undefined
+      ? 'Redis does not reply'
+      : `Redis has been away since ${sinceAt.slice(0, 16).replace('T', ' ')} UTC`;
+  return `${away}. This gateway shows what it knows itself, and what it had read before.`;
+}
+
 /** Whether the value is a time, epoch ms. @param {Column<never>['kind']} kind */
 export function isTime(kind) {
   return kind === 'ago' || kind === 'until' || kind === 'clock' || kind === 'minute';

@@ -48,7 +48,7 @@ export interface Revert {
 export type Reverts = ReadonlyMap<string, Revert>;
 
 /** The revert of a plan in force. */
-export interface Reverted extends Revert {
+interface Reverted extends Revert {
   /** The limits of the edit, which do not apply since `sinceMs`. */
   readonly edit: Limits;
 }

@@ -17,6 +17,12 @@ export const guardMember: PlanMember = {
 
   groupsIn: ({ guard }) => [{ path: ['guard', 'before'], groups: guard?.before.groups }],
 
+  needsRedis({ guard }) {
+    if (guard === undefined) return [];
+    const lost = 'a restart would forget that the guard has reverted the plan';
+    return [{ path: ['guard'], lost, instead: 'remove the guard' }];
+  },
+
   /** Finds a guard that has ended, or that has nothing to watch because no limit of the plan is smaller than before the edit. */
   warning({ guard, limits, changes = [] }, nowMs) {
     if (guard === undefined) return undefined;

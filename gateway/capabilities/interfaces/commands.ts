@@ -39,6 +39,8 @@ export type EditNotes = (edit: ConfigurationEdit) => Promise<{
 
 export interface ConfigurationEdit {
   readonly plans: { readonly before: readonly PlanShown[]; readonly after: readonly PlanShown[] };
+  /** Whether the edited configuration has Redis, which some members of plans need. */
+  readonly hasRedis: boolean;
   readonly nowMs: number;
   /** The whole configurations, and the gateway that may replay the edit. `check` replays nothing, nor does a comparison of two files. */
   readonly replayed?:

@@ -24,6 +24,8 @@ export interface PlanMember {
   groupsIn?(
     stated: StatedPlanMembers,
   ): readonly { readonly path: readonly string[]; readonly groups: GroupsByName | undefined }[];
+  /** What the member needs `redis` for, with paths in the plan. */
+  needsRedis?(stated: StatedPlanMembers): Iterable<RedisNeed>;
   /** A warning of `check`: what is wrong about the value at a path in the plan. */
   warning?(
     plan: Plan,
@@ -56,6 +58,8 @@ export interface SettingsPart {
       readonly canMatch: (type: WebhookEventType, filter: 'keys' | 'plans' | 'operations') => boolean;
     },
   ): Iterable<SettingFault>;
+  /** What the settings need `redis` for. */
+  needsRedis?(settings: StatedSettingsMembers): Iterable<RedisNeed>;
   /** The ids of operations in the settings, each list with its path. `check` looks them up. */
   operationsIn?(
     settings: StatedSettingsMembers,
@@ -66,7 +70,11 @@ export interface SettingsPart {
     others: { readonly hasDirectory: boolean; readonly hasKey: (id: string) => boolean },
   ): Iterable<SettingFault>;
   /** The effective form of the settings, if it differs from the stated form. */
-  compile?(settings: StatedSettingsMembers, files: SettingsFiles): Partial<SettingsMembers>;
+  compile?(
+    settings: StatedSettingsMembers,
+    files: SettingsFiles,
+    others: { readonly hasRedis: boolean },
+  ): Partial<SettingsMembers>;
   /** The percentages of limits at which the capability wants notices. */
   thresholds?(settings: SettingsMembers): readonly number[];
   /**
@@ -91,13 +99,22 @@ export type ShownSchema = (stated: Readonly<Record<string, z.ZodType>>) => z.Zod
 
 export type SettingPath = readonly (string | number)[];
 
-export interface SettingFault {
+interface SettingFault {
   readonly path: SettingPath;
   /** Whether the name of the setting is at fault, and not its value. */
   readonly isName?: boolean;
   readonly message: string;
   /** The path of another setting that is part of the fault. */
   readonly related?: SettingPath;
+}
+
+/** A setting that `check` refuses in a configuration without `redis`. */
+export interface RedisNeed {
+  readonly path: SettingPath;
+  /** What would be lost without Redis, such as "a restart would lose the events". */
+  readonly lost: string;
+  /** What the operator can do in place of adding `redis`, such as "remove `notify`". */
+  readonly instead: string;
 }
 
 /** The files that settings name. Relative names are relative to the folder of the configuration. */
@@ -114,7 +131,7 @@ export interface SettingList {
   readonly noun: string;
 }
 
-export interface OwnPath {
+interface OwnPath {
   /** The setting that switches the path on. */
   readonly setting: string;
   readonly path: string;

@@ -38,6 +38,6 @@ export type RefuseAdmitted = (
   decision: Extract<Decision, { kind: 'admitted' }>,
 ) => Refusal | undefined;
 
-export type ObserveAttempt = (exchange: Permitted, attempt: Attempt) => void;
+type ObserveAttempt = (exchange: Permitted, attempt: Attempt) => void;
 
 export type ObserveEnd = (exchange: Exchange) => void;

@@ -9,11 +9,14 @@ declare module '../interfaces/configuration.ts' {
   interface StatedSettingsMembers extends z.output<z.ZodObject<typeof leaksShape>> {}
 }
 declare module '../../shared/model.ts' {
-  interface SettingsMembers extends z.output<z.ZodObject<typeof leaksShape>> {
+  interface SettingsMembers extends Omit<z.output<z.ZodObject<typeof leaksShape>>, 'leaks'> {
+    readonly leaks: z.output<z.ZodObject<typeof leaksMembers>> & { readonly onLeak: OnLeak };
     /** The public keys in the file `leaks.github.keysFile`. */
     readonly githubKeys?: readonly GithubKey[] | undefined;
   }
 }
+
+type OnLeak = 'revoke' | 'report';
 
 /** A public key with which GitHub signs its reports. */
 export interface GithubKey {
@@ -43,10 +46,9 @@ const githubShape = {
 
 const leaksMembers = {
   onLeak: word('revoke', 'report')
-    // A published secret is used by strangers within minutes, and its key has other secrets.
-    .default('revoke')
+    .optional()
     .describe(
-      'What happens when a secret was found where everyone can read it: the secret ends at once (revoke), or the leak is only recorded (report).',
+      'What happens when a secret was found where everyone can read it: the secret ends at once (revoke, the default), or the leak is only recorded (report, the default without Redis). revoke needs Redis.',
     ),
   github: fields('a mapping with either keysFile or keysUrl', githubShape)
     .refine(
@@ -73,6 +75,7 @@ export const leaksShown = {
   leaks: (stated: Readonly<Record<string, z.ZodType>>) =>
     z.object({
       ...stated,
+      onLeak: z.enum(['revoke', 'report']).describe('What happens with a leaked secret.'),
       github: z
         .object({
           ...shownMembers(githubShape),

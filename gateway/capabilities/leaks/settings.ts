@@ -15,6 +15,12 @@ export const leaksSettings: SettingsPart = {
     return [{ path: ['leaksPath'], message }];
   },
 
+  needsRedis({ leaks: { onLeak, github } }) {
+    if (onLeak === 'report' || (onLeak === undefined && github === undefined)) return [];
+    const instead = 'write `leaks: { onLeak: report }`, with which leaks are only recorded';
+    return [{ path: ['leaks', 'onLeak'], lost: 'a restart would admit a leaked secret again', instead }];
+  },
+
   warnings({ leaksPath, leaks }) {
     if (leaksPath !== undefined || leaks.github === undefined) return [];
     const message =
@@ -22,24 +28,28 @@ export const leaksSettings: SettingsPart = {
     return [{ path: ['leaks', 'github'], message }];
   },
 
-  /** Reads the public keys of GitHub in `keysFile`. */
-  compile({ leaks }, files) {
+  /**
+   * Reads the public keys of GitHub in `keysFile`. A leaked secret ends by default, because strangers use a published secret within minutes.
+   * Without Redis it does not end, because a restart would admit it again.
+   */
+  compile({ leaks: stated }, files, { hasRedis }) {
+    const leaks = { ...stated, onLeak: stated.onLeak ?? (hasRedis ? 'revoke' : 'report') } as const;
     const keysFile = leaks.github?.keysFile;
     const text = keysFile && files.read(keysFile, ['leaks', 'github', 'keysFile']);
-    if (!keysFile || text === undefined) return {};
+    if (!keysFile || text === undefined) return { leaks };
     const githubKeys = parsePublicKeys(text, 'refused');
-    if (typeof githubKeys !== 'string') return { githubKeys };
+    if (typeof githubKeys !== 'string') return { leaks, githubKeys };
     files.report(keysFile, { line: 1, message: `this file ${githubKeys}` });
-    return {};
+    return { leaks };
   },
 
-  /** Adds the public keys of the file to the stated form of `leaks`. */
-  shown({ githubKeys }, stated) {
-    const { github, ...leaks } = Object(stated.leaks);
+  /** Adds the default of `onLeak` and the public keys of the file to the stated form of `leaks`. */
+  shown({ leaks: { onLeak }, githubKeys }, stated) {
+    const { github } = Object(stated.leaks);
     const keys = githubKeys?.map(({ identifier, pem }) => ({
       identifier,
       digestStart: digestStart(hash('sha256', pem, 'hex')),
     }));
-    return { leaks: { ...leaks, github: github && { ...github, keys } } };
+    return { leaks: { onLeak, github: github && { ...github, keys } } };
   },
 };

@@ -28,7 +28,7 @@ export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] =
 ];
 
 /** What capabilities add to proposals of limits (`Advisor`). */
-export const advisors = [
+const advisors = [
   async () => (await import('../guard/what-if/simulated-guard.ts')).adviseGuard,
 ] as const;
 

@@ -1,11 +1,11 @@
-import { examples, withGateway } from '../../cli/command.ts';
+import { examples, helpGroups, withGateway } from '../../cli/command.ts';
 import type { CommandPart } from '../interfaces/commands.ts';
 import type { MakegoodOptions } from './commands/run.ts';
 
 /** `tollgate makegood` gives keys back the units of failed requests. */
 export const makegoodCommands: CommandPart = {
   add({ program }) {
-    withGateway(program.command('makegood'))
+    withGateway(program.command('makegood').helpGroup(helpGroups.keys))
       .description(
         'give keys back the units that they were charged for requests that failed with 5xx or were cut; each unit is given back once, however often the command runs',
       )

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import * as z from 'zod';
 import { errorResponse, jsonResponse, storeUnavailable } from '../../admin/admin-response.ts';
 import { defineRoute, type Route } from '../../admin/api/route.ts';
 import { behindView } from '../../admin/operations/flush-route.ts';
@@ -10,10 +11,9 @@ import type { Usage } from '../../usage/usage.ts';
 import type { OperatorsSources } from '../interfaces/operators.ts';
 import type { Credits } from './credits/credits.ts';
 import { addParts, noFigures } from './run/add-parts.ts';
-import { type MakegoodCursor, packCursor, parseCursor } from './run/figures.ts';
 import type { RecordedRuns } from './run/recorded-runs.ts';
 import { runPart } from './run/run-part.ts';
-import { type MakegoodBody, type MakegoodShown, makegoodWire } from './wires.ts';
+import { type MakegoodBody, type MakegoodShown, makegoodFigures, makegoodWire } from './wires.ts';
 
 /**
  * `POST /makegood` gives keys back the units that they were charged for failed requests. A run may have many keys, so the gateway works a
@@ -71,6 +71,24 @@ export function makegoodRoute(
 
 const notRecorded =
   'The usage record is switched off (`usage: { keepDays: 0 }`), so the gateway does not know which requests failed.';
+
+const cursor = z.object({ run: z.string().regex(/^[\w-]{8}$/), after: z.string(), figures: makegoodFigures });
+
+/** The position of a run between two parts: its name, the last key of the previous part, and the figures so far. */
+type MakegoodCursor = z.output<typeof cursor>;
+
+function packCursor(position: MakegoodCursor): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url');
+}
+
+/** Returns undefined for a text that `packCursor` did not make. */
+function parseCursor(text: string): MakegoodCursor | undefined {
+  try {
+    return cursor.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString())).data;
+  } catch {
+    return undefined;
+  }
+}
 
 function firstPosition(): MakegoodCursor {
   return { run: randomBytes(6).toString('base64url'), after: '', figures: noFigures };

@@ -4,7 +4,7 @@ import { defineWire } from '../../shared/http/wire.ts';
 import { date, fields, flag, text } from '../../shared/schema/schema-parts.ts';
 import { byWindow } from './credit-shape.ts';
 
-export const makegoodBody = fields('an object with from and to', {
+const makegoodBody = fields('an object with from and to', {
   from: date.describe('The beginning of the period. The period includes the whole minute of this time.'),
   to: date.describe(
     'The end of the period, which includes the whole minute of this time. A time in the future means now.',
@@ -41,7 +41,7 @@ export const makegoodFigures = z.object({
 });
 
 /** The response of `POST /makegood`. */
-export const makegoodShown = makegoodFigures
+const makegoodShown = makegoodFigures
   .extend({
     from: instant.describe('The beginning of the period, or of the usage record if the record begins later.'),
     to: instant.describe('The end of the period, or the time of the request if the period ends later.'),

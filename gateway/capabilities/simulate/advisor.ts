@@ -23,12 +23,12 @@ interface Simulated {
   readonly bounds: Bounds;
 }
 
-export interface WatchedPart extends Omit<Simulated, 'nowMs'> {
+interface WatchedPart extends Omit<Simulated, 'nowMs'> {
   readonly period: Period;
   readonly calendar: Calendar;
 }
 
-export interface Watcher {
+interface Watcher {
   /** Observes the replay of a key; undefined if the refusals of the key do not matter. */
   ofKey(key: Key, recorded: KeyMinutes, groups: ReplayedGroups): KeyWatcher | undefined;
   /** The members of the figures of a plan. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { examples, wholeNumber, withGateway, withPeriod } from '../../cli/command.ts';
+import { examples, helpGroups, wholeNumber, withGateway, withPeriod } from '../../cli/command.ts';
 import { addLimitOptions, limitOrNone } from '../../cli/keys/limit-options.ts';
 import type { CommandPart } from '../interfaces/commands.ts';
 import type { SimulateOptions } from './commands/simulate.ts';
@@ -7,7 +7,7 @@ import type { SimulateOptions } from './commands/simulate.ts';
 /** `tollgate simulate` replays the recorded requests under other limits. */
 export const simulateCommands: CommandPart = {
   add({ program }) {
-    const simulate = withGateway(program.command('simulate'))
+    const simulate = withGateway(program.command('simulate').helpGroup(helpGroups.configuration))
       .description(
         'replay the recorded requests under other limits: limits of a plan, of a key, or of an edited configuration (--config FILE)',
       )

@@ -3,6 +3,7 @@ import {
   type Asking,
   configOption,
   examples,
+  helpGroups,
   wholeNumber,
   withCsv,
   withPeriod,
@@ -16,11 +17,13 @@ import type { TestOptions } from './commands/test-receiver.ts';
 /** The commands about webhooks: the deliveries of a running gateway, and the test of a receiver. */
 export const webhooksCommands: CommandPart = {
   add({ program }) {
-    const deliveries = program.command('deliveries');
+    const deliveries = program.command('deliveries').helpGroup(helpGroups.look);
     addList(deliveries);
     addShow(deliveries);
     addSend(deliveries);
-    addTest(program.command('notify').description('test the receivers of webhooks'));
+    addTest(
+      program.command('notify').helpGroup(helpGroups.set).description('test the receivers of webhooks'),
+    );
   },
 };
 

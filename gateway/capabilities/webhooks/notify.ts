@@ -6,7 +6,6 @@ import { makeEventBody } from './events/event-body.ts';
 import { eventIdentity } from './events/event-identity.ts';
 import { isWantedBy } from './events/is-wanted-by.ts';
 import { newEventId, type QueueCounts, type SenderState } from './queue/delivery-queue.ts';
-import { createMemoryQueue } from './queue/memory-queue.ts';
 import { createRedisQueue } from './queue/redis-queue.ts';
 import { createSender } from './sender/sender.ts';
 import type { Receiver } from './settings/receivers.ts';
@@ -38,8 +37,7 @@ export function createNotify({
   bounds,
 }: {
   readonly receivers: readonly Receiver[];
-  /** Without Redis, the process keeps the queue. */
-  readonly redis: RedisConnection | undefined;
+  readonly redis: RedisConnection;
   readonly processId: string;
   /** Returns the present plan of a key; undefined if the key is unknown. */
   readonly planOf: (keyId: string) => Promise<string | undefined>;
@@ -48,10 +46,7 @@ export function createNotify({
   readonly log: Logger;
   readonly bounds: Bounds;
 }) {
-  const queue =
-    redis === undefined
-      ? createMemoryQueue({ nowMs, bounds })
-      : createRedisQueue({ redis, processId, bounds });
+  const queue = createRedisQueue({ redis, processId, bounds });
   const sender = createSender({ queue, nowMs, log, bounds });
   let receivers = first;
   /** The last figures of the queue, and the time at which the number of dropped events last grew. */
@@ -123,12 +118,12 @@ export function createNotify({
       void readCounts();
       timer = setInterval(() => void readCounts(), bounds.webhookCountsIntervalMs).unref();
     },
-    /** Stops sending, and writes the events that the store does not have yet. */
+    /** Stops sending, and writes the events that Redis does not have yet. */
     async close() {
       clearInterval(timer);
       await sender.close();
       const lost = await queue.close();
-      if (lost > 0) log.warn({ events: lost }, 'webhook events are lost, because no store keeps them');
+      if (lost > 0) log.warn({ events: lost }, 'webhook events are lost, because Redis did not take them');
     },
   };
 }

@@ -1,11 +1,14 @@
 import type { Callers } from '../../admin/wires/operations.ts';
 import type { OperationCallers } from '../../fleet/kinds/operations.ts';
 import type { PartState } from '../../fleet/process-state.ts';
+import type { RedisConnection } from '../../redis/redis-connection.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperatorsPart, OperatorsSources } from '../interfaces/operators.ts';
+import type { DeliverySources } from './api/delivery-routes.ts';
 import { createThresholdEvents } from './events/threshold-events.ts';
 import { createNotify, type NotifyState } from './notify.ts';
 import { notifyFamilies } from './notify-families.ts';
+import { emptyQueue } from './queue/delivery-queue.ts';
 import { expiringKeys } from './schedule/expiring-keys.ts';
 import { dayMs } from './schedule/marks.ts';
 import { changedPlans } from './schedule/plan-dates.ts';
@@ -13,8 +16,35 @@ import { createScanState } from './schedule/scan-state.ts';
 import { createScans } from './schedule/scans.ts';
 import { sunsetOperations } from './schedule/sunset-operations.ts';
 
+/**
+ * Opens the webhooks of a gateway. Without Redis, there are no receivers and no events. If an edit adds `redis` and `notify` to a running
+ * gateway, the receivers get events from the next start on.
+ */
+export function webhooksOperators({ records, ...sources }: OperatorsSources): OperatorsPart {
+  if (records !== undefined) return openWebhooks({ records, ...sources });
+  return {
+    ...partOf(emptyQueue, sources),
+    families: notifyFamilies(() => undefined),
+  };
+}
+
+/** What shows the queue: the routes, and the figures for the reading thread. */
+function partOf(
+  queue: DeliverySources['queue'],
+  { settings, log }: Pick<OperatorsSources, 'settings' | 'log'>,
+) {
+  return {
+    async routes() {
+      const { createDeliveryRoutes } = await import('./api/delivery-routes.ts');
+      const logResend = (resend: object) => log.info(resend, 'a webhook event is sent again');
+      return createDeliveryRoutes({ queue, logResend }, settings);
+    },
+    lent: { countDeliveries: () => queue.counts() },
+  };
+}
+
 /** Sends the events of notices to the receivers of the configuration, also events that become due with the time. */
-export function webhooksOperators({
+function openWebhooks({
   settings,
   keys: { directory, bounds },
   usage,
@@ -24,7 +54,7 @@ export function webhooksOperators({
   planInDirectory,
   askThread,
   log,
-}: OperatorsSources): OperatorsPart {
+}: OperatorsSources & { readonly records: RedisConnection }): OperatorsPart {
   const nowMs = limiter.storeNowMs;
   const notify = createNotify({
     receivers: settings().notify,
@@ -35,7 +65,6 @@ export function webhooksOperators({
     log,
     bounds,
   });
-  const { queue } = notify;
   const thresholds = createThresholdEvents({ notify, limiter, bounds });
   const scans = createScans({
     scans: [
@@ -91,13 +120,8 @@ export function webhooksOperators({
   }
 
   return {
-    async routes() {
-      const { createDeliveryRoutes } = await import('./api/delivery-routes.ts');
-      const logResend = (resend: object) => log.info(resend, 'a webhook event is sent again');
-      return createDeliveryRoutes({ queue, logResend }, settings);
-    },
+    ...partOf(notify.queue, { settings, log }),
     families: notifyFamilies(notify.state),
-    lent: { countDeliveries: () => queue.counts(), listDeliveries: (query) => queue.list(query) },
     state: () => stateOf(notify.state()),
     start() {
       notify.start();

@@ -5,6 +5,7 @@ import {
   type Asking,
   type CommandParents,
   examples,
+  helpGroups,
   wholeNumber,
   withCsv,
   withLimit,
@@ -21,6 +22,7 @@ import type { CallersOptions, UsageOptions } from './usage.ts';
 export function addTokenCommand({ program }: CommandParents): void {
   program
     .command('admin')
+    .helpGroup(helpGroups.set)
     .description('make tokens for the admin API')
     .command('token')
     .description(
@@ -47,7 +49,7 @@ export function addReadingCommands({ program }: CommandParents): void {
 }
 
 function addTop(program: Command): void {
-  withReply(program.command('top'))
+  withReply(program.command('top').helpGroup(helpGroups.look))
     .description(
       'show the live state of the gateway: rates, times, processes, targets, busiest and most refused keys',
     )
@@ -60,7 +62,7 @@ function addTop(program: Command): void {
 }
 
 function addWhy(program: Command): void {
-  withReply(program.command('why'))
+  withReply(program.command('why').helpGroup(helpGroups.look))
     .argument('[key or request]', 'the id of a key, or with --log the id of a request')
     .description(
       'explain the responses of a key, its refusals in a minute, or what happened to a request, in sentences that you can forward',
@@ -78,7 +80,7 @@ function addWhy(program: Command): void {
 }
 
 function addUsage(program: Command): void {
-  withReply(withPeriod(program.command('callers')))
+  withReply(withPeriod(program.command('callers').helpGroup(helpGroups.look)))
     .argument('<operation>', 'the operationId of the operation')
     .description('list the keys that called an operation, with the time of their last call')
     .addHelpText('after', examples('callers getPet --from -7d', 'callers getPet --csv > callers.csv'))
@@ -89,7 +91,7 @@ function addUsage(program: Command): void {
       await listCallers(operationId, options);
     });
 
-  withReply(withPeriod(program.command('usage')))
+  withReply(withPeriod(program.command('usage').helpGroup(helpGroups.look)))
     .argument('[key]', 'the id of the key')
     .description(
       'show the requests of a key and their outcomes; with --all, show the requests of every key in a month',
@@ -116,7 +118,7 @@ function addUsage(program: Command): void {
 }
 
 function addFleet(program: Command): void {
-  withReply(program.command('processes'))
+  withReply(program.command('processes').helpGroup(helpGroups.look))
     .description('list the gateway processes, and the configuration of each')
     .addHelpText('after', examples('processes'))
     .action(async (options: Asking) => {
@@ -124,7 +126,7 @@ function addFleet(program: Command): void {
       await listProcesses(options);
     });
 
-  withCsv(withReply(withLimit(withPeriod(program.command('events')))))
+  withCsv(withReply(withLimit(withPeriod(program.command('events').helpGroup(helpGroups.look)))))
     .description('list outages, bans and changes, the newest first')
     .addHelpText('after', examples('events --kind incident', 'events --kind ban --from -12h'))
     .option(
@@ -136,7 +138,7 @@ function addFleet(program: Command): void {
       await listEvents(options);
     });
 
-  withCsv(withLimit(withReply(program.command('changes'))))
+  withCsv(withLimit(withReply(program.command('changes').helpGroup(helpGroups.look))))
     .description('list changes of configuration and keys, the newest first')
     .addHelpText('after', examples('changes --limit 10'))
     .action(async (options: ChangesOptions) => {
@@ -147,7 +149,7 @@ function addFleet(program: Command): void {
 
 /** Declares the commands about plans: the list with the states of guards, and the end of a revert. */
 export function addPlanCommands({ program }: CommandParents): void {
-  const plans = withReply(program.command('plans'))
+  const plans = withReply(program.command('plans').helpGroup(helpGroups.configuration))
     .description('list the plans with their limits, their keys and the states of their guards')
     .enablePositionalOptions()
     .addHelpText('after', examples('plans', 'plans --json'))

@@ -5,7 +5,7 @@ import { terminalOf } from '../../shared/terminal/terminal.ts';
 export type Tone = 'title' | 'good' | 'warning' | 'bad' | 'faint';
 
 /** Colours a text by its tone. Returns the text unchanged if the output has no colours. */
-export type Paint = (tone: Tone, text: string) => string;
+type Paint = (tone: Tone, text: string) => string;
 
 /** The terminal, pipe or file that a command writes to. */
 export interface Screen {

@@ -5,7 +5,7 @@ import { clientAfterFlush } from '../admin/read/flush-counts.ts';
 import { readMinute, readWhy } from '../admin/read/read-key.ts';
 import type { Asking } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
-import { show } from '../output/show.ts';
+import { show, tellMissing } from '../output/show.ts';
 
 export interface WhyOptions extends Asking {
   readonly log?: readonly string[];
@@ -24,6 +24,7 @@ export async function why(given: string | undefined, options: WhyOptions): Promi
   }
   try {
     const { body, json } = await readWhy(await clientAfterFlush(options), id);
+    tellMissing(json);
     show(options, { json: Object(json).why, body: body.why }, ({ sentence }) => [oneLine(sentence)]);
   } catch (error) {
     throw requestId.test(id) ? needsLog(id, error) : error;

@@ -1,13 +1,16 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { loadSettings, type ValidSettings } from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
+import { bareHostname } from '../../shared/addresses/address-group.ts';
 import type { Settings } from '../../shared/model.ts';
+import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { counted } from '../../shared/words/figures.js';
 import { adminUrlOf, clientOf, hasToken } from '../admin/find-gateway.ts';
 import type { GatewayOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
-import { checkUpstreamNames } from './check-upstream-names.ts';
 import { gatewayWarnings } from './gateway-warnings.ts';
 import { leakedCountWarnings } from './leaked-warnings.ts';
 import { requireConfig } from './named-config.ts';
@@ -39,6 +42,36 @@ export async function check(
   // The process exits explicitly, because a slow DNS lookup would keep it alive. `setImmediate` delays the exit until a write error of
   // standard output is reported.
   setImmediate(() => process.exit());
+}
+
+/**
+ * Resolves the host name of each upstream, and returns a sentence for each failure. Only the command `check` uses this function.
+ * During an outage of DNS, the gateway must still start, and edits must still take effect.
+ */
+async function checkUpstreamNames({ upstreamUrls }: ValidSettings): Promise<readonly string[]> {
+  const { checkLookupTimeoutMs: timeoutMs } = defaultBounds;
+  const found = await Promise.all(
+    upstreamUrls.map(async ({ url, place: { file, line, column } }) => {
+      const hostname = bareHostname(new URL(url));
+      const reason = await lookupFailure(hostname, timeoutMs);
+      if (reason === undefined) return [];
+      const hint = 'a typing error, or a name that is known only where the gateway runs?';
+      return [
+        `${file}:${line}:${column}: the host \`${hostname}\` cannot be looked up here (${reason}): ${hint}`,
+      ];
+    }),
+  );
+  return found.flat();
+}
+
+/** Resolves a name as the gateway does. Returns the resolver's error code, or reports that the lookup took too long. */
+async function lookupFailure(hostname: string, timeoutMs: number): Promise<string | undefined> {
+  if (isIP(hostname) !== 0) return undefined;
+  const looked = lookup(hostname, { all: true }).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : String(error)),
+  );
+  return withinDeadline(looked, timeoutMs, () => `not within ${timeoutMs} ms`);
 }
 
 /** Returns warnings of a running gateway. Without a token, only the number of leaked secrets is known. */

@@ -5,6 +5,7 @@ import {
   examples,
   fromHere,
   type GatewayOptions,
+  helpGroups,
   withGateway,
 } from '../command.ts';
 import type { InitOptions } from './init.ts';
@@ -13,6 +14,7 @@ import type { InitOptions } from './init.ts';
 export function addStartCommands(program: Command): void {
   program
     .command('init')
+    .helpGroup(helpGroups.run)
     .description('write a configuration for a service, with a first key')
     .requiredOption('--upstream <url>', 'the URL of the service, such as http://localhost:3000')
     .option(
@@ -35,6 +37,7 @@ export function addStartCommands(program: Command): void {
 
   program
     .command('start')
+    .helpGroup(helpGroups.run)
     .description(`run the gateway with the ${configName} of this folder, or with the file of --config`)
     .addHelpText('after', examples('start', 'start --config gateway/tollgate.yaml'))
     .addOption(configOption())
@@ -45,6 +48,7 @@ export function addStartCommands(program: Command): void {
 
   program
     .command('run')
+    .helpGroup(helpGroups.run)
     .description('run the gateway')
     .addHelpText('after', examples('run --config config/production.yaml'))
     .addOption(configOption())
@@ -53,7 +57,7 @@ export function addStartCommands(program: Command): void {
       await run(config);
     });
 
-  withGateway(program.command('check'))
+  withGateway(program.command('check').helpGroup(helpGroups.configuration))
     .description(
       'check a configuration and print every problem; also ask a running gateway which secrets of the configuration have leaked, and which plans become smaller without a guard',
     )
@@ -70,6 +74,7 @@ export function addStartCommands(program: Command): void {
 
   program
     .command('schema')
+    .helpGroup(helpGroups.set)
     .description('print the JSON Schema of the configuration, for editors')
     .addHelpText('after', examples('schema > tollgate.schema.json'))
     .action(async () => {

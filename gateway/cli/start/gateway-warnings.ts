@@ -53,8 +53,7 @@ async function editWarnings(
   ]);
   if (state.environment !== settings.environment) return [];
   const plans = { before: present.plans, after: settingsMembers(settings).plans };
-  const notes = await Promise.all(
-    editNotes.map(async (load) => (await (await load())({ plans, nowMs })).notes),
-  );
+  const edit = { plans, hasRedis: settings.redis !== undefined, nowMs };
+  const notes = await Promise.all(editNotes.map(async (load) => (await (await load())(edit)).notes));
   return notes.flat().flatMap(({ warning }) => (warning === undefined ? [] : [printable(warning(file))]));
 }

@@ -52,7 +52,8 @@ plans:
   business:   { perMinute: 1000, perDay: 100000 }
   enterprise: custom # each key states its own limits
 
-# With Redis, several processes share their counts. Without Redis, the counts are in the memory of this process.
+# With Redis, several processes share their counts. Without Redis, the counts are in the memory of this process, and
+# some settings are refused, because a restart would lose what they keep.
 # redis: { url: redis://127.0.0.1:6379 }
 
 ${

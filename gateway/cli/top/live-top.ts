@@ -6,7 +6,7 @@ import type { Screen } from '../output/screen.ts';
 import { type TopData, topPicture } from './top-picture.ts';
 
 /** The terminal with its output and its keyboard. */
-export interface LiveTerminal {
+interface LiveTerminal {
   readonly output: NodeJS.WriteStream;
   readonly input: NodeJS.ReadStream;
   /** The current width and colours of the terminal. */

@@ -1,11 +1,19 @@
 import { Argument } from 'commander';
-import { type CommandParents, examples, fromHere, wholeNumber, withGateway, withPeriod } from '../command.ts';
+import {
+  type CommandParents,
+  examples,
+  fromHere,
+  helpGroups,
+  wholeNumber,
+  withGateway,
+  withPeriod,
+} from '../command.ts';
 import type { DiffOptions } from './diff.ts';
 import type { TrialOptions } from './trial.ts';
 
 /** Declares the commands that compare an edited configuration, and show what the trial of a plan would have refused. */
 export function addWhatIfCommands({ program }: CommandParents): void {
-  withGateway(program.command('diff'))
+  withGateway(program.command('diff').helpGroup(helpGroups.configuration))
     .addArgument(new Argument('<file>', 'an edited configuration on this machine').argParser(fromHere))
     .description(
       'list the additions, removals and changes of an edit, and the keys that its limits would have affected; exit code 2 if the configurations differ',
@@ -21,7 +29,7 @@ export function addWhatIfCommands({ program }: CommandParents): void {
       await diff(file, options);
     });
 
-  withPeriod(withGateway(program.command('trial')))
+  withPeriod(withGateway(program.command('trial').helpGroup(helpGroups.configuration)))
     .argument('[plan]', 'the name of a plan with a trial (default: all plans with a trial)')
     .description(
       'show what the trial of a plan would have refused: the requests, the share by window, and the keys',

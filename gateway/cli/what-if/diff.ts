@@ -34,6 +34,7 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
   const before = client ? await settingsInForce(client) : await settingsOfFile(against ?? '', process.env);
   const edit = {
     plans: { before: before.settings.plans, after: after.settings.plans },
+    hasRedis: after.settings.redis !== undefined,
     nowMs: Date.now(),
     replayed: client && { before, after, client },
   };

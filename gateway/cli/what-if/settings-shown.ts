@@ -14,6 +14,7 @@ const settingsRead = settingsShown.pick({
   version: true,
   plans: true,
   keys: true,
+  redis: true,
 });
 
 export interface Shown {

@@ -6,7 +6,7 @@ import { nameOf } from '../../shared/schema/schema-faults.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
-import type { RawSettings } from '../schema/settings-schema.ts';
+import { hasDirectory, hasRedis, type RawSettings } from '../schema/settings-schema.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import type { LoadContext } from '../source/source-reader.ts';
 
@@ -55,9 +55,8 @@ export function compileParts(raw: RawSettings, context: LoadContext | undefined)
       context?.problems.push({ file: context.fileOf(file), line, column: 1, excerpt: '', message });
     },
   };
-  return Object.assign({}, ...settingsParts.map((part) => part.compile?.(raw, files)));
-}
-
-function hasDirectory({ keys }: RawSettings): boolean {
-  return typeof keys === 'object' && 'directory' in keys && keys.directory;
+  return Object.assign(
+    {},
+    ...settingsParts.map((part) => part.compile?.(raw, files, { hasRedis: hasRedis(raw) })),
+  );
 }

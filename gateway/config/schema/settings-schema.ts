@@ -144,7 +144,7 @@ const keySources = fields('a mapping with file and directory', {
   directory: flag()
     .default(false)
     .describe(
-      'Whether the admin API can issue keys while the gateway runs. These keys are stored in Redis. A change needs a restart.',
+      'Whether the admin API can issue keys while the gateway runs. These keys are stored in Redis, so this needs `redis`. A change needs a restart.',
     ),
 })
   .refine(
@@ -256,7 +256,7 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .optional()
     .describe(
-      'The Redis that stores the counts. Without this setting or with an empty url, counts are kept in memory. A change of this setting or of the files that it names needs a restart.',
+      'The Redis that stores the counts. Without this setting or with an empty url, counts are kept in memory, and settings that need Redis are refused. A change of this setting or of the files that it names needs a restart.',
     ),
   upstream: upstream.optional().describe('A single upstream, with the name `default`.'),
   upstreams: z
@@ -380,6 +380,16 @@ function namesIn(schema: unknown): readonly string[] {
 }
 
 export type RawSettings = z.output<typeof settingsSchema>;
+
+/** Whether there is a key directory, for keys that the admin API issues. */
+export function hasDirectory({ keys }: Pick<RawSettings, 'keys'>): boolean {
+  return typeof keys === 'object' && 'directory' in keys && keys.directory;
+}
+
+/** An empty URL counts as no Redis. */
+export function hasRedis({ redis }: Pick<RawSettings, 'redis'>): boolean {
+  return redis !== undefined && redis.url !== '';
+}
 export type RawUpstream = z.output<typeof upstream>;
 
 function timeout(maxMs: number) {

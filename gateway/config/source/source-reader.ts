@@ -38,7 +38,7 @@ interface TextToParse {
   readonly text: string;
 }
 
-export type SourceReader = ReturnType<typeof createSourceReader>;
+type SourceReader = ReturnType<typeof createSourceReader>;
 
 /**
  * The data that all steps of loading a configuration share: the main file, the reader of the other files, and the problems found so far.

@@ -5,7 +5,7 @@ import { durationText, ordinal, timeText, whoOf } from '../wording.ts';
 import { aboutKey, exampleKey, type ListedKinds, webhook } from './kind.ts';
 
 /** A ban of a key began. */
-export interface Ban {
+interface Ban {
   readonly kind: 'ban';
   readonly keyId: string;
   readonly plan: string | undefined;
@@ -15,7 +15,7 @@ export interface Ban {
   readonly untilMs: number;
 }
 
-export interface BanEnded {
+interface BanEnded {
   readonly kind: 'ban_ended';
   readonly keyId: string;
   readonly plan: string | undefined;

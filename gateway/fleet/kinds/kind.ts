@@ -37,7 +37,7 @@ export type ListedKinds<Family extends { readonly kind: string }> = {
 };
 
 /** The filters of a receiver. */
-export type Filter = 'keys' | 'plans' | 'operations';
+type Filter = 'keys' | 'plans' | 'operations';
 
 /** The subject of the events of a kind, and how the filters of receivers match them. */
 export interface About<Notice> {
@@ -75,7 +75,7 @@ export const aboutNoKey = { filters: [], about: () => ({}) };
  *   second report by the same process is another event. For example, a target may be down twice within a few seconds.
  * - `own`: only one process reports the event.
  */
-export type Identity =
+type Identity =
   | { readonly kind: 'once'; readonly what: readonly unknown[]; readonly untilMs?: number }
   | {
       readonly kind: 'near';
@@ -84,7 +84,7 @@ export type Identity =
     }
   | { readonly kind: 'own' };
 
-export interface Listing<Notice> {
+interface Listing<Notice> {
   readonly group: EventGroup;
   /** The words for many events of the kind: "and 312 more keys were banned". */
   readonly many: string;

@@ -13,7 +13,7 @@ export interface CertificateExpiring {
 }
 
 /** A worker has exited, and another worker replaces it. */
-export interface WorkerEvent {
+interface WorkerEvent {
   readonly kind: 'worker_ended';
   /** From 1. */
   readonly worker: number;

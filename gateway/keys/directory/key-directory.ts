@@ -9,7 +9,6 @@ import { type DirectoryKey, expiryOf, type KeyVersion } from './directory-key.ts
 import { type HeldKey, HeldKeys, isIn } from './held-keys.ts';
 import { createLookUps, type LookUpOutcome, lookUpOutcomes } from './look-ups.ts';
 import type { Unrevised } from './store/directory-store.ts';
-import { createMemoryDirectoryStore } from './store/memory-directory-store.ts';
 import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
 
 export type KeyDirectory = ReturnType<typeof createKeyDirectory>;
@@ -26,8 +25,7 @@ export function createKeyDirectory({
   log,
   bounds,
 }: {
-  /** Without Redis, the directory is in memory. */
-  readonly redis?: RedisConnection | undefined;
+  readonly redis: RedisConnection;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
   /** The clock of quota decisions, epoch ms. */
@@ -35,14 +33,7 @@ export function createKeyDirectory({
   readonly log: Logger;
   readonly bounds: Bounds;
 }) {
-  const store =
-    redis === undefined
-      ? createMemoryDirectoryStore({
-          nowMs,
-          keysMax: bounds.directoryKeysInMemoryMax,
-          removedKeptMs: bounds.idempotencyKeptMs,
-        })
-      : createRedisDirectoryStore({ redis, bounds });
+  const store = createRedisDirectoryStore({ redis, bounds });
   const held = new HeldKeys(bounds);
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   const counts = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
@@ -56,7 +47,7 @@ export function createKeyDirectory({
     store,
     held,
     // The first look-ups wait briefly for the connection.
-    started: redis === undefined ? Promise.resolve() : untilConnected(redis, bounds.storeStartTimeoutMs),
+    started: untilConnected(redis, bounds.storeStartTimeoutMs),
     changes: { count: () => changes, lastOf: (id) => changed.get(id) ?? 0 },
     count: (outcome) => counts.set(outcome, (counts.get(outcome) ?? 0) + 1),
     nowMs,

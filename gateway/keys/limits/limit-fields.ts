@@ -36,7 +36,7 @@ export function toLimits({ groups, ...fields }: LimitsByField): Limits {
   return [...plainLimits(fields), ...toGroupLimits(groups)];
 }
 
-export function toGroupLimits(groups: GroupsByName = {}): Limits {
+function toGroupLimits(groups: GroupsByName = {}): Limits {
   return Object.entries(groups).flatMap(([group, { operations, ...fields }]) =>
     plainLimits(fields).map((limit) => ({ ...limit, group, ...(operations && { operations }) })),
   );

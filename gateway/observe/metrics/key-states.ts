@@ -7,7 +7,7 @@ import type { Settings } from '../../shared/model.ts';
  */
 const keyStates = ['ok', 'banned', 'expired', 'no_secret', 'disabled'] as const;
 
-export type KeyState = (typeof keyStates)[number];
+type KeyState = (typeof keyStates)[number];
 
 export interface KeyCount {
   readonly plan: string;

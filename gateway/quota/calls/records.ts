@@ -18,7 +18,7 @@ import { fieldOf, numberOf, usedFieldOf, usedOf } from '../windows.ts';
  */
 
 /** What is the same in every call for a key. */
-export interface TermsRecord {
+interface TermsRecord {
   readonly plan: SideTerms;
   readonly trial?: SideTerms | undefined;
   /** The lowest reported percentage of a limit; absent without thresholds. */
@@ -50,7 +50,7 @@ interface WindowTerms {
 }
 
 /** What is asked of one key. */
-export interface AskRecord {
+interface AskRecord {
   /** The place of the terms among the arguments, from 1. */
   readonly terms: number;
   /** Empty if the call only sends `unsent` or the lease. */

@@ -17,7 +17,7 @@ export interface ClientOrigin {
   readonly unreadEntry?: UnreadEntry | undefined;
 }
 
-export interface UnreadEntry {
+interface UnreadEntry {
   readonly entry: string;
   /** The trusted proxy that wrote the entry. */
   readonly proxy: string;

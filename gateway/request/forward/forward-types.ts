@@ -4,7 +4,7 @@ import type { ErrorCode, WholeResponse } from '../../shared/errors.ts';
 import type { Operation } from '../../shared/model.ts';
 
 /** Node's response to the client with additional methods. Header fields are a flat list of names and values. */
-export interface ForwardedResponse extends ServerResponse {
+interface ForwardedResponse extends ServerResponse {
   /** Set when the parser has found a fault in the request's body. */
   readonly rejection: object | undefined;
   /** Called when the parser finds a fault in the request's body. */

@@ -9,8 +9,6 @@ import { resolveTargets } from './upstream/resolve-targets.ts';
 import type { UpstreamDeps } from './upstream/targets.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
 
-export type { ForwardOutcome, ForwardRequest, OpenTunnel, UpgradeRequest } from './forward-types.ts';
-
 export type Forwarder = ReturnType<typeof createForwarder>;
 
 type ForwarderOptions = Omit<UpstreamDeps, 'random' | 'resolve'> &

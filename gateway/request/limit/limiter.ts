@@ -4,6 +4,7 @@ import type { QuotaThreshold } from '../../fleet/kinds/key-notices.ts';
 import type { StoreEvent } from '../../fleet/kinds/stores.ts';
 import type { Change } from '../../quota/adjust.ts';
 import type { ToldMark } from '../../quota/thresholds.ts';
+import { faultPlaceOf } from '../../redis/fault-place.ts';
 import { watchMissingCommands } from '../../redis/missing-commands.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
@@ -17,9 +18,9 @@ import type { CountsOfKeys } from './counts-of-keys.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter } from './key-limiter.ts';
 import { createMinuteBucket } from './minute-bucket.ts';
-import { createStatusReader, statusOf } from './read-statuses.ts';
+import { createStatusReader, type KeysRead, statusOf } from './read-statuses.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
-import type { QuotaStore } from './store/quota-store.ts';
+import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
 import { createStoreClock } from './store/store-clock.ts';
 import type { StoreHealth, StorePart } from './store/store-health.ts';
@@ -139,6 +140,18 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       await backing.health.started;
       return readStatuses(of);
     },
+    /**
+     * Returns the counts of keys as this process has last seen them, with its own decisions. Asks no other store than its memory.
+     */
+    async readOwnMemory(of: readonly Pick<Key, 'id' | 'limits'>[]): Promise<KeysRead | StoreFailure> {
+      if (redis === undefined) return readStatuses(of);
+      const at = { windowsMs, nowMs: clock.nowMs() };
+      const keys = of.map((key) => {
+        const { id: keyId, limits } = key;
+        return statusOf(key, ledger.lastSeen({ keyId, limits }, at.nowMs), at);
+      });
+      return { kind: 'read', keys };
+    },
     /** Changes the counts of a key. Other processes apply the change within `bounds.refusalRememberedMs`. */
     async adjust(keyId: string, change: Change) {
       await backing.health.started;
@@ -223,6 +236,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       nameOf: (keyId) => redisKeys.quota.name(prefix, keyId),
       probeKey: redisKeys.probe.name(prefix),
       log: log.child({ onFailure }),
+      faultPlaceOf: (reason) => faultPlaceOf(settings, reason),
       nowMs,
       bounds,
       describeOutage: () => ({ requestsDecidedAlone: decidedAlone, keysToWriteBack: ledger.unsentKeys() }),

@@ -13,7 +13,7 @@ export interface KeysRead {
   readonly keys: readonly (KeyStatus | undefined)[];
 }
 
-export type ReadStatuses = (keys: readonly Key[]) => Promise<KeysRead | StoreFailure>;
+export type ReadStatuses = (keys: readonly Pick<Key, 'id' | 'limits'>[]) => Promise<KeysRead | StoreFailure>;
 
 /** Creates a function that reads the status of keys from the store, in the order of the keys. It charges nothing. */
 export function createStatusReader({
@@ -43,7 +43,7 @@ export function createStatusReader({
 
 /** Computes the status of a key at the time `nowMs` from its last counts. */
 export function statusOf(
-  { limits }: Key,
+  { limits }: Pick<Key, 'limits'>,
   counted: Readonly<QuotaState> | undefined,
   { windowsMs, nowMs }: { readonly windowsMs: WindowsMs; readonly nowMs: number },
 ): KeyStatus {

@@ -37,7 +37,7 @@ export type Arrival =
       readonly head: Buffer;
     };
 
-export interface ListenerHandlers {
+interface ListenerHandlers {
   /**
    * Called for each arrival, one at a time on each connection. Must not throw. A request without a body emits no events. For `Expect:
    * 100-continue`, call `res.writeContinue()` immediately before reading the body. A response before the end of the body closes the

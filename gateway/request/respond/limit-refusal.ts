@@ -1,7 +1,6 @@
 import type { Refusal } from '../../shared/errors.ts';
 import type { BucketDecision, Decision, RateLimitState, Window } from '../../shared/model.ts';
 import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
-import { rememberLast } from '../../shared/structures/remember-last.ts';
 import { per, policyName, windowText } from '../../shared/words/limit-names.js';
 
 /**
@@ -9,7 +8,7 @@ import { per, policyName, windowText } from '../../shared/words/limit-names.js';
  *
  * @param counted the word for what limits count: `unit` if an operation has another cost than 1, otherwise `request`
  */
-export const limitRefusal = rememberLast((decision: NotAdmitted, counted: 'request' | 'unit'): Refusal => {
+export function limitRefusal(decision: NotAdmitted, counted: 'request' | 'unit'): Refusal {
   const { rateLimit, retryAtMs } = decision;
   const seconds = secondsUntil(retryAtMs, rateLimit.nowMs);
   const fields = ['Retry-After', String(seconds)];
@@ -26,7 +25,7 @@ export const limitRefusal = rememberLast((decision: NotAdmitted, counted: 'reque
     case 'unavailable':
       return { code: 'store_unavailable', fields };
   }
-});
+}
 
 type NotAdmitted = Exclude<Decision, { kind: 'admitted' }>;
 

@@ -47,7 +47,6 @@ export async function keptInRedis(
     readRecords: records.read,
     readActive: records.active,
     readLastSeen: records.lastSeen,
-    readKeys: directory.readMany,
-    readKeyIds: directory.page,
+    directory,
   };
 }

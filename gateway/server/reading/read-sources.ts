@@ -6,6 +6,7 @@ import { createUsageReader } from '../../usage/read/usage-reader.ts';
 import { usageCalendar } from '../../usage/usage-calendar.ts';
 import type { KeptInRedis } from './kept-in-redis.ts';
 import type { Kept, Lent, ReadingData } from './reading-messages.ts';
+import { createRemembering } from './remembering.ts';
 
 /** Opens the data sources of the routes in the reading thread: Redis over a separate connection, or the memory of the main thread. */
 export async function openReadSources({
@@ -26,7 +27,8 @@ export async function openReadSources({
 }): Promise<ReadSources> {
   const { redis } = settings();
   const inRedis = redis && (await openKept(redis));
-  const kept: Kept = inRedis ?? inParts(lent);
+  const own = inParts(lent);
+  const kept: Kept = inRedis === undefined ? own : createRemembering(inRedis, own, bounds);
   const store = { read: kept.readRecords, active: kept.readActive, lastSeen: kept.readLastSeen };
   const usage: KeySources['usage'] =
     keptDays === undefined
@@ -56,7 +58,7 @@ export async function openReadSources({
         return read.kind === 'read' ? read.keys : undefined;
       },
       readMembers: (ids) => lent.readMembers(ids),
-      ...(hasDirectory && { directory: { readMany: kept.readKeys, page: kept.readKeyIds } }),
+      ...(hasDirectory && kept.directory && { directory: kept.directory }),
       leakOf,
       planFigures: () => lent.planFigures(),
       usage,
@@ -81,22 +83,13 @@ export async function openReadSources({
     return {
       async readStatuses(keys) {
         const found = await manyOf(keys, async (part) => {
-          const read = await all.readStatuses(part);
-          return read.kind === 'read' ? read.keys : part.map(() => undefined);
+          return (await all.readStatuses(part)) ?? part.map(() => undefined);
         });
         return { kind: 'read', keys: found };
       },
       readRecords: (reads) => manyOf(reads, async (part) => (await all.readRecords(part)) ?? []),
       readActive: () => all.readActive(),
       readLastSeen: (ids) => all.readLastSeen(ids),
-      async readKeys(ids) {
-        const found = await manyOf(ids, async (part) => {
-          const read = await all.readKeys(part);
-          return read.kind === 'found' ? read.keys : part.map(() => 'unknown' as const);
-        });
-        return { kind: 'found', keys: found };
-      },
-      readKeyIds: (query) => all.readKeyIds(query),
     };
   }
 

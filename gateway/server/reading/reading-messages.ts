@@ -12,7 +12,7 @@ import type { ReadStatuses } from '../../request/limit/read-statuses.ts';
 import type { PlanFigures } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UnsentSource } from '../../usage/read/usage-reader.ts';
-import type { UsageStore } from '../../usage/store/usage-store.ts';
+import type { OwnMemory } from '../own-memory.ts';
 
 /** The start data of the reading thread. */
 export interface ReadingData {
@@ -24,9 +24,9 @@ export interface ReadingData {
 
 /**
  * Functions of the main thread that the reading thread calls. A message contains the name of the function. Arguments and results are plain
- * data.
+ * data. The functions of `OwnMemory` are called without Redis, and while Redis is away.
  */
-export interface Lent extends LentMembers {
+export interface Lent extends LentMembers, OwnMemory {
   readonly unsent: UnsentSource['unsent'];
   readonly lastSeen: UnsentSource['lastSeen'];
   readonly readEvents: Events['read'];
@@ -34,20 +34,16 @@ export interface Lent extends LentMembers {
   readonly readProcesses: Presence['read'];
   readonly planFigures: () => ReadonlyMap<string, PlanFigures>;
   readonly readMembers: KeyDetailSources['readMembers'];
-  /** The members from here on read the main thread's memory; only without Redis. */
-  readonly readStatuses: ReadStatuses;
-  readonly readRecords: UsageStore['read'];
-  readonly readActive: UsageStore['active'];
-  readonly readLastSeen: UsageStore['lastSeen'];
-  readonly readKeys: DirectoryStore['readMany'];
-  readonly readKeyIds: DirectoryStore['page'];
+  /** The time since which Redis is away, epoch ms; undefined while it is not. */
+  readonly awaySinceMs: () => Promise<number | undefined>;
 }
 
 /** The records of keys, in Redis or in the main thread's memory. */
-export type Kept = Pick<
-  Lent,
-  'readStatuses' | 'readRecords' | 'readActive' | 'readLastSeen' | 'readKeys' | 'readKeyIds'
->;
+export interface Kept extends Pick<OwnMemory, 'readRecords' | 'readActive' | 'readLastSeen'> {
+  readonly readStatuses: ReadStatuses;
+  /** The key directory, which needs Redis. */
+  readonly directory?: Pick<DirectoryStore, 'readMany' | 'page'>;
+}
 
 export type ToReading =
   /** A change of the settings. The change is sent before the next request to the thread. `nowMs` is the store's clock, epoch ms. */

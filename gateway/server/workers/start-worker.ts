@@ -1,6 +1,8 @@
 import { type ChildProcess, fork, type SendHandle } from 'node:child_process';
 import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
 import type { ListeningSocket } from '../../request/listen/listen-on.ts';
+import { withinDeadline } from '../../shared/structures/within-deadline.ts';
+import type { OwnMemory } from '../own-memory.ts';
 import type { FromWorker, StartPhase, ToWorker } from './worker-messages.ts';
 
 type Report = Extract<FromWorker, { kind: 'report' }>;
@@ -16,6 +18,8 @@ export interface WorkerProcess {
   metrics(): ProcessMetrics | undefined;
   /** Resolves when the worker has replied; never settles if the worker sends no reply. */
   askMetrics(): Promise<void>;
+  /** What the worker knows of keys itself. */
+  readonly memory: OwnMemory;
   /** The phase that the worker's start has reached. */
   startPhase(): StartPhase;
   /**
@@ -28,6 +32,8 @@ export interface WorkerProcess {
 }
 
 export interface StartWorkerOptions {
+  /** How long the worker may take to answer a question about its memory. */
+  readonly replyTimeoutMs: number;
   /** Command-line options for Node and V8. */
   readonly execArgv: readonly string[];
   readonly onMessage: (message: FromWorker) => void;
@@ -36,7 +42,12 @@ export interface StartWorkerOptions {
 }
 
 /** Starts a process that waits for the supervisor's messages; see `worker-messages.ts`. */
-export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions): WorkerProcess {
+export function startWorker({
+  execArgv,
+  replyTimeoutMs,
+  onMessage,
+  onEnd,
+}: StartWorkerOptions): WorkerProcess {
   const child: ChildProcess = fork(new URL('./worker-main.ts', import.meta.url), {
     execArgv: [...execArgv],
     serialization: 'advanced',
@@ -48,6 +59,9 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
   let metrics: ProcessMetrics | undefined;
   let asking: PromiseWithResolvers<void> | undefined;
   let failure: string | undefined;
+  let questions = 0;
+  /** The unanswered questions about the worker's memory. */
+  const asked = new Map<number, (value: never) => void>();
 
   const worker: WorkerProcess = {
     pid: child.pid ?? 0,
@@ -60,6 +74,17 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
       asking ??= Promise.withResolvers();
       return asking.promise;
     },
+    memory: {
+      // The worker needs only these members of a key.
+      readStatuses: (keys) =>
+        askMemory(
+          'readStatuses',
+          keys.map(({ id, limits }) => ({ id, limits })),
+        ),
+      readRecords: (reads) => askMemory('readRecords', reads),
+      readActive: () => askMemory('readActive'),
+      readLastSeen: (ids) => askMemory('readLastSeen', ids),
+    },
     heardMs: performance.now(),
     tell(message, socket) {
       // A failed send needs no handling, because `onEnd` will be called.
@@ -71,6 +96,18 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
     },
   };
 
+  async function askMemory<Name extends keyof OwnMemory>(
+    name: Name,
+    ...args: readonly unknown[]
+  ): Promise<Awaited<ReturnType<OwnMemory[Name]>> | undefined> {
+    const number = ++questions;
+    const reply = new Promise<Awaited<ReturnType<OwnMemory[Name]>>>((resolve) => asked.set(number, resolve));
+    worker.tell({ kind: 'ask_memory', number, name, args });
+    const value = await withinDeadline(reply, replyTimeoutMs, () => undefined);
+    asked.delete(number);
+    return value;
+  }
+
   child.on('message', (message: FromWorker) => {
     if (message.kind === 'listens') listens = true;
     if (listens) worker.heardMs = performance.now();
@@ -80,6 +117,8 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
       metrics = message.metrics;
       asking?.resolve();
       asking = undefined;
+    } else if (message.kind === 'memory') {
+      asked.get(message.number)?.(message.value as never);
     } else if (message.kind === 'failed') {
       worker.kill(message.reason);
     }

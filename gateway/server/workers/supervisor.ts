@@ -16,6 +16,7 @@ import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createAdminSide } from '../admin-side.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';
+import { joinMemories } from '../own-memory.ts';
 import type { Counted } from '../served.ts';
 import { openStores } from '../stores.ts';
 import { type BoundSockets, bindSockets } from './bind-sockets.ts';
@@ -122,6 +123,7 @@ export function createSupervisor({
       sendCounts(flush) {
         for (const worker of serving()) worker.tell({ kind: 'send_counts', flush });
       },
+      memory: joinMemories(() => serving().map(({ memory }) => memory)),
       workers: {
         count: () => ({ configured: count, serving: serving().length, replaced }),
         metrics: readMetrics,
@@ -140,6 +142,7 @@ export function createSupervisor({
     place.startedMs = performance.now();
     const worker = startWorker({
       execArgv,
+      replyTimeoutMs: bounds.workerReplyTimeoutMs,
       onMessage: (message) => hear(place, worker, message),
       onEnd: (reason) => endOf(place, worker, reason),
     });
@@ -176,6 +179,7 @@ export function createSupervisor({
         admin.recordKeyChange(message.change);
         return;
       case 'failed':
+      case 'memory':
       case 'metrics':
       case 'phase':
         return;

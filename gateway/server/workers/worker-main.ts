@@ -8,6 +8,7 @@ import { createProcessRegistry } from '../../observe/metrics/process-metrics.ts'
 import type { ListeningSocket } from '../../request/listen/listen-on.ts';
 import type { Settings } from '../../shared/model.ts';
 import { terminalOf } from '../../shared/terminal/terminal.ts';
+import { memoryOfWorker } from '../own-memory.ts';
 import { createRequestSide, type RequestSide } from '../request-side.ts';
 import { openStores, type Stores } from '../stores.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
@@ -72,6 +73,12 @@ async function obey(message: ToWorker, socket: ListeningSocket): Promise<void> {
       metrics ??= createProcessRegistry();
       tell({ kind: 'metrics', metrics: await metrics.getMetricsAsJSON() });
       return;
+    case 'ask_memory': {
+      const { name, number, args } = message;
+      const call = memoryOfWorker(worker.stores)[name] as (...args: readonly unknown[]) => Promise<unknown>;
+      tell({ kind: 'memory', number, value: await call(...args) });
+      return;
+    }
     case 'drain':
       await end();
   }

@@ -3,6 +3,7 @@ import type { KeyChange } from '../../fleet/changes.ts';
 import type { Notice } from '../../fleet/kinds/kinds.ts';
 import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import type { OwnMemory } from '../own-memory.ts';
 import type { Counted, ServingProcess } from '../served.ts';
 
 /** The phases of a worker's start. */
@@ -32,6 +33,13 @@ export type ToWorker =
   | { readonly kind: 'send_counts'; readonly flush: number }
   /** Requests the worker's metrics. */
   | { readonly kind: 'ask_metrics' }
+  /** Calls a function of the worker's memory. */
+  | {
+      readonly kind: 'ask_memory';
+      readonly number: number;
+      readonly name: keyof OwnMemory;
+      readonly args: readonly unknown[];
+    }
   /** After this message, the worker finishes its requests in flight and exits. */
   | { readonly kind: 'drain' };
 
@@ -47,4 +55,6 @@ export type FromWorker =
   | { readonly kind: 'event'; readonly notice: Notice }
   /** The holder of a key has changed the key. */
   | { readonly kind: 'key_changed'; readonly change: KeyChange }
-  | { readonly kind: 'metrics'; readonly metrics: ProcessMetrics };
+  | { readonly kind: 'metrics'; readonly metrics: ProcessMetrics }
+  /** The result of a call of the worker's memory. */
+  | { readonly kind: 'memory'; readonly number: number; readonly value: unknown };

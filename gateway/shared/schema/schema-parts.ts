@@ -32,7 +32,7 @@ export function text(what: string, pattern = /^.+$/s) {
 }
 
 /** The only name that cannot become a member of a JavaScript object by assignment. */
-export const reservedName = '__proto__';
+const reservedName = '__proto__';
 const reservedNameFault = `must not be \`${reservedName}\`, which JavaScript keeps for itself; write another name`;
 
 /** A name that an operator chooses. The name `__proto__` is refused, because the chosen name becomes a member name of an object. */

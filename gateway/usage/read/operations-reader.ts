@@ -65,7 +65,7 @@ export interface RefusedCalls {
   readonly requests: number;
 }
 
-export interface Calls {
+interface Calls {
   readonly requests: number;
   readonly clientErrors: number;
   readonly serverErrors: number;

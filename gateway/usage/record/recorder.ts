@@ -46,7 +46,7 @@ export interface UsageRecorder {
 }
 
 /** A request that the trial of the key's plan has decided. */
-export interface DecidedTrial {
+interface DecidedTrial {
   /** The limits of the trial that made `decision.trial`. */
   readonly limits: Limits;
   /** The cost of the request. If the decision has fewer units, the plan refuses the request with 403. */

@@ -1,3 +1,5 @@
+import { hourIn } from '../record-fields.ts';
+import type { UsageCalendar } from '../usage-calendar.ts';
 import { addPacked, type Counts, type PackedCounts, packCounts } from './counts.ts';
 import type { ActiveKey, RecordName, StoredRecord, UsageStore } from './usage-store.ts';
 
@@ -5,16 +7,21 @@ interface Kept {
   readonly fields: Map<string, PackedCounts>;
   readonly batches: Map<string, number>;
   readonly expiresMs: number;
+  /** The first hour whose minutes were kept at the last look, numbered since 1970. */
+  firstHour: number;
 }
 
 /** Stores the usage record in the memory of this process, for the most recently active keys. */
 export function createMemoryUsageStore({
   nowMs,
   keysMax,
+  minutesKept,
 }: {
   readonly nowMs: () => number;
   /** The largest number of keys. If there are more keys, the store drops the keys whose last activity is oldest. */
   readonly keysMax: number;
+  /** How many hours of minutes the store keeps, beside the present hour; by default all hours of a record. */
+  readonly minutesKept?: { readonly hours: number; readonly calendar: UsageCalendar } | undefined;
 }): UsageStore {
   /** The records by key id, with the most recently active key last. */
   const keys = new Map<string, { lastSeenMs: number; readonly records: Map<string, Kept> }>();
@@ -25,13 +32,15 @@ export function createMemoryUsageStore({
   }
 
   return {
-    add({ record, sender, number, fields, expiresMs }) {
+    add(batch) {
+      const { record, sender, number, fields, expiresMs } = batch;
       if (record.kind !== 'operations') touch(record.keyId, 0);
       const records = recordsOf(record) ?? operations;
       for (const [name, kept] of records) if (kept.expiresMs <= nowMs()) records.delete(name);
       const name = nameOf(record);
-      const kept = records.get(name) ?? { fields: new Map(), batches: new Map(), expiresMs };
+      const kept = records.get(name) ?? { fields: new Map(), batches: new Map(), expiresMs, firstHour: 0 };
       records.set(name, kept);
+      dropOldHours(kept, record);
       if ((kept.batches.get(sender) ?? 0) < number) {
         kept.batches.set(sender, number);
         for (const [field, packed] of fields) {
@@ -75,6 +84,19 @@ export function createMemoryUsageStore({
     pausedBecause: () => undefined,
     close() {},
   };
+
+  /** Drops the minutes of hours that the store no longer keeps, once an hour. */
+  function dropOldHours(kept: Kept, record: RecordName): void {
+    if (minutesKept === undefined || record.kind === 'totals') return;
+    const { hourMs, dayMs } = minutesKept.calendar;
+    const firstHour = Math.floor(nowMs() / hourMs) - minutesKept.hours;
+    if (firstHour === kept.firstHour) return;
+    kept.firstHour = firstHour;
+    for (const field of kept.fields.keys()) {
+      const hour = hourIn(field);
+      if (hour !== undefined && (record.day * dayMs) / hourMs + hour < firstHour) kept.fields.delete(field);
+    }
+  }
 
   function touch(keyId: string, lastSeenMs: number): void {
     const known = keys.get(keyId) ?? { lastSeenMs, records: new Map() };

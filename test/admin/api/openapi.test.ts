@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type * as z from 'zod';
 import type { Gateway } from '../../../gateway/server/gateway.ts';
 import type { Settings } from '../../../gateway/shared/model.ts';
@@ -41,16 +41,17 @@ const key = makeKey({ plan: 'free' });
 const big = makeCustomKey(10, 100);
 const tight = { perMinute: 60, operations: ['listPets'] };
 
-/** Starts gateways of every kind, so that each optional member is present in one of them and absent in another. */
+/** Settings of gateways with Redis. Each optional member is present in one of them and absent in another. */
 const starts: Record<string, () => Promise<Settings>> = {
-  'in memory': () =>
+  'with few settings': () =>
     settingsOf({
       upstream: { url: backend.url },
+      redis: { url: redisUrl(), prefix: freshPrefix() },
       plans: { free: { perMinute: 60, trial: { perMinute: 40 } }, enterprise: 'custom' },
       keys: [key.entry],
       admin,
     }),
-  'on Redis': () =>
+  'with many settings': () =>
     settingsOf({
       upstreams: {
         store: { url: backend.url, timeouts: { connect: '1s' } },
@@ -111,7 +112,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     const reply = await ask();
     expect([reply.status, faultsOf(reply, 'GET', path)]).toEqual([200, []]);
     expect(instantsOutOfPlace(reply.body)).toEqual([]);
-    if (kind === 'on Redis' && path === '/settings') {
+    if (kind === 'with many settings' && path === '/settings') {
       const { redis, keys, plans } = reply.body;
       expect([redis.onFailure, plans[1].operations]).toEqual(['local', ['listPets']]);
       expect(keys.map(({ id }: Json) => id)).toEqual([big, key].map(({ entry }) => entry.id).sort());
@@ -194,6 +195,27 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     expect(Object.keys(body)).toEqual(expect.arrayContaining(['upstreams', ...Object.keys(stated)]));
     expect(body.docsPath).toBe(settings.docs?.path);
   });
+});
+
+it('a gateway without Redis answers as described', async () => {
+  const gateway = createGateway({
+    settings: await settingsOf({
+      upstream: { url: backend.url },
+      plans: { free: { perMinute: 60, trial: { perMinute: 40 } } },
+      keys: [key.entry],
+      admin,
+    }),
+    log: { logger: pino({ level: 'silent' }), access: () => {} },
+    bounds: tunedBounds(patientStore),
+  });
+  const { port } = (await gateway.start()).admin;
+  onTestFinished(() => gateway.drain({ graceMs: 0 }));
+  for (const { path } of routesOfCore.filter(({ method }) => method === 'GET')) {
+    const reply = await askAdmin(port, `/api/v1${concrete(path)}`, { token });
+    // The gateway has no key directory.
+    const status = path === '/directory' ? 409 : 200;
+    expect([path, reply.status, faultsOf(reply, 'GET', path)]).toEqual([path, status, []]);
+  }
 });
 
 describe('the document', () => {

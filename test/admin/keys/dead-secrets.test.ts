@@ -59,7 +59,7 @@ it('names expired secrets and disabled keys of the configuration, and nothing wh
   const off = makeKey({ id: 'off', name: 'Ada', disabled: true });
   const old = makeKey({ id: 'old' });
   const expired = { ...old.entry, secrets: [{ ...old.entry.secrets[0], expires: '2026-01-31' }] };
-  const { gateways } = await startGateways(1, { store: 'memory', keys: [off.entry, expired] });
+  const { gateways } = await startGateways(1, { keys: [off.entry, expired] });
   const [gateway] = gateways;
   if (gateway === undefined) throw new Error('no gateway was started');
   expect((await gateway.ask('GET', '/dead-secrets')).body).toEqual({ secrets: [] });

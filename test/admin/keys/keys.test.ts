@@ -450,15 +450,4 @@ describe('the list of keys', () => {
       expect(reads).toBeLessThan(20);
     }
   });
-
-  it('gives 503 while Redis is away, and not a wrong figure', async () => {
-    const server = await startRedis();
-    onTestFinished(() => server.stop());
-    const gateway = await start({ keys, ...onRedis(freshPrefix(), server.url) });
-    await ask<Page>(gateway, '/keys');
-    await server.kill();
-    for (const path of ['/keys', '/keys/unused', '/keys/unused/usage', '/operations']) {
-      expect(await ask<{ code: string }>(gateway, path, 503)).toMatchObject({ code: 'store_unavailable' });
-    }
-  });
 });

@@ -16,7 +16,7 @@ export const granted = (perMinute: number, until: string, from?: string) => ({
   untilAt: at(until),
 });
 
-export const plans = compilePlans({
+const plans = compilePlans({
   free: { custom: false, perMinute: 50, perDay: 900 },
   pro: { custom: false, perMinute: 500 },
   own: { custom: true },

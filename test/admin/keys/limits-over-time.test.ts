@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { limitsOverTime } from '../../../gateway/admin/keys/limits-over-time.ts';
 import { toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
 import { compilePlans } from '../../../gateway/keys/plans.ts';
+import { makeKey } from '../../support/gateway-process.ts';
 import { startGateways } from './change/change-fixture.ts';
 import {
   at,
@@ -156,16 +157,16 @@ it.each(['redis', 'memory'] as const)(
   'the API has the limits of a key before an edit of its plan, with the store %s',
   async (store) => {
     const plansWith = (perMinute: number) => ({ plans: { free: { perMinute } } });
-    const { gateways } = await startGateways(1, { store, overrides: plansWith(60) });
+    const keys = [makeKey({ id: 'acme', plan: 'free' }).entry];
+    const { gateways } = await startGateways(1, { store, overrides: { ...plansWith(60), keys } });
     const [gateway] = gateways;
-    await gateway?.ask('POST', '/keys', { id: 'acme', plan: 'free' });
     await gateway?.reload(plansWith(50));
     await expect
       .poll(async () => {
         const { limits } = (await gateway?.ask('GET', '/keys/acme/limits'))?.body ?? {};
         return limits?.map((step: { limits: object }) => step.limits);
       })
-      .toEqual([{}, { perMinute: 60 }, { perMinute: 50 }]);
+      .toEqual([{ perMinute: 60 }, { perMinute: 50 }]);
     expect((await gateway?.ask('GET', '/keys/nobody/limits'))?.status).toBe(404);
   },
 );

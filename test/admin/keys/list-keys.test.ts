@@ -12,7 +12,9 @@ import { createLimiter } from '../../../gateway/request/limit/limiter.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { usageRows } from '../../../gateway/usage/read/usage-rows.ts';
 import { createUsage } from '../../../gateway/usage/usage.ts';
+import { connectRedis, removeAll } from '../../support/connect-redis.ts';
 import { makeKey } from '../../support/gateway-process.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 
@@ -32,7 +34,9 @@ async function open(ids: {
     upstream: { url: 'http://127.0.0.1:1' },
     keys: file.map((id) => makeKey({ id }).entry),
   });
-  const directory = createKeyDirectory({ nowMs, storeNowMs: nowMs, log, bounds });
+  const redis = await connectRedis({ prefix: freshPrefix(), place: { url: redisUrl() } });
+  onTestFinished(() => removeAll(redis));
+  const directory = createKeyDirectory({ redis, nowMs, storeNowMs: nowMs, log, bounds });
   for (const [index, id] of issued.entries()) {
     const secrets = [{ digest: digestSecret(id), createdMs: nowMs() }];
     const plan = index % 2 === 0 ? 'free' : 'pro';

@@ -8,6 +8,7 @@ import { settingsOf } from '../../support/settings-of.ts';
 const key = (id: string, members: object = {}) => makeKey({ id, ...members }).entry;
 const upstream = { url: 'http://127.0.0.1:1' };
 const acme = key('acme', { plan: 'free' });
+const redis = { url: 'redis://10.0.0.1' };
 const ofCapabilities = await capabilityCases();
 const reports = (perMinute: number, ...operations: string[]) => ({
   operations: operations.length === 0 ? ['listPets'] : operations,
@@ -137,7 +138,9 @@ describe('the description of a reload', () => {
       ['key acme added', 'keys key-0, key-1, key-10, key-100, key-101 and 295 more removed'],
     ],
   ])('%s', async (_, before, after, texts) => {
-    const settings = await Promise.all([before, after].map((each) => settingsOf({ upstream, ...each })));
+    const settings = await Promise.all(
+      [before, after].map((each) => settingsOf({ upstream, redis, ...each })),
+    );
     const [from, to] = settings;
     if (from === undefined || to === undefined) throw new Error('two were loaded');
     const bounds = { ...defaultBounds, editTextCharsMax: 1_000 };

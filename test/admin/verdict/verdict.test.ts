@@ -68,7 +68,7 @@ describe('the verdict on a fleet', () => {
   it.each([
     [
       [{ requestsPerSecond: 1_204, outcomes: { '429': 9.6 } }],
-      'All well. 1,204 requests a second, 0.8 % of them refused.',
+      'All well. 1,204 requests a second, 0.8 % of them refused with 429, because their keys are over a limit or banned.',
     ],
     [
       [{ requestsPerSecond: 2.5 }, { requestsPerSecond: 2 }],

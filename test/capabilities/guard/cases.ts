@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { firstState } from '../../../gateway/capabilities/guard/process/decide-guard.ts';
-import { createRedisGuardStore } from '../../../gateway/capabilities/guard/process/redis-guard-store.ts';
+import { createGuardStore } from '../../../gateway/capabilities/guard/process/guard-store.ts';
 import { guardKeys } from '../../../gateway/capabilities/guard/process/redis-keys.ts';
 import { limitFieldNames } from '../../../gateway/keys/limits/limit-fields.ts';
 import type { CapabilityCases } from '../../support/capability-cases.ts';
@@ -52,6 +52,14 @@ export const cases: CapabilityCases = {
       ],
     ],
   ],
+  needRedis: [
+    [
+      'the guard of a plan',
+      guarded({}),
+      'plans.free.guard',
+      '`plans.free.guard` needs `redis`: without Redis, a restart would forget that the guard has reverted the plan; add `redis`, or remove the guard',
+    ],
+  ],
   notices: ({ atMs }) => [
     {
       kind: 'plan_reverted',
@@ -91,7 +99,7 @@ export const cases: CapabilityCases = {
     },
     async fill({ connection, bounds }) {
       const edit = guardedEdit();
-      const guard = createRedisGuardStore({ redis: connection, processId: 'ab12cd34ef56', bounds });
+      const guard = createGuardStore({ redis: connection, processId: 'ab12cd34ef56', bounds });
       const periods = Array.from({ length: bounds.guardSlots }, (_, index) => {
         const refused = Object.fromEntries(Array.from({ length: 250 }, (_, key) => [`${index} ${key}`, 100]));
         return { agoMs: index * bounds.guardSlotMs, counts: countsOf(edit, { refused }, bounds) };

@@ -5,8 +5,8 @@ import { type Fleet, type FleetOptions, originOf, readiness, startFleetHere } fr
 import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { limitsOf } from '../../support/limits-of.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { startCluster } from '../../support/start-cluster.ts';
-import { startStoreHere } from '../../support/store-process.ts';
 import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
 
@@ -284,19 +284,30 @@ it('processes with another limit or another guard of the plan do not take part',
   await until('the guard', () => isReverted(two));
 });
 
-it('one process without Redis reverts a plan, and retries it', async () => {
-  const store = await startStoreHere();
-  onTestFinished(() => store.stop());
-  const gateway = await startGatewayHere(testConfig({ ...config, upstream: { url: store.url } }), {
-    tuning: { bounds },
+it('an edit that adds Redis and a guard is in force, and the guard begins at the next start', async () => {
+  const unguarded = testConfig({
+    ...config,
+    upstream: { url: 'http://127.0.0.1:1' },
+    plans: { free: { perDay: 20 }, pro: before },
   });
-  onTestFinished(async () => void (await gateway.stop()));
+  const guarded = { ...unguarded, plans: config.plans, redis: { url: redisUrl(), prefix: freshPrefix() } };
+  const tuning = { bounds: { ...bounds, guardRequestsMin: 2 } };
+  const start = async (settings: typeof guarded | typeof unguarded) => {
+    const gateway = await startGatewayHere(settings, { tuning });
+    onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+    return gateway;
+  };
+  const gateway = await start(unguarded);
+  await gateway.editConfig(guarded);
+  await until('the edit is in force', async () =>
+    (await readiness(gateway)).text.includes('waitsForRestart'),
+  );
   const one = { origins: [originOf(gateway)] };
-  await exceed(one);
-  await until('the guard', () => isReverted(gateway));
-  expect(await send(one, 60)).toEqual({ 200: 60 });
-  expect((await ask(gateway, '/changes')).body.changes).toMatchObject([{ action: 'plan.reverted' }]);
-  expect((await ask(gateway, '/plans/free/retry', 'POST')).status).toBe(200);
+  expect((await send(one, 150))[429]).toBe(30);
   expect(await isReverted(gateway)).toBe(false);
-  expect(await send(one, 6)).toEqual({ 429: 6 });
+  expect((await ask(gateway, '/plans/free/retry', 'POST')).status).toBe(409);
+
+  const restarted = await start(guarded);
+  await send({ origins: [originOf(restarted)] }, 150);
+  await until('the guard', () => isReverted(restarted));
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeToken } from '../../support/admin-client.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { until } from '../../support/until.ts';
 
@@ -23,6 +24,7 @@ beforeAll(async () => {
       },
       keys: [acme.entry],
       admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+      redis: { url: redisUrl(), prefix: freshPrefix() },
     }),
     { tuning: { bounds: { guardRequestsMin: 2, guardIntervalMs: 20 } } },
   );

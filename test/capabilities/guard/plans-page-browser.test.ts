@@ -1,7 +1,10 @@
 import type { Browser } from 'puppeteer-core';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { makeToken } from '../../support/admin-client.ts';
 import { axeFindings, openWithToken, type Tab, watchedPage } from '../../support/browser.ts';
-import { makeKey } from '../../support/gateway-process.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeKey, testConfig } from '../../support/gateway-process.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 import {
   checkPlan,
@@ -23,15 +26,10 @@ let token: string;
 let tab: Tab;
 let show: PlansPage['show'];
 
-const late = makeKey({ id: 'late', plan: 'lower' });
 const lineOfGuard = '.safe-edits li:nth-child(2)';
 
 beforeAll(async () => {
-  const guard = { before: { perDay: 60 }, refusedAtMost: '3 %', until: '2100-01-01' };
-  plansPage = await startPlansPage({
-    plans: { lower: { perDay: 40, guard }, idle: { perDay: 60, guard } },
-    keys: [late],
-  });
+  plansPage = await startPlansPage();
   ({ browser, origin, token, tab, show } = plansPage);
 });
 afterEach(() => {
@@ -40,25 +38,48 @@ afterEach(() => {
 afterAll(() => plansPage.stop());
 
 it('the page states which plans are guarded, and which plans a guard has reverted, with the command that tries the edit again', async () => {
-  const headers = { authorization: `Bearer ${token}` };
+  const alice = makeToken('read');
+  const late = makeKey({ id: 'late', plan: 'lower' });
+  const guard = { before: { perDay: 60 }, refusedAtMost: '3 %', until: '2100-01-01' };
+  const guarded = await startGatewayHere(
+    testConfig({
+      upstream: { url: 'http://127.0.0.1:1' },
+      plans: { lower: { perDay: 40, guard }, idle: { perDay: 60, guard } },
+      keys: [late.entry],
+      admin: { host: '127.0.0.1', port: 0, tokens: [alice.entry] },
+      redis: { url: redisUrl(), prefix: freshPrefix() },
+    }),
+  );
+  onTestFinished(async () => void (await guarded.stop('SIGKILL')));
+  const send = async (requests: number) => {
+    const headers = { authorization: `Bearer ${late.secret}` };
+    for (let request = 0; request < requests; request++)
+      await (await fetch(`${guarded.baseUrl}/nothing`, { headers })).arrayBuffer();
+  };
   const lower = async () => {
-    const { plans } = await (await fetch(`${origin}/api/v1/plans`, { headers })).json();
+    const headers = { authorization: `Bearer ${alice.token}` };
+    const { plans } = await (await fetch(`${guarded.adminUrl}/api/v1/plans`, { headers })).json();
     return plans.find(({ name }: { name: string }) => name === 'lower');
   };
-  await plansPage.send(late, 30);
-  await until('the guard has counted the requests', async () => (await lower()).watched.requests === 30);
-  const page = await show('/plans?plan=free');
+  await send(30);
+  await until('the guard has counted the requests', async () => (await lower()).watched?.requests === 30);
+  const { page } = await watchedPage(browser, guarded.adminUrl, 1280);
+  await openWithToken(page, `${guarded.adminUrl}/plans`, alice.token);
+  await page.waitForSelector('.guard-states li');
   expect(await textOf(page, '.guard-states li')).toEqual([
     'lower is guarded until 2100-01-01 UTC: it returns to 60 a day if its smaller limits refuse 3 % of its requests in ten minutes. Now they refuse 0 % of 30 requests.',
     'idle has a guard until 2100-01-01 UTC, but the guard watches nothing now: no limit of the plan is smaller than in before.',
   ]);
-  await plansPage.send(late, 80);
+  await send(80);
   await until('the guard has reverted the plan', async () => (await lower()).reverted !== undefined);
-  expect(await textOf(await show('/plans?plan=lower'), '.guard-states li p')).toEqual([
-    expect.stringMatching(/^lower is back at 60 a day: its guard reverted it .*\.$/),
-    expect.stringMatching(/^The edit to 40 a day refused \d+ of \d+ requests \(\d+ %\) in ten minutes\./),
-    expect.stringContaining('tollgate plans retry lower Copy the command'),
-  ]);
+  await page.reload();
+  await expect
+    .poll(() => textOf(page, '.guard-states li p'))
+    .toEqual([
+      expect.stringMatching(/^lower is back at 60 a day: its guard reverted it .*\.$/),
+      expect.stringMatching(/^The edit to 40 a day refused \d+ of \d+ requests \(\d+ %\) in ten minutes\./),
+      expect.stringContaining('tollgate plans retry lower Copy the command'),
+    ]);
   expect(await axeFindings(page)).toEqual([]);
 });
 

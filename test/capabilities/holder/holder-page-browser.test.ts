@@ -5,6 +5,7 @@ import { startStoreGateway, textOf } from '../../integration/store-gateway-fixtu
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { axeFindings, startBrowser, watchedPage } from '../../support/browser.ts';
 import { plans } from '../../support/gateway-process.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { type StoreProcess, startStoreHere } from '../../support/store-process.ts';
 
 /** The page for key holders in a browser, with the pet store as the backend. */
@@ -78,6 +79,7 @@ it('the page for key holders shows a new secret until its reader leaves the page
   const { origin, adminPort } = await startStoreGateway(store, undefined, {
     limitsPath: '/limits',
     keys: { directory: true },
+    redis: { url: redisUrl(), prefix: freshPrefix() },
     selfService: { rotate: true },
     admin: { host: '127.0.0.1', port: 0, tokens: [operator.entry] },
   });

@@ -12,6 +12,7 @@ import { createGateway } from '../../support/create-gateway.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { makeKey } from '../../support/gateway-process.ts';
 import { okResponse, startRecordingBackend } from '../../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 import { startRedis } from '../../support/start-redis.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
@@ -226,6 +227,7 @@ it('the holder of a directory key gets a new secret, the old one ends a day late
   const { send, adminPort, nowMs, lines } = await start({
     admin,
     keys: { directory: true },
+    redis: { url: redisUrl(), prefix: freshPrefix() },
     selfService: { rotate: true },
   });
   const expiresAt = new Date(nowMs + 90 * dayMs).toISOString();
@@ -257,6 +259,7 @@ it('a holder who lost the response of a rotation gets another secret with the sa
   const { send, port, adminPort, nowMs } = await start({
     admin: { host: '127.0.0.1', port: 0, tokens: [operator.entry] },
     keys: { directory: true },
+    redis: { url: redisUrl(), prefix: freshPrefix() },
     selfService: { rotate: true },
   });
   const json = { id: 'customer', plan: 'small' };
@@ -293,7 +296,11 @@ it('a holder who lost the response of a rotation gets another secret with the sa
 it('a key of the configuration is not rotated by its holder, and without selfService there is no path for it', async () => {
   const key = makeKey({ plan: 'small' });
   const { send } = await start(
-    { keys: { directory: true, file: await keysFileOf(key) }, selfService: { rotate: true } },
+    {
+      keys: { directory: true, file: await keysFileOf(key) },
+      selfService: { rotate: true },
+      redis: { url: redisUrl(), prefix: freshPrefix() },
+    },
     [key],
   );
   expect((await send('/limits')).body.secret).toEqual({});

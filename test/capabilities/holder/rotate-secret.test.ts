@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { HolderData } from '../../../gateway/capabilities/holder/own-usage.ts';
 import { rotateOwnSecret } from '../../../gateway/capabilities/holder/rotate-secret.ts';
 import type { KeyChange } from '../../../gateway/fleet/changes.ts';
@@ -13,6 +13,8 @@ import {
 import { endLine } from '../../../gateway/keys/leaks/end-line.ts';
 import { digestSecret, digestStart } from '../../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import { connectRedis, removeAll } from '../../support/connect-redis.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
 
 const createdMs = Date.UTC(2026, 10, 1);
 const rotatedMs = Date.UTC(2026, 10, 24);
@@ -20,7 +22,10 @@ const lost = { kind: 'away', mayHaveRun: true, reason: 'no reply within the dead
 
 /** A directory with a key, and a function that rotates the key's first secret. */
 async function start(broken: (directory: KeyDirectory) => Partial<KeyDirectory> = () => ({})) {
+  const redis = await connectRedis({ prefix: freshPrefix(), place: { url: redisUrl() } });
+  onTestFinished(() => removeAll(redis));
   const directory = createKeyDirectory({
+    redis,
     nowMs: () => rotatedMs,
     storeNowMs: () => rotatedMs,
     log: pino({ level: 'silent' }),

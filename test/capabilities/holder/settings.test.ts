@@ -6,7 +6,6 @@ import { holderParts } from '../../../gateway/capabilities/holder/settings.ts';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { load } from '../../config/check/own-paths-fixture.ts';
 import { configFolder, mainDocument } from '../../support/config-folder.ts';
-import { makeReporter } from '../../support/leak-report.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 
 test('the page for key holders is off until it has a path, which is not below the base URL', () => {
@@ -56,18 +55,6 @@ test.each(['/docs', '/docs/limits', '/openapi.json'])(
     expect(report).toContain('tollgate.yaml:10:13: `limitsPath` is also a path of');
   },
 );
-
-test('the path of the limits conflicts with the path for reports of leaked secrets', () => {
-  const lines = 'leaksPath: /limits\nlimitsPath: /limits\nleaks: { github: { keysFile: github.json } }\n';
-  const { file } = configFolder({
-    'tollgate.yaml': mainDocument + lines,
-    'github.json': makeReporter().publicKeys,
-  });
-  const loaded = loadSettings({ file, env: {} });
-  expect(loaded.kind === 'invalid' && loaded.problems.map(({ message }) => message)).toEqual([
-    '`limitsPath` is also a path of `leaksPath`; write another path',
-  ]);
-});
 
 test.each([
   ['selfService: { rotate: true }\n', '`selfService.rotate` needs `limitsPath`'],

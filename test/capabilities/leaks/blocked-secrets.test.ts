@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createBlockStore } from '../../../gateway/keys/leaks/blocked/block-store.ts';
 import { createBlockedSecrets } from '../../../gateway/keys/leaks/blocked/blocked-secrets.ts';
-import { createRedisBlockStore } from '../../../gateway/keys/leaks/blocked/redis-block-store.ts';
 import { createLimiter } from '../../../gateway/request/limit/limiter.ts';
 import type { Key } from '../../../gateway/shared/model.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
@@ -30,7 +30,7 @@ for (const form of allRedisForms)
         Array.from({ length: count }, async (_, process) => {
           const redis = await connectRedis({ prefix, place: place(), bounds });
           const blocked = createBlockedSecrets({
-            store: createRedisBlockStore({ redis, bounds }),
+            store: createBlockStore({ redis, bounds }),
             isInConfiguration: (digest) => isInConfiguration(digest, process),
             bounds,
           });

@@ -7,10 +7,13 @@ import { makeReporter } from '../../support/leak-report.ts';
 const [github, other] = [makeReporter(), makeReporter()];
 const leaked = makeKey({ id: 'leaked', plan: 'pro' });
 const keysUrl = 'https://one.example.com/keys';
+const needsRedis =
+  '`leaks.onLeak` needs `redis`: without Redis, a restart would admit a leaked secret again; add `redis`, or write `leaks: { onLeak: report }`, with which leaks are only recorded';
 const leaksOf = (github: object) => ({ leaks: { github } });
 
 export const cases: CapabilityCases = {
-  defaults: { leaks: { onLeak: 'revoke' } },
+  // Without Redis, leaks are only recorded.
+  defaults: { leaks: { onLeak: 'report' } },
   secretSetting: { name: 'leaks', url: (secret) => `https://keys.example.com/keys?token=${secret}` },
   files: { 'github.json': github.publicKeys, 'other-github.json': other.publicKeys },
   settings: {
@@ -22,6 +25,10 @@ export const cases: CapabilityCases = {
     ],
     'leaks.github.keysUrl': [leaksOf({ keysUrl }), leaksOf({ keysUrl: 'http://127.0.0.1:1/keys' })],
   },
+  needRedis: [
+    ['the end of leaked secrets', { leaks: { onLeak: 'revoke' } }, 'leaks.onLeak', needsRedis],
+    ['the report of a scanner', { leaksPath: '/leaks', ...leaksOf({ keysUrl }) }, 'leaks', needsRedis],
+  ],
   webhookEvents: [
     {
       what: 'a leaked secret',

@@ -43,7 +43,7 @@ it.each([
       upstream: { url: 'http://127.0.0.1:1' },
       keys: [key.entry],
       leaksPath: '/leaks',
-      leaks: { github: { keysFile: './github-keys.json' } },
+      leaks: { onLeak: 'report', github: { keysFile: './github-keys.json' } },
     }),
     { files: { 'github-keys.json': reporter.publicKeys } },
   );

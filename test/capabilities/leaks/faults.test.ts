@@ -16,6 +16,7 @@ import { type Fleet, readiness, startFleetHere } from '../../support/fleet.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { entryFor, labelOf, makeReporter, sendReport } from '../../support/leak-report.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientGateway, steadyStore } from '../../support/tuning.ts';
@@ -116,19 +117,20 @@ describe('while Redis is away', () => {
   });
 });
 
-describe('with the setting onLeak: report, in a single process without Redis', () => {
+describe('with the setting onLeak: report', () => {
   it('a leak is recorded and the secret stays valid, until a report after the change to revoke', async () => {
     const inFile = makeKey({ id: 'in-file', plan: 'pro' });
     const config = { keys: [inFile.entry], admin: { port: 0, tokens: [token.entry] } };
     const settings = await settingsOf({
       upstream: { url: 'http://127.0.0.1:1' },
       ...config,
+      redis: { url: redisUrl(), prefix: freshPrefix() },
       leaks: { onLeak: 'report' },
     });
     const gateway = createGateway({
       settings: { ...settings, directory: true },
       log: { logger: pino({ level: 'silent' }), access: () => {} },
-      bounds: tunedBounds({}),
+      bounds: tunedBounds(patientGateway),
     });
     const { listen, admin } = await gateway.start();
     onTestFinished(() => gateway.drain({ graceMs: 0 }));
@@ -157,6 +159,43 @@ describe('with the setting onLeak: report, in a single process without Redis', (
     expect([await statusOf(inFile.secret), await statusOf(secret)]).toEqual([401, 401]);
     const { changes } = (await ask('/changes')).body;
     expect(changes.filter(({ action }: { action: string }) => action === 'leak')).toHaveLength(4);
+  });
+});
+
+describe('without Redis', () => {
+  it('a leak is recorded and listed once, and the secret stays valid until it leaves the file', async () => {
+    const [leaked, other] = [makeKey({ id: 'leaked' }), makeKey({ id: 'other' })];
+    const config = testConfig({
+      upstream: { url: 'http://127.0.0.1:1' },
+      keys: [leaked.entry, other.entry],
+      admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+    });
+    const gateway = await startGatewayHere(config, { tuning: { bounds: { leakRenewalMs: 20 } } });
+    onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+    const port = Number(new URL(gateway.adminUrl).port);
+    const ask = (path: string, json?: unknown) =>
+      askAdmin(port, `/api/v1${path}`, { token: token.token, ...(json ? { method: 'POST', json } : {}) });
+    const report = () => ask('/leaks', [{ token: leaked.secret }]);
+    const statusOf = async () =>
+      (await fetchOnce(`${gateway.baseUrl}/pets`, { authorization: `Bearer ${leaked.secret}` })).status;
+    for (let times = 0; times < 2; times++) {
+      const { status, body } = await report();
+      expect([status, body[0].key, body[0].ended]).toEqual([200, 'leaked', false]);
+    }
+    expect(await statusOf()).not.toBe(401);
+    expect((await ask('/leaks')).body.secrets).toMatchObject([{ key: 'leaked', leak: { ended: false } }]);
+    expect((await readiness(gateway)).body.reasons).toContain('the configuration still has 1 leaked secret');
+    const { changes } = (await ask('/changes')).body;
+    expect(changes.filter(({ action }: { action: string }) => action === 'leak')).toHaveLength(1);
+
+    // With `redis`, a leaked secret ends. The gateway connects to Redis only when it starts again, so the reporter must retry.
+    const redis = { url: redisUrl(), prefix: freshPrefix() };
+    await gateway.editConfig({ ...config, redis });
+    await until('the reporter must retry', async () => (await report()).status === 503);
+    expect(await statusOf()).not.toBe(401);
+
+    await gateway.editConfig({ ...config, redis, keys: [other.entry] });
+    await until('no leak is listed', async () => (await ask('/leaks')).body.secrets.length === 0);
   });
 });
 
@@ -262,7 +301,7 @@ it('a signed report with a body above the limit gets 413, and a flood of bodies 
       upstream: { url: 'http://127.0.0.1:1' },
       keys: [key.entry],
       leaksPath: '/leaks',
-      leaks: { github: { keysFile: './github-keys.json' } },
+      leaks: { onLeak: 'report', github: { keysFile: './github-keys.json' } },
     }),
     {
       files: { 'github-keys.json': reporter.publicKeys },

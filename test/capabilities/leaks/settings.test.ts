@@ -1,14 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { settingsMembers } from '../../../gateway/admin/settings/settings-view.ts';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
-import { configFolder, mainDocument } from '../../support/config-folder.ts';
+import { configFolder, mainDocument, redisLine } from '../../support/config-folder.ts';
 import { makeReporter } from '../../support/leak-report.ts';
 
 const reporter = makeReporter();
 
 function load(settings: string, keysFile = reporter.publicKeys) {
-  const folder = configFolder({ 'tollgate.yaml': `${mainDocument}${settings}\n`, 'github.json': keysFile });
+  const main = `${mainDocument}${redisLine}${settings}\n`;
+  const folder = configFolder({ 'tollgate.yaml': main, 'github.json': keysFile });
   const loaded = loadSettings({ file: folder.file, env: {} });
   const report = loaded.kind === 'invalid' ? formatProblems(loaded.problems) : '';
   return { loaded, report: report.replaceAll(folder.pathOf(''), '') };
@@ -43,6 +45,21 @@ describe('the settings of leaked secrets', () => {
     const { loaded, report } = load(settings);
     expect(report).toBe('');
     expect(loaded.kind === 'valid' && loaded.settings).toMatchObject(leaks);
+  });
+
+  it('end leaked secrets by default, and only record leaks without Redis', async () => {
+    for (const [lines, onLeak] of [
+      [redisLine, 'revoke'],
+      ['', 'report'],
+      ['redis: { url: "" }\n', 'report'],
+    ] as const) {
+      const { file } = configFolder({ 'tollgate.yaml': mainDocument + lines });
+      const loaded = loadSettings({ file, env: {} });
+      if (loaded.kind === 'invalid') throw new Error('the configuration is not valid');
+      expect(loaded.settings).toMatchObject({ leaks: { onLeak } });
+      // `/settings` shows the default, too.
+      expect(settingsMembers(loaded.settings)).toMatchObject({ leaks: { onLeak } });
+    }
   });
 
   it.each([

@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
-import { startBrowser, watchedPage } from '../../support/browser.ts';
 import type { RedisPlace } from '../../support/connect-redis.ts';
 import { directoryOf } from '../../support/directory-of.ts';
 import { type Fleet, startFleet, startFleetHere } from '../../support/fleet.ts';
@@ -119,7 +118,6 @@ function configOf(backend: Backend, keys: readonly ReturnType<typeof makeKey>[])
     plans,
     keys: keys.map(({ entry }) => entry),
     admin: { host: '127.0.0.1', port: 0, tokens: [token.entry, reader.entry] },
-    limitsPath: '/limits',
   };
 }
 
@@ -259,16 +257,13 @@ async function failAndMakeGood(startGateways: typeof startFleetHere, place?: Red
 
 it('each key gets back exactly the units of its failed requests, once, from the counts of all processes', async () => {
   const { fleet, keys, failed } = await failAndMakeGood(startFleetHere);
-  for (const { entry, secret } of keys) {
+  for (const { entry } of keys) {
     const units = failed.get(entry.id) ?? 0;
     const credit = {
       ...{ at: expect.any(String), from: expect.any(String), to: expect.any(String) },
       ...{ failedUnits: units, givenBack: { day: units, month: units } },
     };
     expect((await ask(member(fleet, 1), 'GET', `/keys/${entry.id}`)).body.credits).toEqual([credit]);
-    const headers = { authorization: `Bearer ${secret}` };
-    const own = await fetch(`http://127.0.0.1:${member(fleet, 2).port}/limits`, { headers });
-    expect(await own.json()).toMatchObject({ credits: [credit] });
   }
   const { body } = await ask(member(fleet, 1), 'GET', '/changes');
   const runs = body.changes.filter(({ action }: { action: string }) => action === 'makegood');
@@ -785,36 +780,4 @@ it('the command gives units back, and states what it could not do', async () => 
   expect(shown.stdout).toMatch(/^given back +15 units of the day and 15 of the month at/m);
   const wrong = await run('--to', 'now', '--upstream', 'nope');
   expect(wrong).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('no upstream') });
-});
-
-it('the page of the key and the page for its holder show the credits', { tags: 'full' }, async () => {
-  const key = makeKey({ plan: 'free' });
-  const { fleet, backend } = await start(startFleetHere, [key], { gateways: 1 });
-  const gateway = member(fleet, 0);
-  backend.be('503');
-  await send(gateway, key.secret, '/report');
-  await makegood(gateway);
-  const browser = await startBrowser();
-  onTestFinished(() => browser.close());
-  const textOf = async (url: string, input: string, secret: string, selector: string) => {
-    const { page, complaints } = await watchedPage(browser, new URL(url).origin, 1_200);
-    await page.goto(url);
-    await (await page.waitForSelector(input))?.type(`${secret}\n`);
-    const found = await page.waitForSelector(selector);
-    const text = await found?.evaluate((element) => element.textContent);
-    expect(complaints).toEqual([]);
-    return text?.replaceAll(/\s+/g, ' ');
-  };
-  const { adminUrl, port } = gateway;
-  const forOperators = await textOf(`${adminUrl}/keys/${key.entry.id}`, 'input', reader.token, '.credit');
-  expect(forOperators).toMatch(
-    /given back .*: 5 units of the day and 5 units of the month, for requests that failed/,
-  );
-  const forHolder = await textOf(
-    `http://127.0.0.1:${port}/limits`,
-    '#key',
-    key.secret,
-    '#shown:not([hidden])',
-  );
-  expect(forHolder).toMatch(/5 units of the day and 5 units of the month were given back for requests/);
 });

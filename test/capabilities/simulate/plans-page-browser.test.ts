@@ -29,7 +29,7 @@ let tab: Tab;
 let show: PlansPage['show'];
 
 beforeAll(async () => {
-  plansPage = await startPlansPage({ plans: { own: 'custom' } });
+  plansPage = await startPlansPage({ own: 'custom' });
   ({ browser, origin, token, tab, show } = plansPage);
 });
 afterEach(() => {

@@ -5,7 +5,7 @@ import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
 import { makeToken } from '../../support/admin-client.ts';
 import { openTab, startBrowser } from '../../support/browser.ts';
-import { configFolder, mainDocument } from '../../support/config-folder.ts';
+import { configFolder, mainDocument, redisLine } from '../../support/config-folder.ts';
 import { createGateway } from '../../support/create-gateway.ts';
 import { makeKey } from '../../support/gateway-process.ts';
 import { settingsOf } from '../../support/settings-of.ts';
@@ -20,12 +20,9 @@ const keys = [
 /**
  * Starts a gateway whose plan `free` has three keys with requests from two minutes ago, and opens its pages in one tab.
  *
- * @param more further plans, and further keys
+ * @param plans further plans
  */
-export async function startPlansPage(more: {
-  readonly plans: object;
-  readonly keys?: readonly ReturnType<typeof makeKey>[];
-}) {
+export async function startPlansPage(plans: object = {}) {
   const { token, entry } = makeToken('read');
   // The requests are two minutes old, because the page replays only complete minutes.
   let aheadMs = -120_000;
@@ -33,9 +30,9 @@ export async function startPlansPage(more: {
     upstream: { url: 'http://127.0.0.1:1' },
     plans: {
       free: { perMinute: 60, perDay: 1_000, trial: { perMinute: 40, perDay: 1_000 } },
-      ...more.plans,
+      ...plans,
     },
-    keys: [...keys.map(({ key }) => key), ...(more.keys ?? [])].map(({ entry }) => entry),
+    keys: keys.map(({ key }) => key.entry),
     admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
   });
   const startMs = Date.now();
@@ -59,7 +56,7 @@ export async function startPlansPage(more: {
   aheadMs = 0;
   const tab = await openTab(browser, origin, token);
   return {
-    ...{ browser, origin, token, tab, send },
+    ...{ browser, origin, token, tab },
     async show(path: string, width?: number): Promise<Page> {
       const page = await tab.show(path, '.verdict-text', width);
       await page.waitForSelector('.spread .handle');
@@ -84,7 +81,7 @@ export const verdictOf = async (page: Page) => (await textOf(page, '.verdict-tex
 /** Checks a configuration whose plan has the given lines. Returns the warnings of the check, or its problems. */
 export function checkPlan(lines: readonly string[]): readonly string[] {
   const plan = lines.map((line) => `\n    ${line}`).join('');
-  const text = mainDocument.replace(/free: .*/, `free:${plan}`);
+  const text = mainDocument.replace(/free: .*/, `free:${plan}`) + redisLine;
   const loaded = loadSettings({
     file: configFolder({ 'tollgate.yaml': text }).file,
     env: {},

@@ -18,6 +18,7 @@ export const cases: CapabilityCases = {
     url: (secret) => `https://hooks.example.com/${secret}?token=${secret}`,
     secretFile: `whsec_${'a'.repeat(40)}`,
   },
+  files: { 'one-hook': `whsec_${'a'.repeat(40)}`, 'other-hook': `whsec_${'b'.repeat(40)}` },
   settings: {
     'notify.[].url': [notify({}), notify({ url: 'https://one.example.com/other' })],
     'notify.[].secretFile': [notify({}), notify({ secretFile: 'other-hook' })],
@@ -32,6 +33,14 @@ export const cases: CapabilityCases = {
   },
   // The gateway has no receiver. `deliveries-browser.test.ts` shows deliveries.
   pages: [['/deliveries', ['.empty pre'], '/deliveries']],
+  needRedis: [
+    [
+      'a receiver of webhooks',
+      notify({}),
+      'notify',
+      '`notify` needs `redis`: without Redis, a restart would lose the events that wait for their delivery; add `redis`, or remove `notify`',
+    ],
+  ],
   // All keys of the queue have the same hash tag.
   severalKeys: [
     'redis-queue.ts: numberOfKeys: number',

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { faultsOf, instantsOutOfPlace } from '../../support/described-replies.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { settingsOf } from '../../support/settings-of.ts';
 import { startDeliveries, startWithTokens, webhookSecret } from './start-deliveries.ts';
+import { startWebhookReceiver } from './webhook-receiver.ts';
 
 const waitMs = { timeout: 120_000 };
 
@@ -19,13 +21,10 @@ interface Event {
   readonly deliveries: readonly Delivery[];
 }
 
-describe.each([
-  ['in memory', () => ({})],
-  ['on Redis', () => ({ redis: { url: redisUrl(), prefix: freshPrefix() } })],
-])('the deliveries of a gateway %s', (_, store) => {
+describe('the deliveries of a gateway', () => {
   let started: Awaited<ReturnType<typeof startDeliveries>>;
   beforeAll(async () => {
-    started = await startDeliveries(store());
+    started = await startDeliveries();
   });
   afterAll(() => started.close());
 
@@ -178,4 +177,30 @@ it('the deliveries get 503 while Redis is away', async () => {
   expect(replies.map(({ status, body }) => [status, body.code])).toEqual(
     replies.map(() => [503, 'store_unavailable']),
   );
+});
+
+it('an edit that adds Redis and a receiver is in force, and the receiver gets events from the next start on', async () => {
+  const receiver = await startWebhookReceiver(webhookSecret);
+  onTestFinished(() => receiver.close());
+  const edit = {
+    upstream: { url: 'http://127.0.0.1:1' },
+    keys: [],
+    redis: { url: redisUrl(), prefix: freshPrefix() },
+    notify: [{ url: receiver.url, secretFile: 'hook', events: ['config.rejected'] }],
+  };
+  const before = await startWithTokens({ keys: [], redis: undefined });
+  onTestFinished(() => before.gateway.drain({ graceMs: 0 }));
+  const { redis, notify } = await settingsOf(edit, { hook: webhookSecret });
+  before.gateway.reload({ ...before.settings, redis, notify });
+  before.gateway.reportFailedReload('gateway.yaml:1:1: not valid', '0123456789ab');
+  await expect
+    .poll(async () => (await before.ask('/changes')).body.changes)
+    .toContainEqual(expect.objectContaining({ action: 'reload_failed' }));
+  expect((await before.ask('/deliveries')).body).toMatchObject({ events: [], counts: { events: 0 } });
+
+  const restarted = await startWithTokens(edit);
+  onTestFinished(() => restarted.gateway.drain({ graceMs: 0 }));
+  restarted.gateway.reportFailedReload('gateway.yaml:1:1: not valid', '0123456789ac');
+  await expect.poll(() => receiver.received.length, waitMs).toBe(1);
+  expect((await restarted.ask('/deliveries')).body.counts.events).toBe(1);
 });

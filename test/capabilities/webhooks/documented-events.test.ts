@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import * as z from 'zod';
 import { makeEventBody } from '../../../gateway/capabilities/webhooks/events/event-body.ts';
@@ -7,19 +7,19 @@ import { webhookEventTypes } from '../../../gateway/shared/words/event-names.js'
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 
 const nowMs = Date.now();
-const page = readFileSync(
-  new URL('../../../gateway/capabilities/webhooks/README.md', import.meta.url),
-  'utf8',
+const folder = new URL('../../../gateway/capabilities/', import.meta.url);
+const pages = globSync('*/README.md', { cwd: folder }).map((page) =>
+  readFileSync(new URL(page, folder), 'utf8'),
 );
-const documented = [...page.matchAll(/^\| `([\w.]+)` \| .* \| `(\{.*\})` \|$/gm)].map(
+const documented = [...pages.join('\n').matchAll(/^\| `([\w.]+)` \| .* \| `(\{.*\})` \|$/gm)].map(
   ([, type, example]) => ({
     type,
     example: JSON.parse(example ?? ''),
   }),
 );
 
-it('the page about webhooks has a row for each type', () => {
-  expect(documented.map(({ type }) => type)).toEqual(webhookEventTypes);
+it('the pages of webhooks and of the capabilities that add a type have a row for each type', () => {
+  expect(documented.map(({ type }) => type).toSorted()).toEqual(webhookEventTypes.toSorted());
 });
 
 it.each(exampleNotices(nowMs).map((notice) => [webhookTypeOf(notice), notice] as const))(

@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import type { Receiver } from '../../../gateway/capabilities/webhooks/settings/receivers.ts';
 
 /** A request that a receiver got. */
-export interface Received {
+interface Received {
   readonly id: string;
   readonly type: string;
   readonly body: string;

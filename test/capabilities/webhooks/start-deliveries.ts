@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { createGateway } from '../../support/create-gateway.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
@@ -12,9 +13,9 @@ import { startWebhookReceiver } from './webhook-receiver.ts';
 export const webhookSecret = `whsec_${randomBytes(32).toString('base64')}`;
 
 /**
- * Starts a gateway with a key directory, a token that may write, and a token that may read.
+ * Starts a gateway with Redis, a key directory, a token that may write, and a token that may read.
  *
- * @param overrides settings, such as Redis
+ * @param overrides settings
  */
 export async function startWithTokens(
   overrides: Record<string, unknown>,
@@ -26,6 +27,7 @@ export async function startWithTokens(
     {
       upstream: { url: 'http://127.0.0.1:1' },
       keys: { directory: true },
+      redis: { url: redisUrl(), prefix: freshPrefix() },
       admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, reader.entry] },
       ...overrides,
     },
@@ -48,17 +50,14 @@ export async function startWithTokens(
 /**
  * Starts a gateway with four webhook events. The first receiver accepts all events. The second receiver gets the two events `key.created`,
  * and refuses them until a test changes its status.
- *
- * @param overrides settings, such as Redis
  */
-export async function startDeliveries(overrides: Record<string, unknown> = {}) {
+export async function startDeliveries() {
   const [accepting, refusing] = await Promise.all([
     startWebhookReceiver(webhookSecret),
     startWebhookReceiver(webhookSecret),
   ]);
   refusing.status = 500;
   const started = await startWithTokens({
-    ...overrides,
     notify: [
       { url: accepting.url, secretFile: 'hook', events: ['key.created', 'key.revoked', 'config.rejected'] },
       { url: refusing.url, secretFile: 'hook', events: ['key.created'] },

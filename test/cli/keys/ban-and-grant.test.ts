@@ -94,7 +94,9 @@ test('grant --group raises a limit of a group on every process, and leaves the l
   const granted = await run('grant reporter --group reports --per-day 50 --until +6h');
   expect(granted).toMatchObject({ exitCode: 0, stderr: '' });
   expect(granted.stdout).toMatch(/^reporter has a grant: reports-day 50 until .* UTC, in 6 hours\.\n/);
-  expect(granted.stdout).toMatch(/ UTC: 50 a day for the group reports in place of 1\. It may call: /);
+  expect(granted.stdout).toMatch(
+    / UTC(?: on [\d-]+)?: 50 a day for the group reports in place of 1\. It may call: /,
+  );
   await expect.poll(async () => (await call(reporter.secret)).status).toBe(200);
   const shown = await run('show reporter');
   expect(shown.stdout).toMatch(/^this day for the group reports +\d of 50 used, starts over at .* UTC$/m);

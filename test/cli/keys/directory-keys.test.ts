@@ -6,7 +6,7 @@ import { importToDirectory } from '../../../gateway/cli/keys/transfer/transfer-d
 import { CommandError } from '../../../gateway/cli/output/command-error.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { makeToken } from '../../support/admin-client.ts';
-import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
+import { configFolder, keysDocument, mainDocument, redisLine } from '../../support/config-folder.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
@@ -111,10 +111,12 @@ test('a key of the directory may have its own limits and expiry, and unban and g
   expect((await run('unban big')).stdout).toMatch(/^big was not banned\.\n/);
 });
 
+const withDirectory =
+  mainDocument.replace('keys: keys.yaml', 'keys: { file: keys.yaml, directory: true }') + redisLine;
+
 test('a key is sought in the keys file and then in the directory without --directory, and no other key is suggested', async () => {
   await run('create acme2 --plan free --directory');
-  const main = mainDocument.replace('keys: keys.yaml', 'keys: { file: keys.yaml, directory: true }');
-  const { file, pathOf } = configFolder({ 'tollgate.yaml': main });
+  const { file, pathOf } = configFolder({ 'tollgate.yaml': withDirectory });
   const env = { TOLLGATE_CONFIG: file, TOLLGATE_ADMIN: gateways[0]?.adminUrl ?? '' };
   const change = (command: string, more = {}) =>
     runTollgate(['keys', ...command.split(' ')], { ...env, TOLLGATE_ADMIN_TOKEN: writer.token, ...more });
@@ -140,8 +142,7 @@ test('a key is sought in the keys file and then in the directory without --direc
 
 test('create and import add no key to the file if the directory has its id, and warn without a reachable gateway', async () => {
   await run('create both --plan free --directory');
-  const main = mainDocument.replace('keys: keys.yaml', 'keys: { file: keys.yaml, directory: true }');
-  const { file, pathOf } = configFolder({ 'tollgate.yaml': main });
+  const { file, pathOf } = configFolder({ 'tollgate.yaml': withDirectory });
   const env = { TOLLGATE_CONFIG: file, TOLLGATE_ADMIN: gateways[0]?.adminUrl ?? '' };
   const change = (command: string, token: string, stdin?: string) =>
     runTollgate(['keys', ...command.split(' ')], { ...env, TOLLGATE_ADMIN_TOKEN: token }, stdin);

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { digestSecret, issueAdminToken, issueSecret } from '../../../gateway/shared/secrets.ts';
-import { configFolder } from '../../support/config-folder.ts';
+import { configFolder, mainDocument, redisLine } from '../../support/config-folder.ts';
 import { runInTerminal } from '../../support/pseudo-terminal.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
@@ -85,11 +84,8 @@ test('whoami without a configuration and a gateway prints which options it needs
 });
 
 test('whoami does not call a secret unknown without a gateway, if there may be a directory', async () => {
-  const { file, write } = configFolder({ 'keys.yaml': entries() });
-  write(
-    'tollgate.yaml',
-    readFileSync(file, 'utf8').replace('keys: keys.yaml', 'keys: { file: keys.yaml, directory: true }'),
-  );
+  const main = mainDocument.replace('keys: keys.yaml', 'keys: { file: keys.yaml, directory: true }');
+  const { file } = configFolder({ 'keys.yaml': entries(), 'tollgate.yaml': main + redisLine });
   const run = (input: string) => runTollgate(['keys', 'whoami', '--config', file], {}, input);
   expect(await run(secret)).toMatchObject({ exitCode: 0, stderr: '' });
   const { exitCode, stdout, stderr } = await run(issueSecret());

@@ -1,10 +1,10 @@
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
-import { configFolder, mainDocument } from '../../support/config-folder.ts';
+import { configFolder, mainDocument, redisLine } from '../../support/config-folder.ts';
 
 /** The warnings about a plan with the given limits. */
 export function warningsOf(limits: string, files: Readonly<Record<string, string>> = {}): readonly string[] {
   const { file } = configFolder({
-    'tollgate.yaml': mainDocument.replace('perMinute: 60, perDay: 1000', limits),
+    'tollgate.yaml': mainDocument.replace('perMinute: 60, perDay: 1000', limits) + redisLine,
     ...files,
   });
   const loaded = loadSettings({ file, env: {} });
@@ -15,7 +15,7 @@ export function warningsOf(limits: string, files: Readonly<Record<string, string
 /** The problems of a configuration with a plan that has the given limits. */
 export function problemsOf(limits: string, files: Readonly<Record<string, string>> = {}): readonly string[] {
   const { file } = configFolder({
-    'tollgate.yaml': mainDocument.replace('perMinute: 60, perDay: 1000', limits),
+    'tollgate.yaml': mainDocument.replace('perMinute: 60, perDay: 1000', limits) + redisLine,
     ...files,
   });
   const loaded = loadSettings({ file, env: {} });

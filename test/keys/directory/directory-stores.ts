@@ -1,5 +1,4 @@
 import type { DirectoryStore, Unrevised } from '../../../gateway/keys/directory/store/directory-store.ts';
-import { createMemoryDirectoryStore } from '../../../gateway/keys/directory/store/memory-directory-store.ts';
 import { createRedisDirectoryStore } from '../../../gateway/keys/directory/store/redis-directory-store.ts';
 import type { RedisCommands, RedisConnection } from '../../../gateway/redis/redis-connection.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
@@ -12,11 +11,6 @@ export interface DirectorySubject {
   /** Opens another adapter for the same data, as another process would. */
   open(): DirectoryStore;
   close(): Promise<void>;
-}
-
-export function memorySubject(): DirectorySubject {
-  const store = createMemoryDirectoryStore({ nowMs: Date.now, keysMax: 1_000, removedKeptMs: 60_000 });
-  return { open: () => store, close: () => Promise.resolve() };
 }
 
 /** @param options.place by default the Redis of this test run */

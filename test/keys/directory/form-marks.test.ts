@@ -13,11 +13,11 @@ import { startTcpRelay } from '../../support/tcp-relay.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
-import { keyWith, memorySubject, redisDirectorySubject } from './directory-stores.ts';
+import { keyWith, redisDirectorySubject } from './directory-stores.ts';
 
 /** Shorter times than in a gateway, in the same order. */
 const brief = { directoryMarkReadMs: 100, directoryMarkLeaseMs: 400, directoryMarkWaitMs: 600 };
-const redisSubjects = allRedisForms.map((form) => {
+const subjects = allRedisForms.map((form) => {
   const place = startForm(form);
   return {
     name: `in Redis, ${form.name}`,
@@ -25,10 +25,6 @@ const redisSubjects = allRedisForms.map((form) => {
     start: () => redisDirectorySubject({ place: place(), bounds: brief }),
   };
 });
-const subjects = [
-  { name: 'in memory', tags: [], start: () => Promise.resolve(memorySubject()) },
-  ...redisSubjects,
-];
 const bounds = tunedBounds({ ...patientStore, ...brief });
 const copies = ['0', '1', '2', '3'];
 
@@ -116,21 +112,6 @@ for (const { name, tags, start } of subjects)
       expect([one, other, issuer].map((store) => store.isAllIssued())).toEqual([false, false, false]);
     });
   });
-
-describe('the form of the secrets of a directory in memory', () => {
-  it('is known again when the last imported secret is replaced or removed', async () => {
-    const store = memorySubject().open();
-    const version = (revision: number) => ({ revision, changedMs: 1_000 });
-    await store.createImported(keyWith('acme', ['a', 'b']));
-    await store.createImported(keyWith('other', ['c']));
-    await store.replace(keyWith('acme', ['b', 'issued']), version(1));
-    expect(store.isAllIssued()).toBe(false);
-    await store.replace(keyWith('acme', ['issued']), version(2));
-    expect(store.isAllIssued()).toBe(false);
-    await store.remove('other', version(1));
-    expect(store.isAllIssued()).toBe(true);
-  });
-});
 
 describe('the form of the secrets of a directory in Redis', () => {
   async function open() {

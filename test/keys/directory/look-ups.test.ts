@@ -326,17 +326,20 @@ describe('a cached key of the directory', () => {
     expect(held.size).toBe(0);
   });
 
-  it('is evicted when there is no room for packed keys, the least recently used first', () => {
-    const held = new HeldKeys({ ...bounds, directoryPackedBytesMax: 0 });
-    for (const id of ['a', 'b']) held.keep(found(id, id, 7), nowMs);
-    held.find('a', nowMs);
-    held.keep(found('c', 'c', 7), nowMs);
-    expect(['a', 'b', 'c'].map((digest) => held.find(digest, nowMs) !== undefined)).toEqual([
-      true,
-      false,
-      true,
-    ]);
-  });
+  it.each([1_000, -1_000])(
+    'is evicted when there is no room for packed keys, the least recently used first, when the clock moves by %i ms',
+    (ms) => {
+      const held = new HeldKeys({ ...bounds, directoryPackedBytesMax: 0 });
+      for (const id of ['a', 'b']) held.keep(found(id, id, 7), nowMs);
+      held.find('a', nowMs + ms);
+      held.keep(found('c', 'c', 7), nowMs + ms);
+      expect(['a', 'b', 'c'].map((digest) => held.find(digest, nowMs) !== undefined)).toEqual([
+        true,
+        false,
+        true,
+      ]);
+    },
+  );
 
   it('is counted in octets: few keys with many operations take the room of many keys', () => {
     const held = new HeldKeys({ ...bounds, directoryCachedKeysMax: 100, directoryCachedBytesMax: 20_000 });

@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import type { TargetSeen } from '../../../gateway/fleet/process-state.ts';
-import type { Attempt, TunnelOpener } from '../../../gateway/request/forward/forward-types.ts';
-import {
-  createForwarder,
-  type Forwarder,
-  type ForwardOutcome,
-} from '../../../gateway/request/forward/forwarder.ts';
+import type {
+  Attempt,
+  ForwardOutcome,
+  TunnelOpener,
+} from '../../../gateway/request/forward/forward-types.ts';
+import { createForwarder, type Forwarder } from '../../../gateway/request/forward/forwarder.ts';
 import type { SharedChecks } from '../../../gateway/request/forward/upstream/watch-health.ts';
 import { createListener } from '../../../gateway/request/listen/listener.ts';
 import type { ClientResponse } from '../../../gateway/request/respond/client-response.ts';

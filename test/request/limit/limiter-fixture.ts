@@ -28,7 +28,7 @@ export interface LoggedLimiter extends Omit<Limiter, 'decide'> {
   readonly reported: readonly QuotaThreshold[];
 }
 
-export interface LogLine {
+interface LogLine {
   readonly msg: string;
   readonly [field: string]: unknown;
 }

@@ -1,10 +1,10 @@
-import type { Route } from '../../api/route.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import { reportChangeWire } from '../../wires/changes.ts';
 import { banAndGrantRoutes } from './ban-and-grant.ts';
 import type { KeyChangeSources } from './change-sources.ts';
 import { editRoutes } from './edit-routes.ts';
 import { importRoute } from './import-route.ts';
 import { issueKeyRoute } from './issue-key.ts';
-import { reportedChangeRoute } from './reported-change.ts';
 import { secretRoutes } from './secret-routes.ts';
 import { whoamiRoute } from './whoami.ts';
 
@@ -22,4 +22,16 @@ export function createChangeRoutes(sources: KeyChangeSources): readonly Route[] 
     importRoute(sources),
     reportedChangeRoute(sources),
   ];
+}
+
+/** `POST /changes` records a change that a command has made in the files of the configuration. */
+function reportedChangeRoute({ record, bounds }: Pick<KeyChangeSources, 'record' | 'bounds'>): Route {
+  return defineRoute({
+    ...reportChangeWire(bounds),
+    needs: 'write',
+    respond({ body: { action, key, before, after }, token }) {
+      record({ action, by: token.name, key, before, after });
+      return { status: 204, body: '' };
+    },
+  });
 }

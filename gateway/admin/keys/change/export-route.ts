@@ -22,6 +22,7 @@ export function exportRoute({ directory, bounds }: KeySources): Route {
   return defineRoute({
     ...exportDirectoryWire(bounds),
     needs: 'write',
+    isExact: true,
     respond: async ({ query }) =>
       directory === undefined ? noDirectory().response : exportPage(directory, query),
   });
@@ -35,6 +36,7 @@ export function directoryIdsRoute({ directory, settings, bounds }: KeySources): 
   return defineRoute({
     ...findInDirectoryWire(bounds),
     needs: 'read',
+    isExact: true,
     async respond({ body }) {
       const ids = body.ids.filter((id) => !settings().keys.has(id));
       const read = await directory?.readMany(ids);

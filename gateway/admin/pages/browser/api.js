@@ -43,7 +43,7 @@ export function forgetToken() {
  * An error of the API, or a missing or incomplete response (`isResponse` is false). If the response is missing, the
  * change may still have been made.
  */
-export class ApiError extends Error {
+class ApiError extends Error {
   /** @param {number} status 0 without a response @param {string} message */
   constructor(status, message, isResponse = true) {
     super(message);

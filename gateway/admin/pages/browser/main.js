@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { missingText } from '../../words/list.js';
 import { forgetToken, hasToken, keepToken, whenRefused } from './api.js';
 import { Header } from './header.js';
 import { listenToKeys } from './keyboard.js';
@@ -7,7 +8,6 @@ import { useLive } from './live.js';
 import { html } from './parts.js';
 import { followLinks, usePlace } from './router.js';
 import { routes } from './routes.js';
-import { TokenForm } from './token-form.js';
 
 /** The root component: the header and the page of the URL, or the form for a token. */
 function App() {
@@ -44,13 +44,52 @@ function App() {
     return html`<${TokenForm} refusal=${refusal} onToken=${enter} />`;
   }
   const Page = route?.component ?? NotFound;
+  // The page Now says it in its verdict.
+  const store = page?.name === 'now' ? undefined : live.state?.store;
   return html`
     <a class="skip" href="#main">Skip to the page</a>
     <${Header} live=${live} open=${page?.name} />
     <main id="main" tabindex="-1" ref=${main} aria-label=${title}>
+      ${store?.available === false && html`<p class="near missing" role="status">${missingText(store)}</p>`}
       <${Page} key=${path} params=${page?.params ?? {}} query=${query} live=${live} />
     </main>
   `;
+}
+
+/**
+ * The form in which the operator enters a token, with instructions to make a token. The token stays in this tab, and is
+ * not part of any URL or cookie.
+ *
+ * @param {{ refusal: string, onToken: (token: string) => void }} props
+ */
+function TokenForm({ refusal, onToken }) {
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => field.current?.focus(), []);
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const token = field.current?.value.trim() ?? '';
+    if (token !== '') onToken(token);
+  };
+  return html`<main class="token" aria-label="Token">
+    <h1>Tollgate</h1>
+    <p class="refusal" role="alert">${refusal}</p>
+    <form onSubmit=${submit}>
+      <label for="token">Token of the admin API</label>
+      <div class="row">
+        <input id="token" ref=${field} type="password" autocomplete="off" spellcheck=${false} required />
+        <button type="submit">Open</button>
+      </div>
+    </form>
+    <p>
+      The demo (<code>npm start</code>) prints a token. For any other gateway, create a token on the gateway's machine:
+    </p>
+    <pre tabindex="0">tollgate admin token --name YOUR-NAME --may read</pre>
+    <p>In a clone of the repository, write <code>npm run tollgate --</code> in place of <code>tollgate</code>.</p>
+    <p>
+      Put the printed entry under <code>admin.tokens</code> in the configuration. The token works two seconds later. It stays in this
+      tab until you close the tab.
+    </p>
+  </main>`;
 }
 
 function NotFound() {

@@ -1,4 +1,3 @@
-import { incompleteText } from '../../words/list.js';
 import { nowMs } from './api.js';
 import { classOf, sayAt, sentence } from './list.js';
 import { html, instead, paging, Section, textWithKey, timedRow } from './parts.js';
@@ -21,7 +20,6 @@ export function timelinePage({ items, entry, empty }, polled, { title, after, to
   const say = sayAt(nowMs());
   const rows = body === undefined ? [] : items(body).map((item) => entryRow(entry(item, say)));
   return html`<${Section} title=${title} heading="h1" polled=${polled} tools=${tools}>
-    ${body?.isComplete === false && html`<p class="near">${incompleteText}</p>`}
     ${rows.length === 0 ? instead(polled, empty) : html`<ul class=${`rows changes ${name}`}>${rows}</ul>`}
     ${paging({ first: 'Newest', further: 'Older', after, next: body?.next })}
   <//>`;

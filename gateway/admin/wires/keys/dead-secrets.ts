@@ -5,6 +5,7 @@ import {
   digestStart,
   instant,
   list,
+  missing,
   positive,
   words,
 } from '../../../keys/response-parts.ts';
@@ -23,6 +24,7 @@ const uses = {
 /** Secrets that are not valid and were used. */
 export const deadSecretsShown = z
   .object({
+    missing,
     secrets: list(
       z.object({
         key: z.string().describe('The id of the key.'),

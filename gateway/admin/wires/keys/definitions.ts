@@ -45,7 +45,7 @@ export const keyDefinition = statedKeyShown
 /**
  * The state of a deleted key that applies to a later key with the same id: counts of open windows, a ban, a grant.
  */
-export const keptOfIdShown = z
+const keptOfIdShown = z
   .object({
     windows: list(
       z.object({
@@ -96,7 +96,7 @@ function changeOf(member: z.ZodType): z.ZodType {
   return (member instanceof z.ZodDefault ? (member.unwrap() as z.ZodType) : member).optional();
 }
 
-export const changeKeyBody = fields(
+const changeKeyBody = fields(
   `an object with ${Object.keys(changeable).join(', ')}`,
   Object.fromEntries(Object.entries(changeable).map(([name, member]) => [name, changeOf(member)])),
 );

@@ -64,7 +64,7 @@ export const exportDirectoryWire = (bounds: Bounds) =>
     answers: { 200: { description: 'The keys.', schema: directoryPage } },
   });
 
-export function directoryIdsBody(keysMax: number) {
+function directoryIdsBody(keysMax: number) {
   const wanted = `a list of at most ${keysMax} ids`;
   return fields('an object with ids', { ids: list(keyId, wanted).max(keysMax, expects(wanted)) });
 }
@@ -86,7 +86,7 @@ export const findInDirectoryWire = (bounds: Bounds) =>
     answers: { 200: { description: 'The ids.', schema: directoryIds } },
   });
 
-export function importBody(keysMax: number) {
+function importBody(keysMax: number) {
   const keysWanted = `a list of at most ${keysMax} keys`;
   return fields('an object with keys', {
     keys: list(movedKeySchema, keysWanted).max(keysMax, expects(keysWanted)),
@@ -118,7 +118,7 @@ export const importDirectoryWire = (bounds: Bounds) =>
     answers: { 200: { description: 'The outcome for each key.', schema: imported } },
   });
 
-export const owner = z
+const owner = z
   .discriminatedUnion('known', [
     z.object({ known: z.literal(false).describe('No key has the secret.') }),
     z.object({
@@ -145,7 +145,7 @@ export type Owner = z.output<typeof owner>;
 
 export type KnownOwner = Extract<Owner, { known: true }>;
 
-export const whoamiBody = fields('an object with sha256', { sha256: digestOf('secret') });
+const whoamiBody = fields('an object with sha256', { sha256: digestOf('secret') });
 
 export const findSecretWire = defineWire({
   method: 'POST',

@@ -9,6 +9,7 @@ import {
   instant,
   limitsByField,
   list,
+  missing,
   positive,
   stated,
 } from '../../../keys/response-parts.ts';
@@ -59,6 +60,7 @@ export const trialOfKey = z.object({
 
 export const keyDetail = z
   .object({
+    missing,
     ...stated(keySchema.shape, ['limits', 'concurrent', 'operations', 'disabled', 'secrets']),
     ...keyItem.shape,
     definition: statedKeyShown

@@ -8,6 +8,7 @@ import {
   limitName,
   limitsByField,
   list,
+  missing,
   positive,
   words,
 } from '../../../keys/response-parts.ts';
@@ -16,20 +17,20 @@ import { exemptionShape } from '../../../shared/schema/exemption-shape.ts';
 import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { keySorts, keyStates } from '../../../shared/schema/query-words.ts';
 
-export const keyState = words(...keyStates)
+const keyState = words(...keyStates)
   .describe(
     'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. A key with fewer units left than an operation costs is not `limited`. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
   )
   .register(components, { id: 'KeyState' });
 
-export const ban = z
+const ban = z
   .object({
     untilMs: epochMs,
     level: positive.describe('The number of consecutive bans.'),
   })
   .optional();
 
-export const grantShown = z
+const grantShown = z
   .object({
     limits: limitsByField.meta({ of: limits }).optional().describe('Absent if the grant changes no limit.'),
     ...exemptionShape(({ allows }) => `Present if the key may ${allows}.`),
@@ -82,8 +83,9 @@ export const keyItem = z
 
 export type KeyItem = z.output<typeof keyItem>;
 
-export const keyPage = z
+const keyPage = z
   .object({
+    missing,
     keys: list(keyItem),
     next: z
       .string()

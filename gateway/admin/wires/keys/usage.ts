@@ -6,6 +6,7 @@ import {
   instant,
   limitsByField,
   list,
+  missing,
   nextPage,
   positive,
   refusedShown,
@@ -50,8 +51,8 @@ export const usageRow = z
   })
   .register(components, { id: 'UsageRow' });
 
-export const keyUsage = z
-  .object({ step: words(...usageSteps), rows: list(usageRow) })
+const keyUsage = z
+  .object({ missing, step: words(...usageSteps), rows: list(usageRow) })
   .register(components, { id: 'KeyUsage' });
 
 export const getKeyUsageWire = defineWire({
@@ -70,8 +71,9 @@ export const getKeyUsageWire = defineWire({
   answers: { 200: { description: 'The rows.', schema: keyUsage } },
 });
 
-export const monthPage = z
+const monthPage = z
   .object({
+    missing,
     month: z.string(),
     fromAt: instant.describe('The beginning of the recorded part of the month.'),
     toAt: instant.describe('The end of the month, or now for the present month.'),
@@ -109,8 +111,9 @@ export const getMonthUsageWire = defineWire({
   answers: { 200: { description: 'The page.', schema: monthPage } },
 });
 
-export const limitsSteps = z
+const limitsSteps = z
   .object({
+    missing,
     limits: list(
       z.object({
         fromAt: instant.describe('These limits apply from this time until the time of the next entry.'),

@@ -5,6 +5,7 @@ import {
   count,
   instant,
   list,
+  missing,
   positive,
   refusedShown,
   words,
@@ -69,6 +70,7 @@ export const getWhyWire = {
 /** Why requests of a key were refused in one minute. */
 export const minuteShown = z
   .object({
+    missing,
     at: instant.describe('The beginning of the minute.'),
     sentence: z
       .string()

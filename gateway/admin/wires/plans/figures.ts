@@ -1,5 +1,13 @@
 import * as z from 'zod';
-import { components, count, instant, limitsByField, list, positive } from '../../../keys/response-parts.ts';
+import {
+  components,
+  count,
+  instant,
+  limitsByField,
+  list,
+  missing,
+  positive,
+} from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 import { periodQuery, queryOf, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { trialFigures } from '../keys/key.ts';
@@ -31,8 +39,9 @@ const spread = z
 
 export type Spread = z.output<typeof spread>;
 
-export const planDistribution = z
+const planDistribution = z
   .object({
+    missing,
     plan: z.string(),
     hours: positive,
     keys: count.describe('Keys on the plan. Keys of the key directory count only if they are active.'),
@@ -74,8 +83,9 @@ export const getPlanDistributionWire = defineWire({
 });
 
 /** The response of `GET /plans/{name}/trial`. */
-export const planTrial = z
+const planTrial = z
   .object({
+    missing,
     plan: z.string(),
     limits: limitsByField.describe('The limits of the trial.'),
     limitsNow: limitsByField.describe('The limits of the plan.'),

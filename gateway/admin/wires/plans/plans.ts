@@ -9,6 +9,7 @@ import {
   limitName,
   limitsByField,
   list,
+  missing,
   positive,
   stated,
 } from '../../../keys/response-parts.ts';
@@ -40,6 +41,7 @@ export const planShown = z.object({
 
 export const plansPage = z
   .object({
+    missing,
     plans: list(
       planShown.extend({
         keys: count,

@@ -3,8 +3,6 @@ import { replyOrUndefined } from '../../../redis/redis-reply.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { guardKeys } from './redis-keys.ts';
 
-export type ActiveKeys = ReturnType<typeof createActiveKeys>;
-
 /** The keys of a plan that this process has noted. The maps have the time of the note by the id of the key, the earliest time first. */
 interface Noted {
   readonly keys: Map<string, number>;
@@ -22,7 +20,7 @@ export function createActiveKeys({
   redis,
   bounds,
 }: {
-  readonly redis: RedisConnection | undefined;
+  readonly redis: RedisConnection;
   readonly bounds: Bounds;
 }) {
   const { guardActiveKeysMax, guardActiveMs, guardActiveRenewMs } = bounds;
@@ -46,22 +44,19 @@ export function createActiveKeys({
       }
     },
     /**
-     * Sends the notes of this process, and counts the active keys of plans. The number is Infinity if Redis does not reply and this process has
-     * noted no key.
+     * Sends the notes of this process, and counts the active keys of plans. The number is Infinity if Redis does not reply.
      *
      * @param of the plans to count
      */
     async count(of: readonly string[], nowMs: number): Promise<ReadonlyMap<string, number>> {
-      const unsent = redis === undefined ? [] : [...plans].filter(([, noted]) => noted.unsent.size > 0);
-      const shared =
-        redis && (of.length > 0 || unsent.length > 0) ? await share(redis, { of, unsent, nowMs }) : [];
+      const unsent = [...plans].filter(([, noted]) => noted.unsent.size > 0);
+      const shared = of.length > 0 || unsent.length > 0 ? await share(of, unsent, nowMs) : [];
       return new Map(
         of.map((plan, at) => {
           const here = (plans.get(plan)?.keys.values() ?? [].values()).filter(
             (atMs) => nowMs - atMs < guardActiveMs,
           );
-          const known = redis === undefined ? 0 : (shared[at] ?? Number.POSITIVE_INFINITY);
-          return [plan, Math.max(known, [...here].length)];
+          return [plan, Math.max(shared[at] ?? Number.POSITIVE_INFINITY, [...here].length)];
         }),
       );
     },
@@ -69,17 +64,11 @@ export function createActiveKeys({
 
   /** @returns the number of active keys of each plan; undefined for a plan without a reply */
   async function share(
-    { commands, prefix, gather, isReady }: RedisConnection,
-    {
-      of,
-      unsent,
-      nowMs,
-    }: {
-      readonly of: readonly string[];
-      readonly unsent: readonly [string, Noted][];
-      readonly nowMs: number;
-    },
+    of: readonly string[],
+    unsent: readonly [string, Noted][],
+    nowMs: number,
   ): Promise<readonly (number | undefined)[]> {
+    const { commands, prefix, gather, isReady } = redis;
     const nameOf = (plan: string) => guardKeys.activeKeys.name(prefix, plan);
     const attempt = <T>(plan: string, call: (name: string) => Promise<T>) =>
       replyOrUndefined({ isReady }, [nameOf(plan)], () => call(nameOf(plan)), bounds.storePatientDeadlineMs);

@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
 --[[
-Adds the report of a process to the state of a guard, and decides whether the plan returns to its earlier limits. The script does the same
-as decide-guard.ts, on Redis's clock.
+Adds the report of a process to the state of a guard, and decides whether the plan returns to its earlier limits.
+
+A report without counts only reads the state. If Redis has lost its state, the report restores the state. Counts of an earlier generation are
+ignored, because they belong to the time before a retry. A retry ends a revert. The watch then starts anew without counts.
 
 KEYS[1] is a hash with the state of one guarded edit. The hash has these fields:
 
@@ -188,7 +190,8 @@ if not isDecided then
   redis.call('HSET', KEYS[1], 'sums', table.concat(heads, ' '))
 end
 
--- The number of requests of one key that count at most (`partOf` in decide-guard.ts).
+-- Returns the number of requests of one key that count at most. This number is the given part of all requests that count. If no key has more
+-- requests, all requests count.
 local function partOf(list, parts)
   local sum = 0
   for _, count in ipairs(list) do sum = sum + count[1] end
@@ -200,7 +203,9 @@ local function partOf(list, parts)
   return partOf(others, parts - (#list - #others))
 end
 
--- `refusalsOf` in decide-guard.ts explains the decision.
+-- With n active keys, each key counts for at most 1/n of the requests, and for at most 1/n of the refusals that a revert needs. From five
+-- active keys on, the part is a fifth. The requests of a key beyond its part do not count, and its refusals count in proportion. A revert
+-- therefore needs n full parts.
 if isWatching and not isDecided and requests >= tonumber(requestsMin) and refusing >= keysMin then
   local parts = math.min(#keys, activeMax)
   local requestsMax = partOf(keys, parts)
@@ -210,6 +215,7 @@ if isWatching and not isDecided and requests >= tonumber(requestsMin) and refusi
     full = full + math.min(1, ofKey / (share * requestsMax))
     counted = counted + ofKey
   end
+  -- The sum may be slightly too small, because a share such as 0.07 has no exact binary form.
   if full >= parts * (1 - 1e-9) then
     take(generation, nowMs, math.floor(requestsMax * parts + 0.5), math.ceil(counted - 1e-9))
     writeState()

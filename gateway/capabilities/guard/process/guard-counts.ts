@@ -106,13 +106,6 @@ function byGroup(counts: GuardCounts): GuardCounts {
   return groups;
 }
 
-/** Adds up the counts of slots. If a slot has groups, all keys are counted by group. */
-export function sumOf(slots: Iterable<GuardCounts>, namesMax: number): GuardCounts {
-  const sum: GuardCounts = new Map();
-  for (const counts of slots) addCounts(sum, counts, namesMax);
-  return sum.keys().some(isGroup) ? byGroup(sum) : sum;
-}
-
 function addTo(sums: GuardCounts, name: string, { requests, refused }: KeyCounts): void {
   const before = sums.get(name);
   const sum =
@@ -126,12 +119,8 @@ function groupOf(name: string): string {
   return name.slice(0, groupDigits);
 }
 
-function isGroup(name: string): boolean {
-  return name.length === groupDigits;
-}
-
 /** Returns a short name for a key: a hash of its id (FNV-1a with the final mix of MurmurHash3) in hex. */
-export function nameOf(keyId: string): string {
+function nameOf(keyId: string): string {
   let hash = hashOf(keyId);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);

@@ -1,28 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { limitsAt } from '../../../keys/plans.ts';
+import type { RedisConnection } from '../../../redis/redis-connection.ts';
 import { type Away, notConnected } from '../../../redis/redis-reply.ts';
 import type { Keys, Plan, PlanFigures, PlanStates, Settings } from '../../../shared/model.ts';
 import { joinNextRun } from '../../../shared/structures/join-next-run.ts';
 import type { ObserveDecision } from '../../interfaces/request.ts';
-import type { ProcessSources } from '../../interfaces/running.ts';
+import type { ProcessPart, ProcessSources } from '../../interfaces/running.ts';
 import type { Revert, Reverts } from '../guard.ts';
 import { type GuardedEdit, guardedEditOf } from '../guarded-edit.ts';
 import { createActiveKeys } from './active-keys.ts';
 import { firstState, type GuardFigures, type GuardState, isNewer, keysForRevert } from './decide-guard.ts';
 import type { CountedRequest } from './guard-counts.ts';
-import type { GuardReply, GuardStore } from './guard-store.ts';
-import { createMemoryGuardStore } from './memory-guard-store.ts';
-import { createRedisGuardStore } from './redis-guard-store.ts';
+import { createGuardStore, type GuardReply } from './guard-store.ts';
 import { UnsentCounts } from './unsent-counts.ts';
 
-export type Guards = ReturnType<typeof createGuards>;
+export interface Guards extends ProcessPart {
+  /** Calls the listener when a revert has begun or ended. @returns a function that removes the listener */
+  onNews(listener: (news: readonly GuardNews[]) => void): () => void;
+  /** Lets a reverted plan try its edit again, in all processes. */
+  retry(plan: string): Promise<RetryOutcome>;
+}
 
 /** Counts a decided request of a plan. */
 type GuardCounter = (request: CountedRequest) => void;
 
 /** A change of a guard's state that this process has received. */
-export interface GuardNews {
+interface GuardNews {
   readonly edit: GuardedEdit;
   /** The revert; undefined if an operator has ended it. */
   readonly revert: Revert | undefined;
@@ -30,7 +34,7 @@ export interface GuardNews {
   readonly isNew: boolean;
 }
 
-export type RetryOutcome =
+type RetryOutcome =
   | { readonly kind: 'retried'; readonly edit: GuardedEdit; readonly revert: Revert | undefined }
   | { readonly kind: 'not_reverted' | 'no_guard' }
   | Away;
@@ -45,19 +49,31 @@ interface Watch {
 }
 
 /**
+ * Opens the guards of a process. Without Redis there are none. If an edit adds `redis` and a guard to a running gateway, the guard begins at
+ * the next start.
+ */
+export function createGuards({ redis, ...sources }: ProcessSources): Guards {
+  if (redis !== undefined) return openGuards({ redis, ...sources });
+  return { onNews: () => () => {}, retry: async () => ({ kind: 'no_guard' }) };
+}
+
+/**
  * Watches the guarded edits of the configuration. Each process counts the requests of each guarded plan. Once a second it reports the counts
  * to the store, where one script decides for all processes (`decide-guard.lua`), and receives the state of the guard in the reply. A process
  * remembers each revert. If Redis has lost a revert, by a failover for example, the next report restores it.
  *
- * While Redis is unavailable, no process decides. The counts wait until Redis is back. Without Redis, the same decision is made in this
- * process. Without a guard in the configuration, a process only notes which keys are active (`active-keys.ts`).
+ * While Redis is unavailable, no process decides. The counts wait until Redis is back. Without a guard in the configuration, a process only
+ * notes which keys are active (`active-keys.ts`).
  */
-export function createGuards({ redis, settings, nowMs, log, bounds }: ProcessSources) {
+function openGuards({
+  redis,
+  settings,
+  nowMs,
+  log,
+  bounds,
+}: ProcessSources & { readonly redis: RedisConnection }): Guards {
   const processId = randomBytes(6).toString('hex');
-  const store: GuardStore =
-    redis === undefined
-      ? createMemoryGuardStore({ nowMs, bounds })
-      : createRedisGuardStore({ redis, processId, bounds });
+  const store = createGuardStore({ redis, processId, bounds });
   const active = createActiveKeys({ redis, bounds });
   const watches = new Map<string, Watch>();
   const listeners = new Set<(news: readonly GuardNews[]) => void>();
@@ -88,9 +104,7 @@ export function createGuards({ redis, settings, nowMs, log, bounds }: ProcessSou
     hooks: (settings: Settings) => ({ observeDecision: [observerOf(settings)] }),
     /** Reports at once. */
     reloaded: () => void report(),
-    /** Calls the listener when a revert has begun or ended. @returns a function that removes the listener */
     onNews: listen,
-    /** Lets a reverted plan try its edit again, in all processes. */
     async retry(plan: string): Promise<RetryOutcome> {
       const edit = edits().find((one) => one.plan === plan);
       if (edit === undefined) return { kind: 'no_guard' };

@@ -4,9 +4,10 @@ import { verdictsOn } from '../../simulate/commands/edit-notes.ts';
 import { hasUnrecordedGroup } from '../../simulate/commands/verdicts.ts';
 import { unguardedPlans } from './unguarded-plans.ts';
 
-/** Warns of plans that an edit makes smaller without a suitable guard, and proposes a guard from the replayed edit. */
+/** Warns of plans that an edit makes smaller without a suitable guard, and proposes a guard from the replayed edit. A plan of a configuration without Redis can have no guard. */
 export const guardNotes: EditNotes = async (edit) => {
-  const { plans, nowMs } = edit;
+  const { plans, hasRedis, nowMs } = edit;
+  if (!hasRedis) return { members: { unguarded: [] }, notes: [] };
   const verdicts = await verdictsOn(edit);
   const isUnknown = (plan: string) => hasUnrecordedGroup(verdicts ?? [], plan);
   const unguarded = unguardedPlans(plans.before, plans.after, nowMs, (plan, from) => {

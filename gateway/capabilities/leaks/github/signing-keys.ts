@@ -14,8 +14,6 @@ export type FoundKey =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'away'; readonly retryMs: number };
 
-export type SigningKeys = ReturnType<typeof createSigningKeys>;
-
 /**
  * The public keys of GitHub, from a file of the configuration or from a URL. This process fetches the URL for an identifier that it does not
  * know, at most once in `leakKeysFetchedMs`. A client that invents identifiers therefore causes no more requests than one report.

@@ -15,8 +15,6 @@ export interface ReportPlace {
   leave(): void;
 }
 
-export type ReportRoom = ReturnType<typeof createReportRoom>;
-
 /**
  * The memory of this process for the bodies of reports, and the number of reports. Client addresses share both (`shares.ts`).
  *

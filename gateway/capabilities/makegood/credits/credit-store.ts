@@ -71,8 +71,6 @@ function withoutRun({ run: _, ...credit }: Credits['last'][number]): Credit {
   return credit;
 }
 
-export type ReadCredits = CreditStore['read'];
-
 /** Returns a credit as operators and the holder of the key see it. */
 export function creditView({ atMs, fromMs, toMs, failedUnits, units }: Credit) {
   return { at: isoOf(atMs), from: isoOf(fromMs), to: isoOf(toMs), failedUnits, givenBack: units };

@@ -38,7 +38,7 @@ type UnitsByWindow = Readonly<Record<CreditWindow, number>>;
 /** The windows in which failed units are given back. Shorter windows have usually ended before an operator gives units back. */
 const creditWindows = ['day', 'month'] as const;
 
-export type CreditWindow = (typeof creditWindows)[number];
+type CreditWindow = (typeof creditWindows)[number];
 
 /** A credit of a key, as operators and the holder of the key see it. */
 export interface Credit {

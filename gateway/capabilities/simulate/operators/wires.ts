@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { components, count, instant, list, quantity, words } from '../../../keys/response-parts.ts';
+import { components, count, instant, list, missing, quantity, words } from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 import type { PlanAdvice, Proposals } from '../../../shared/model.ts';
 import { adviceWords } from '../../lists/configuration.ts';
@@ -27,7 +27,7 @@ const simulatedMinute = z.object({
   admittedThen: count.describe('The mean of the lower and the upper bound.'),
 });
 
-export const totals = z.object({
+const totals = z.object({
   keys: count.describe('Keys with requests.'),
   offered: count,
   refusedNow: count,
@@ -45,6 +45,7 @@ export const totals = z.object({
 /** The response of `POST /simulate`. */
 export const simulationShown = z
   .object({
+    missing,
     from: instant.describe('The recorded part of the period, in whole minutes.'),
     to: instant,
     source: words('record'),

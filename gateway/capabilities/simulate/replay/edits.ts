@@ -21,7 +21,7 @@ export type LimitEdit = WindowEdits & {
 type WindowEdits = { readonly [Window in PlanWindow]?: number | null | undefined };
 
 /** An edit of a group. Absent operations stay unchanged. */
-export type GroupEdit = WindowEdits & { readonly operations?: readonly string[] | undefined };
+type GroupEdit = WindowEdits & { readonly operations?: readonly string[] | undefined };
 
 /** Edits of limits. An edit of a plan applies to all keys on the plan. An edit of a key applies to this key alone. */
 export interface Edits {

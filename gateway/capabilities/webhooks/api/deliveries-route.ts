@@ -1,7 +1,7 @@
 import { jsonResponse, storeUnavailable } from '../../../admin/admin-response.ts';
 import type { ReadSources } from '../../../admin/api/read-sources.ts';
 import { defineRoute, type Route } from '../../../admin/api/route.ts';
-import type { DeliveryQueue, QueuedEvent } from '../queue/delivery-queue.ts';
+import { type DeliveryQueue, emptyQueue, type QueuedEvent } from '../queue/delivery-queue.ts';
 import { createQueueReader } from '../queue/redis-queue.ts';
 import { deliveriesView } from './deliveries-view.ts';
 import { listDeliveriesWire } from './wires.ts';
@@ -9,14 +9,12 @@ import { listDeliveriesWire } from './wires.ts';
 declare module '../../../admin/api/read-sources.ts' {
   interface LentMembers {
     readonly countDeliveries: DeliveryQueue['counts'];
-    /** Called only without Redis, because then the main thread has the queue. */
-    readonly listDeliveries: DeliveryQueue['list'];
   }
 }
 
 /** `GET /deliveries` lists the webhook events with their deliveries. A filter may read all events of the queue. */
 export function deliveriesRoute({ keys: { settings, bounds }, redis, lent }: ReadSources): Route {
-  const list = redis === undefined ? lent.listDeliveries : createQueueReader(redis, bounds).list;
+  const list = redis === undefined ? emptyQueue.list : createQueueReader(redis, bounds).list;
   let lastTroubled: { readonly events: readonly QueuedEvent[]; readonly untilMs: number } | undefined;
 
   return defineRoute({

@@ -18,7 +18,7 @@ export interface DeliverySources {
   readonly logResend: (resend: Resend) => void;
 }
 
-export interface Resend {
+interface Resend {
   /** The name of the token. */
   readonly by: string;
   readonly eventId: string;

@@ -31,7 +31,7 @@ const lastShape = {
   error: z.string().optional().describe('The reason why the attempt failed; absent after a success.'),
 };
 
-export const deliveryShown = z
+const deliveryShown = z
   .object({
     receiver: receiverId,
     url: receiverUrl.optional(),
@@ -60,7 +60,7 @@ const eventShape = {
 };
 
 /** The response of `/deliveries`. */
-export const deliveriesPage = z
+const deliveriesPage = z
   .object({
     counts: z.object({
       events: count.describe('The events in the queue.'),
@@ -127,7 +127,7 @@ export type DeliveryEvent = DeliveriesShown['events'][number];
 export type ReceiverProblem = DeliveriesShown['problems'][number];
 
 /** The response of `/deliveries/{id}`. */
-export const deliveredEvent = z
+const deliveredEvent = z
   .object({
     ...eventShape,
     body: z.string().describe('The body of each attempt: a JSON text, exactly as the receivers get it.'),
@@ -136,7 +136,7 @@ export const deliveredEvent = z
 
 export type DeliveredEvent = z.output<typeof deliveredEvent>;
 
-export const sendAgainBody = fields('an object with receiver', {
+const sendAgainBody = fields('an object with receiver', {
   receiver: z
     .string()
     .regex(/^[0-9a-f]{12}$/, expects('the id of a receiver'))

@@ -39,7 +39,7 @@ export interface EventReport {
 export type Added = { readonly kind: 'added' | 'merged'; readonly id: string } | { readonly kind: 'dropped' };
 
 /** The result of the last attempt of a delivery. */
-export interface LastAttempt {
+interface LastAttempt {
   /** The end of the attempt, epoch ms. */
   readonly atMs: number;
   /** The status of the response; undefined if there was no response. */
@@ -152,13 +152,13 @@ export type Settlement =
   /** There was no attempt, or it was cancelled, so the delivery is due again. */
   | { readonly kind: 'returned' };
 
-export interface Claims {
+interface Claims {
   /** Whether this process sends to at least one receiver. If not, another process does. */
   readonly isSending: boolean;
   readonly deliveries: readonly ClaimedDelivery[];
 }
 
-export interface WantedDeliveries {
+interface WantedDeliveries {
   readonly receiver: string;
   readonly deliveriesMax: number;
 }
@@ -215,10 +215,18 @@ export interface DeliveryQueue {
   /**
    * Writes the events that Redis does not have yet, and stops.
    *
-   * @returns the number of events that are lost: events that Redis did not take, or without Redis, events that wait for a delivery
+   * @returns the number of events that are lost, because Redis did not take them
    */
   close(): Promise<number>;
 }
+
+/** The queue of a gateway without Redis. Such a gateway has no receivers. */
+export const emptyQueue: Pick<DeliveryQueue, 'list' | 'read' | 'resend' | 'counts'> = {
+  list: async () => ({ events: [] }),
+  read: async () => 'unknown',
+  resend: async () => 'unknown',
+  counts: async () => ({ events: 0, waiting: 0, delivered: 0, failed: 0, dropped: 0, unsent: 0 }),
+};
 
 /** Why waiting deliveries fail after their receiver was removed from the configuration. */
 export const receiverGone = 'the configuration no longer has this receiver';

@@ -7,8 +7,8 @@ import type {
   DeliveryState,
   QueueCounts,
   QueuedEvent,
+  WebhookEvent,
 } from './delivery-queue.ts';
-import { matchesDelivery, matchesEvent } from './matches-query.ts';
 
 /** A delivery as the scripts store it (`queue-state.lua`). */
 interface StoredDelivery {
@@ -141,6 +141,22 @@ export function createRedisList({
       return { events, waiting, delivered, failed, dropped, unsent };
     },
   };
+}
+
+/** Whether a query selects an event, apart from the event's deliveries. */
+function matchesEvent(
+  { type, subject, atMs }: Pick<WebhookEvent, 'type' | 'subject' | 'atMs'>,
+  { types, subject: wanted, fromMs = 0, toMs = Number.POSITIVE_INFINITY }: DeliveriesQuery,
+): boolean {
+  return types?.has(type) !== false && (wanted ?? subject) === subject && atMs >= fromMs && atMs < toMs;
+}
+
+/** Whether a query selects a delivery. */
+function matchesDelivery(
+  { state, receiver }: Pick<Delivery, 'state' | 'receiver'>,
+  { states, receivers }: DeliveriesQuery,
+): boolean {
+  return states?.has(state) !== false && receivers?.has(receiver) !== false;
 }
 
 function toDelivery(

@@ -3,44 +3,15 @@ import { replyOrUndefined } from '../../../redis/redis-reply.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { webhooksKeys } from '../redis-keys.ts';
 
-/** The state of the scans, which all processes share. The promises never reject. */
-export interface ScanState {
-  /** Whether this process may scan now. If so, this process alone may scan for `forMs`, or until it leaves. */
-  lead(forMs: number): Promise<boolean>;
-  /** The end of the last complete scan of this kind, epoch ms; `never` if there was none; undefined if the store is unavailable. */
-  scannedMs(kind: string): Promise<number | 'never' | undefined>;
-  noteScanned(kind: string, untilMs: number): Promise<void>;
-  /** Lets another process scan. */
-  leave(): Promise<void>;
-}
-
-export function createScanState({
-  redis,
-  processId,
-  bounds,
-}: {
-  readonly redis: RedisConnection | undefined;
-  readonly processId: string;
-  readonly bounds: Pick<Bounds, 'noticeScanKeptMs' | 'storePatientDeadlineMs'>;
-}): ScanState {
-  return redis === undefined ? createMemoryScanState() : createRedisScanState({ redis, processId, bounds });
-}
-
-function createMemoryScanState(): ScanState {
-  const scanned = new Map<string, number>();
-  return {
-    lead: async () => true,
-    scannedMs: async (kind) => scanned.get(kind) ?? 'never',
-    noteScanned: async (kind, untilMs) => void scanned.set(kind, untilMs),
-    leave: async () => {},
-  };
-}
+export type ScanState = ReturnType<typeof createScanState>;
 
 /**
+ * The state of the scans, which all processes share. The promises never reject.
+ *
  * The lead is a key that expires, so another process takes over when the leading process dies. Two processes may scan at the same time after
  * a pause of the leading process. The identity of the notices then prevents a second event.
  */
-function createRedisScanState({
+export function createScanState({
   redis,
   processId,
   bounds,
@@ -48,7 +19,7 @@ function createRedisScanState({
   readonly redis: RedisConnection;
   readonly processId: string;
   readonly bounds: Pick<Bounds, 'noticeScanKeptMs' | 'storePatientDeadlineMs'>;
-}): ScanState {
+}) {
   const { commands, prefix } = redis;
   const scans = webhooksKeys.noticeScans.name(prefix);
   const leader = webhooksKeys.noticeScanLeader.name(prefix);
@@ -58,19 +29,21 @@ function createRedisScanState({
   }
 
   return {
-    async lead(forMs) {
+    /** Whether this process may scan now. If so, this process alone may scan for `forMs`, or until it leaves. */
+    async lead(forMs: number): Promise<boolean> {
       const taken = await attempt(() => commands.set(leader, processId, 'PX', forMs, 'NX'));
       if (taken === 'OK') return true;
       if ((await attempt(() => commands.get(leader))) !== processId) return false;
       return (await attempt(() => commands.pexpire(leader, forMs))) === 1;
     },
-    async scannedMs(kind) {
+    /** The end of the last complete scan of this kind, epoch ms; `never` if there was none; undefined if Redis is unavailable. */
+    async scannedMs(kind: string): Promise<number | 'never' | undefined> {
       const written = await attempt(() => commands.hget(scans, kind));
       if (written === undefined) return undefined;
       const untilMs = Number(written ?? Number.NaN);
       return Number.isFinite(untilMs) ? untilMs : 'never';
     },
-    async noteScanned(kind, untilMs) {
+    async noteScanned(kind: string, untilMs: number): Promise<void> {
       await attempt(() =>
         Promise.all([
           commands.hset(scans, kind, Math.round(untilMs)),
@@ -78,7 +51,8 @@ function createRedisScanState({
         ]),
       );
     },
-    async leave() {
+    /** Lets another process scan. */
+    async leave(): Promise<void> {
       if ((await attempt(() => commands.get(leader))) === processId)
         await attempt(() => commands.del(leader));
     },

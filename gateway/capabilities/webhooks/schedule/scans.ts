@@ -16,8 +16,6 @@ export interface Scan {
   notices(period: ScanPeriod): AsyncIterable<Notice | undefined> | Iterable<Notice | undefined>;
 }
 
-export type Scans = ReturnType<typeof createScans>;
-
 /**
  * Looks at the clock: it finds what became due since the last scan, also if no gateway ran meanwhile. One process of the fleet scans at a
  * time. Each scan continues where the last complete scan ended, so each mark is reported exactly once. After an incomplete

@@ -7,7 +7,7 @@ import { expects, fields, list, text, wholeNumber } from '../../../shared/schema
 import { webhookEventTypes } from '../../../shared/words/event-names.js';
 
 /** The maximum numbers of receivers, and of percentages of one receiver. Each event is stored once for each of its receivers. */
-export const receiversMax = 20;
+const receiversMax = 20;
 const percentagesMax = 10;
 /** The maximum number of entries in each filter of a receiver. */
 const filterMax = 1_000;
@@ -71,7 +71,7 @@ export const webhooksShape = {
     .max(receiversMax, expects(`a list of at most ${receiversMax} receivers`))
     .default([])
     .describe(
-      'The receivers of webhooks. The gateway posts events to them in the form of Standard Webhooks. A change needs no restart.',
+      'The receivers of webhooks. The gateway posts events to them in the form of Standard Webhooks. They need `redis`. A change needs no restart.',
     ),
 };
 

@@ -51,6 +51,12 @@ export const webhooksSettings: SettingsPart = {
     }
   },
 
+  needsRedis({ notify }) {
+    if (notify.length === 0) return [];
+    const lost = 'a restart would lose the events that wait for their delivery';
+    return [{ path: ['notify'], lost, instead: 'remove `notify`' }];
+  },
+
   operationsIn: ({ notify }) =>
     notify.map(({ operations }, index) => ({ path: ['notify', index, 'operations'], operations })),
 

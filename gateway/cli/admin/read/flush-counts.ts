@@ -25,11 +25,10 @@ export async function clientAfterFlush(options: GatewayOptions): Promise<AdminCl
 export async function flushCounts(client: Pick<AdminClient, 'ask'>): Promise<void> {
   try {
     const { body } = await client.ask(flushCountsWire);
-    if (body.isComplete && body.behind.length === 0) return;
+    // While Redis is away, the response with the figures says so.
+    if (!body.isComplete || body.behind.length === 0) return;
     const processes = body.behind.map(({ host, pid }) => `${host} (process ${pid})`).join(', ');
-    const late = body.isComplete
-      ? `${counted(body.behind.length, 'process has', 'processes have')} not sent the latest counts: ${processes}`
-      : 'Redis did not reply in time, so other processes may not have sent their latest counts';
+    const late = `${counted(body.behind.length, 'process has', 'processes have')} not sent the latest counts: ${processes}`;
     process.stderr.write(`${late}. The figures may lack requests of the last minute.\n`);
   } catch (error) {
     // A gateway of an earlier version has no such path, and its processes send all counts every ten seconds.

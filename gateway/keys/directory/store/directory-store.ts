@@ -3,7 +3,7 @@ import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
 
 /**
  * The storage of the directory's keys. Each key has a record, which is authoritative. The index from digests to ids and the list
- * of ids are only hints. Every adapter passes the same test suite. The promises never reject.
+ * of ids are only hints. The promises never reject.
  */
 export interface DirectoryStore {
   /** Returns the key that has a secret with this digest, also among its `pastSecrets`. */
@@ -56,7 +56,7 @@ export interface FoundKey {
   readonly key: DirectoryKey;
   /**
    * A number that differs after each change of the key, from the key's quota hash. The generation is read before the record, so the record
-   * is at least as new as the generation. The generation is 0 if the hash has none, and in memory. Redis may then not reveal a change to a
+   * is at least as new as the generation. The generation is 0 if the hash has none. Redis may then not reveal a change to a
    * process that uses the key for longer than `directoryCachedMs`.
    */
   readonly generation: number;
@@ -66,7 +66,7 @@ export interface Absent {
   readonly kind: 'absent';
 }
 
-export interface KeysFound {
+interface KeysFound {
   readonly kind: 'found';
   /** The keys in the order of the ids. The value undefined stands for a key that does not exist. */
   readonly keys: readonly (DirectoryKey | 'unknown' | undefined)[];
@@ -77,7 +77,7 @@ export interface Written {
   readonly key: DirectoryKey;
 }
 
-export interface Removed {
+interface Removed {
   readonly kind: 'removed';
 }
 
@@ -86,7 +86,7 @@ export interface Changed {
   readonly kind: 'changed';
 }
 
-export interface PageQuery {
+interface PageQuery {
   /** The last id of the previous page. The new page begins after this id. */
   readonly after?: string | undefined;
   /** The prefix of all listed ids. */
@@ -94,7 +94,7 @@ export interface PageQuery {
   readonly limit: number;
 }
 
-export interface IdPage {
+interface IdPage {
   readonly kind: 'page';
   readonly ids: readonly string[];
   /** The value of `after` for the next page. The field is absent if there are no more ids. */
@@ -102,9 +102,3 @@ export interface IdPage {
 }
 
 export type Remembered = { readonly kind: 'stored' } | { readonly kind: 'known'; readonly value: string };
-
-export function pageOf(ids: readonly string[], limit: number, hasMore = ids.length > limit): IdPage {
-  const page = ids.slice(0, limit);
-  const next = page.at(-1);
-  return { kind: 'page', ids: page, next: hasMore ? next : undefined };
-}

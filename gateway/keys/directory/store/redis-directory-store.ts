@@ -8,16 +8,15 @@ import { type Away, late, notConnected, replyOrAway, toAway } from '../../../red
 import { whateverArrives } from '../../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type DirectoryKey, digestsOf, fromRecord, type KeyVersion } from '../directory-key.ts';
-import {
-  type Absent,
-  type Changed,
-  type Created,
-  type DirectoryStore,
-  type FoundKey,
-  pageOf,
-  type Remembered,
-  type Unrevised,
-  type Written,
+import type {
+  Absent,
+  Changed,
+  Created,
+  DirectoryStore,
+  FoundKey,
+  Remembered,
+  Unrevised,
+  Written,
 } from './directory-store.ts';
 import { createFormMarks } from './form-marks.ts';
 
@@ -152,7 +151,8 @@ export function createRedisDirectoryStore({
         const all = entries.map((entry) => taggedOf(entry).id);
         const ids = all.filter((id, index) => id !== all[index - 1]);
         if (ids.length < all.length) tidyList(all.find((id, index) => id === all[index - 1]) ?? '');
-        return pageOf(ids, limit, all.length > limit);
+        const listed = ids.slice(0, limit);
+        return { kind: 'page', ids: listed, next: all.length > limit ? listed.at(-1) : undefined };
       });
     },
 

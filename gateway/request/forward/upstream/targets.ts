@@ -44,7 +44,7 @@ interface Instant {
   readonly monotonicMs: number;
 }
 
-export interface LookupFailure {
+interface LookupFailure {
   readonly reason: string;
   /** ISO 8601, in UTC. */
   readonly sinceAt: string;

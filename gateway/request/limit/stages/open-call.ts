@@ -25,10 +25,7 @@ export interface OpenRun extends Run {
 }
 
 /** The common answer to all requests of a call. Each request takes its own decision from it. */
-export type Answer =
-  | { readonly kind: 'decided'; readonly runs: readonly DecidedRun[] }
-  | Unavailable
-  | StaleKey;
+type Answer = { readonly kind: 'decided'; readonly runs: readonly DecidedRun[] } | Unavailable | StaleKey;
 
 export type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 

@@ -29,7 +29,7 @@ export interface QuotaDecided {
   readonly outcome: QuotaOutcome;
 }
 
-export interface QuotaRead {
+interface QuotaRead {
   readonly kind: 'read';
   /** The store's clock, epoch ms. */
   readonly nowMs: number;
@@ -47,7 +47,7 @@ export interface QuotaChanged {
   readonly state: Readonly<QuotaState>;
 }
 
-export interface ToldConfirmed {
+interface ToldConfirmed {
   readonly kind: 'confirmed';
   /** Whether the mark is stored. It is not stored if the window has ended, or if the counts were reset meanwhile. */
   readonly isStored: boolean;

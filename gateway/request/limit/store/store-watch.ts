@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { FaultPlace } from '../../../redis/fault-place.ts';
 import type { RedisConnection, RedisNode } from '../../../redis/redis-connection.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type ServerWatch, watchServer } from './server-watch.ts';
@@ -26,6 +27,8 @@ export function watchStore(deps: {
   nameOf: (keyId: string) => string;
   probeKey: string;
   log: Logger;
+  /** Returns the address and the setting that the log line about an outage names. */
+  faultPlaceOf: (reason: string) => FaultPlace;
   nowMs: () => number;
   /** `onAway` is called when a server becomes unavailable. `onReturn` is called when a server is back or reached for the first time. */
   onAway: (reason: string, change: Change) => void;
@@ -93,11 +96,12 @@ export function watchStore(deps: {
       nowMs,
       onAway(reason) {
         update();
-        log.warn({ reason }, `${titleOf(watch)} is away`);
+        log.warn({ reason, ...deps.faultPlaceOf(reason) }, `${titleOf(watch)} is away`);
         deps.onAway(reason, changeOf(watch));
       },
       onReason(reason) {
-        log.warn({ reason }, `${titleOf(watch)} is still away, now for another reason`);
+        const place = deps.faultPlaceOf(reason);
+        log.warn({ reason, ...place }, `${titleOf(watch)} is still away, now for another reason`);
       },
       onReturn(outage) {
         update();

@@ -248,7 +248,7 @@ it('an invalid grant is refused, and the message names the member', async () => 
 });
 
 it('a ban or a grant can be changed only with a write token', async () => {
-  const { gateways } = await startGateways(1, { store: 'memory' });
+  const { gateways } = await startGateways(1);
   for (const [method, path] of [
     ['POST', '/keys/acme/unban'],
     ['POST', '/keys/acme/grant'],

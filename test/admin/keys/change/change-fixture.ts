@@ -37,7 +37,7 @@ export interface ChangedGateway {
 }
 
 /**
- * Starts gateways that share a Redis, or one gateway in memory. The windows of these gateways never end, and the
+ * Starts gateways that share a Redis, or one gateway in memory, which has no key directory. The windows of these gateways never end, and the
  * gateways share one log.
  */
 export async function startGateways(

@@ -15,172 +15,167 @@ async function start(count: number, options: Parameters<typeof startGateways>[1]
   return { ...started, one, other };
 }
 
-describe.each(['redis', 'memory'] as const)('in %s', (store) => {
-  const count = store === 'redis' ? 2 : 1;
-
-  it('a key that one process issues works at once on all processes, with its plan, and its secret is shown once', async () => {
-    const { one, other } = await start(count, { store });
-    const { status, body, headers } = await one.ask('POST', '/keys', {
-      id: 'acme',
-      plan: 'free',
-      name: 'Acme <b>Inc.</b>',
-    });
-    const { secret, ...definition } = body;
-    expect(status).toBe(201);
-    expect(definition).toEqual({
-      id: 'acme',
-      plan: 'free',
-      name: 'Acme <b>Inc.</b>',
-      disabled: false,
-      source: 'directory',
-      revision: 1,
-      createdAt: expect.stringMatching(/Z$/),
-      changedAt: expect.stringMatching(/Z$/),
-      secrets: [{ digestStart: digestSecret(secret).slice(0, 8), createdAt: expect.stringMatching(/Z$/) }],
-    });
-    expect(headers.etag).toMatch(/^"1-\d+"$/);
-    const read = await other.ask('GET', '/keys/acme');
-    expect([read.headers.etag, read.body.revision, read.body.source]).toEqual([headers.etag, 1, 'directory']);
-    expect(await other.call(secret)).toBe(200);
-    for (let request = 0; request < 4; request++) await one.call(secret);
-    expect([await one.call(secret), await other.call(secret)]).toEqual([429, 429]);
-    expect(await lastChange(one)).toMatchObject({
-      action: 'create',
-      by: 'alice',
-      key: 'acme',
-      after: { plan: 'free', name: 'Acme <b>Inc.</b>', secret: digestSecret(secret).slice(0, 8) },
-    });
-    for (const path of ['/changes', '/events', '/settings']) {
-      const { text } = await other.ask('GET', path);
-      expect(text).not.toContain(secret.slice(3, 11));
-      expect(text).not.toContain(digestSecret(secret));
-    }
+it('a key that one process issues works at once on all processes, with its plan, and its secret is shown once', async () => {
+  const { one, other } = await start(2);
+  const { status, body, headers } = await one.ask('POST', '/keys', {
+    id: 'acme',
+    plan: 'free',
+    name: 'Acme <b>Inc.</b>',
   });
-
-  it('a taken id gets 409, also when the configuration has it', async () => {
-    const { one, other } = await start(count, {
-      store,
-      keys: [written.entry],
-    });
-    expect((await one.ask('POST', '/keys', { id: 'acme', plan: 'free' })).status).toBe(201);
-    for (const id of ['acme', 'in-yaml']) {
-      const { status, body } = await other.ask('POST', '/keys', { id, plan: 'free' });
-      expect([status, body.code, body.message]).toEqual([
-        409,
-        'conflict',
-        `There is a key with the id ${id} already.`,
-      ]);
-    }
-    const before = (await one.ask('GET', '/changes')).body.changes.length;
-    for (const [method, path, json] of [
-      ['PATCH', '/keys/in-yaml', { disabled: true }],
-      ['DELETE', '/keys/in-yaml', undefined],
-      ['POST', '/keys/in-yaml/secrets', {}],
-      ['DELETE', '/keys/in-yaml/secrets/00000000', undefined],
-    ] as const) {
-      const { status, body } = await one.ask(method, path, json);
-      expect([status, body.message]).toEqual([
-        409,
-        expect.stringMatching(/^The key in-yaml is defined in .*\.yaml, line 1: edit it there\.$/),
-      ]);
-    }
-    expect((await one.ask('GET', '/changes')).body.changes.length).toBe(before);
+  const { secret, ...definition } = body;
+  expect(status).toBe(201);
+  expect(definition).toEqual({
+    id: 'acme',
+    plan: 'free',
+    name: 'Acme <b>Inc.</b>',
+    disabled: false,
+    source: 'directory',
+    revision: 1,
+    createdAt: expect.stringMatching(/Z$/),
+    changedAt: expect.stringMatching(/Z$/),
+    secrets: [{ digestStart: digestSecret(secret).slice(0, 8), createdAt: expect.stringMatching(/Z$/) }],
   });
+  expect(headers.etag).toMatch(/^"1-\d+"$/);
+  const read = await other.ask('GET', '/keys/acme');
+  expect([read.headers.etag, read.body.revision, read.body.source]).toEqual([headers.etag, 1, 'directory']);
+  expect(await other.call(secret)).toBe(200);
+  for (let request = 0; request < 4; request++) await one.call(secret);
+  expect([await one.call(secret), await other.call(secret)]).toEqual([429, 429]);
+  expect(await lastChange(one)).toMatchObject({
+    action: 'create',
+    by: 'alice',
+    key: 'acme',
+    after: { plan: 'free', name: 'Acme <b>Inc.</b>', secret: digestSecret(secret).slice(0, 8) },
+  });
+  for (const path of ['/changes', '/events', '/settings']) {
+    const { text } = await other.ask('GET', path);
+    expect(text).not.toContain(secret.slice(3, 11));
+    expect(text).not.toContain(digestSecret(secret));
+  }
+});
 
-  it('a request repeated with its Idempotency-Key makes no second key and shows no secret', async () => {
-    const { one, other } = await start(count, { store });
-    const body = { id: 'acme', plan: 'enterprise', limits: { perDay: 9 } };
-    const headers = { 'idempotency-key': 'signup-17' };
-    const first = await one.ask('POST', '/keys', body, { headers });
-    const again = await other.ask(
-      'POST',
-      '/keys',
-      { limits: { perDay: 9 }, plan: 'enterprise', id: 'acme' },
-      { headers },
-    );
-    const { secret, ...definition } = first.body;
-    expect([first.status, again.status, again.body]).toEqual([201, 200, definition]);
-    expect(await other.call(secret)).toBe(200);
-    const differing = await one.ask('POST', '/keys', { ...body, id: 'acme-2' }, { headers });
-    expect([differing.status, differing.body.message]).toEqual([
+it('a taken id gets 409, also when the configuration has it', async () => {
+  const { one, other } = await start(2, {
+    keys: [written.entry],
+  });
+  expect((await one.ask('POST', '/keys', { id: 'acme', plan: 'free' })).status).toBe(201);
+  for (const id of ['acme', 'in-yaml']) {
+    const { status, body } = await other.ask('POST', '/keys', { id, plan: 'free' });
+    expect([status, body.code, body.message]).toEqual([
       409,
-      'The Idempotency-Key was used before, with another body.',
+      'conflict',
+      `There is a key with the id ${id} already.`,
     ]);
-    // An earlier request created the API key `acme`. A request with a different Idempotency-Key gets 409, also
-    // when it is repeated.
-    const foreign = { 'idempotency-key': 'signup-18' };
-    for (let time = 0; time < 2; time++) {
-      expect((await one.ask('POST', '/keys', body, { headers: foreign })).status).toBe(409);
-    }
-    const creations = (await one.ask('GET', '/changes')).body.changes;
-    expect(creations.map(({ action }: { action: string }) => action)).toEqual(['create']);
-  });
-
-  it('a request repeated after its key was deleted issues no key, even if another key has had the id since', async () => {
-    const { one, other } = await start(count, { store });
-    const body = { id: 'acme', plan: 'free' };
-    const headers = { 'idempotency-key': 'signup-17' };
-    await one.ask('POST', '/keys', body, { headers });
-    await one.ask('DELETE', '/keys/acme');
-    const again = () => other.ask('POST', '/keys', body, { headers });
-    const refusal = [
+  }
+  const before = (await one.ask('GET', '/changes')).body.changes.length;
+  for (const [method, path, json] of [
+    ['PATCH', '/keys/in-yaml', { disabled: true }],
+    ['DELETE', '/keys/in-yaml', undefined],
+    ['POST', '/keys/in-yaml/secrets', {}],
+    ['DELETE', '/keys/in-yaml/secrets/00000000', undefined],
+  ] as const) {
+    const { status, body } = await one.ask(method, path, json);
+    expect([status, body.message]).toEqual([
       409,
-      'The request with this Idempotency-Key has issued acme, and this key was deleted later. To issue the key again, send another Idempotency-Key.',
-    ];
-    const reply = await again();
-    expect([reply.status, reply.body.message]).toEqual(refusal);
-    expect((await one.ask('GET', '/keys/acme')).status).toBe(404);
-    const next = await one.ask('POST', '/keys', body, { headers: { 'idempotency-key': 'signup-18' } });
-    expect([next.status, (await again()).body.message]).toEqual([
-      201,
-      'There is a key with the id acme already.',
+      expect.stringMatching(/^The key in-yaml is defined in .*\.yaml, line 1: edit it there\.$/),
     ]);
-    await one.ask('DELETE', '/keys/acme');
-    const last = await again();
-    expect([last.status, last.body.message]).toEqual(refusal);
-  });
+  }
+  expect((await one.ask('GET', '/changes')).body.changes.length).toBe(before);
+});
 
-  it('deleting a key ends its grant; its counts and its ban stay for the next key with its id, and both responses name them', async () => {
-    const { one, other } = await start(count, { store, overrides: { bans: { after: 20, for: '10m' } } });
-    const { body } = await one.ask('POST', '/keys', { id: 'acme', plan: 'free' });
-    const isBanned = async () => (await one.ask('GET', '/keys/acme')).body.ban !== undefined;
-    while (!(await isBanned())) await Promise.all(Array.from({ length: 10 }, () => one.call(body.secret)));
-    const untilAt = at(dayMs);
-    await other.ask('POST', '/keys/acme/grant', { limits: { perMinute: 50 }, untilAt });
+it('a request repeated with its Idempotency-Key makes no second key and shows no secret', async () => {
+  const { one, other } = await start(2);
+  const body = { id: 'acme', plan: 'enterprise', limits: { perDay: 9 } };
+  const headers = { 'idempotency-key': 'signup-17' };
+  const first = await one.ask('POST', '/keys', body, { headers });
+  const again = await other.ask(
+    'POST',
+    '/keys',
+    { limits: { perDay: 9 }, plan: 'enterprise', id: 'acme' },
+    { headers },
+  );
+  const { secret, ...definition } = first.body;
+  expect([first.status, again.status, again.body]).toEqual([201, 200, definition]);
+  expect(await other.call(secret)).toBe(200);
+  const differing = await one.ask('POST', '/keys', { ...body, id: 'acme-2' }, { headers });
+  expect([differing.status, differing.body.message]).toEqual([
+    409,
+    'The Idempotency-Key was used before, with another body.',
+  ]);
+  // An earlier request created the API key `acme`. A request with a different Idempotency-Key gets 409, also
+  // when it is repeated.
+  const foreign = { 'idempotency-key': 'signup-18' };
+  for (let time = 0; time < 2; time++) {
+    expect((await one.ask('POST', '/keys', body, { headers: foreign })).status).toBe(409);
+  }
+  const creations = (await one.ask('GET', '/changes')).body.changes;
+  expect(creations.map(({ action }: { action: string }) => action)).toEqual(['create']);
+});
 
-    const deleted = await other.ask('DELETE', '/keys/acme');
-    const reset = expect.any(Number);
-    const kept = {
-      windows: [
-        { name: 'minute', used: 5, resetMs: reset },
-        { name: 'day', used: 5, resetMs: reset },
-      ],
-      ban: { untilMs: reset, level: 1 },
-    };
-    expect([deleted.status, deleted.body]).toEqual([200, { id: 'acme', kept }]);
-    const next = await one.ask('POST', '/keys', { id: 'acme', plan: 'free' });
-    expect([next.status, next.body.kept]).toEqual([201, kept]);
-    const shown = (await other.ask('GET', '/keys/acme')).body;
-    expect([shown.grant, shown.ban, shown.windows[0].limit]).toEqual([undefined, kept.ban, 5]);
-  });
+it('a request repeated after its key was deleted issues no key, even if another key has had the id since', async () => {
+  const { one, other } = await start(2);
+  const body = { id: 'acme', plan: 'free' };
+  const headers = { 'idempotency-key': 'signup-17' };
+  await one.ask('POST', '/keys', body, { headers });
+  await one.ask('DELETE', '/keys/acme');
+  const again = () => other.ask('POST', '/keys', body, { headers });
+  const refusal = [
+    409,
+    'The request with this Idempotency-Key has issued acme, and this key was deleted later. To issue the key again, send another Idempotency-Key.',
+  ];
+  const reply = await again();
+  expect([reply.status, reply.body.message]).toEqual(refusal);
+  expect((await one.ask('GET', '/keys/acme')).status).toBe(404);
+  const next = await one.ask('POST', '/keys', body, { headers: { 'idempotency-key': 'signup-18' } });
+  expect([next.status, (await again()).body.message]).toEqual([
+    201,
+    'There is a key with the id acme already.',
+  ]);
+  await one.ask('DELETE', '/keys/acme');
+  const last = await again();
+  expect([last.status, last.body.message]).toEqual(refusal);
+});
 
-  it('exactly one of twenty identical simultaneous requests gets the secret', async () => {
-    const { one, other } = await start(count, { store });
-    const headers = { 'idempotency-key': 'at-once' };
-    const replies = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        (index % 2 === 0 ? one : other).ask('POST', '/keys', { id: 'acme', plan: 'free' }, { headers }),
-      ),
-    );
-    const [issued, ...more] = replies.filter(({ status }) => status === 201);
-    expect(more).toEqual([]);
-    expect(replies.filter(({ status }) => status === 200)).toHaveLength(19);
-    expect(await other.call(issued?.body.secret)).toBe(200);
-  });
+it('deleting a key ends its grant; its counts and its ban stay for the next key with its id, and both responses name them', async () => {
+  const { one, other } = await start(2, { overrides: { bans: { after: 20, for: '10m' } } });
+  const { body } = await one.ask('POST', '/keys', { id: 'acme', plan: 'free' });
+  const isBanned = async () => (await one.ask('GET', '/keys/acme')).body.ban !== undefined;
+  while (!(await isBanned())) await Promise.all(Array.from({ length: 10 }, () => one.call(body.secret)));
+  const untilAt = at(dayMs);
+  await other.ask('POST', '/keys/acme/grant', { limits: { perMinute: 50 }, untilAt });
+
+  const deleted = await other.ask('DELETE', '/keys/acme');
+  const reset = expect.any(Number);
+  const kept = {
+    windows: [
+      { name: 'minute', used: 5, resetMs: reset },
+      { name: 'day', used: 5, resetMs: reset },
+    ],
+    ban: { untilMs: reset, level: 1 },
+  };
+  expect([deleted.status, deleted.body]).toEqual([200, { id: 'acme', kept }]);
+  const next = await one.ask('POST', '/keys', { id: 'acme', plan: 'free' });
+  expect([next.status, next.body.kept]).toEqual([201, kept]);
+  const shown = (await other.ask('GET', '/keys/acme')).body;
+  expect([shown.grant, shown.ban, shown.windows[0].limit]).toEqual([undefined, kept.ban, 5]);
+});
+
+it('exactly one of twenty identical simultaneous requests gets the secret', async () => {
+  const { one, other } = await start(2);
+  const headers = { 'idempotency-key': 'at-once' };
+  const replies = await Promise.all(
+    Array.from({ length: 20 }, (_, index) =>
+      (index % 2 === 0 ? one : other).ask('POST', '/keys', { id: 'acme', plan: 'free' }, { headers }),
+    ),
+  );
+  const [issued, ...more] = replies.filter(({ status }) => status === 201);
+  expect(more).toEqual([]);
+  expect(replies.filter(({ status }) => status === 200)).toHaveLength(19);
+  expect(await other.call(issued?.body.secret)).toBe(200);
 });
 
 it('a key without a directory, or an invalid key, is refused, and the message names the member', async () => {
-  const { one } = await start(1, { store: 'memory' });
+  const { one } = await start(1);
   const many = 'x'.repeat(101);
   const valid = { id: 'acme', plan: 'free' };
   const idWanted = 'The member `id` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -.';
@@ -454,7 +449,7 @@ describe('a change of a key', () => {
   });
 
   it('adds a 17th secret only if an expired secret can be removed', async () => {
-    const { one } = await start(1, { store: 'memory' });
+    const { one } = await start(1);
     await issue(one);
     for (let secret = 1; secret < 16; secret++) await one.ask('POST', '/keys/acme/secrets');
     const full = await one.ask('POST', '/keys/acme/secrets');

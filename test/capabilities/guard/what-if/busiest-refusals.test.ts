@@ -1,15 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import {
-  addReport,
-  firstState,
-  type GuardRecord,
-} from '../../../../gateway/capabilities/guard/process/decide-guard.ts';
 import type { GuardCounts } from '../../../../gateway/capabilities/guard/process/guard-counts.ts';
 import { BusiestRefusals } from '../../../../gateway/capabilities/guard/what-if/busiest-refusals.ts';
 import { defaultBounds } from '../../../../gateway/shared/timeouts-and-sizes.ts';
 import { KeyMinutesBuilder } from '../../../../gateway/usage/read/key-minutes.ts';
 import { outcomes } from '../../../../gateway/usage/tally.ts';
+import { addReport } from '../process/guard-model.ts';
 
 const rules = { stepMinutes: 5, requestsMin: 100, partsMax: 5 };
 
@@ -125,12 +121,11 @@ it('minutes before the period are left out', () => {
   expect(shareOf(keys, 100, 100)).toBeCloseTo(0.1, 10);
 });
 
-/** Whether a real guard reverts the plan when it receives these counts. */
+/** Whether a guard reverts the plan when it receives these counts. */
 function guardReverts(counts: GuardCounts, refusedShareMax: number): boolean {
-  const record: GuardRecord = { state: firstState, slots: new Map() };
-  const report = { known: firstState, keysMin: 1, periods: [{ agoMs: 0, counts }] };
-  addReport(record, report, { refusedShareMax, untilMs: 2 }, 1, defaultBounds);
-  return record.state.revert !== undefined;
+  const report = { keysMin: 1, periods: [{ agoMs: 0, counts }] };
+  const model = { slots: new Map(), revert: undefined };
+  return addReport(model, report, refusedShareMax, 1, defaultBounds).hasChanged;
 }
 
 it('a guard with a larger share would not have reverted the plan in any of the judged ten minutes', () => {

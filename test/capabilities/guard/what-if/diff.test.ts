@@ -6,6 +6,7 @@ import { stringify } from 'yaml';
 import { makeToken } from '../../../support/admin-client.ts';
 import { startGatewayHere } from '../../../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../../../support/gateway-process.ts';
+import { freshPrefix, redisUrl } from '../../../support/redis.ts';
 import { runTollgate } from '../../../support/run-tollgate.ts';
 
 const token = makeToken('read');
@@ -14,6 +15,7 @@ const config = testConfig({
   upstream: { url: 'http://127.0.0.1:1' },
   keys: [acme.entry],
   admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+  redis: { url: redisUrl(), prefix: freshPrefix() },
 });
 const { plans: _, ...rest } = config;
 let gateway: RunningGateway;
@@ -97,6 +99,13 @@ it('diff warns of a guard that the recorded requests would have triggered, also 
   );
   expect(later).toContain('refusedAtMost: 84 %, until: 9000-01-11');
   expect((await run('check', await draft(['perDay: 100', guard(16)]))).stderr).toBe('');
+});
+
+it('neither diff nor check proposes a guard to a configuration without Redis', async () => {
+  const edited = await draft(['perDay: 100'], { redis: undefined });
+  const { verdicts, unguarded } = JSON.parse((await run('diff', edited, '--json')).stdout);
+  expect([verdicts.length, unguarded]).toEqual([1, []]);
+  expect((await run('check', edited)).stderr).toBe('');
 });
 
 it('diff of two files warns without a proposal, and check does not compare with a gateway of another environment', async () => {

@@ -2,7 +2,7 @@ import { type KeyVerdict, replayKey } from '../../../../gateway/capabilities/sim
 import { type KeyMinutes, offeredAt } from '../../../../gateway/usage/read/key-minutes.ts';
 import { calendar, type TwinsRecorded } from './twin-keys.ts';
 
-export interface Replayed {
+interface Replayed {
   readonly verdict: KeyVerdict;
   readonly differences: readonly number[];
   readonly admitted: readonly (readonly [minute: number, admitted: number])[];

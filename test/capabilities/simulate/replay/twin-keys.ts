@@ -33,7 +33,7 @@ export interface Twins {
   readonly editAt: number;
 }
 
-export interface Step {
+interface Step {
   readonly pauseMs: number;
   readonly requests: number;
   /** The cost of each request in units, by default 1. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { webhookEventTypes } from '../../../../gateway/shared/words/event-names.js';
-import { configFolder, mainDocument } from '../../../support/config-folder.ts';
+import { configFolder, mainDocument, redisLine } from '../../../support/config-folder.ts';
 import { runTollgate } from '../../../support/run-tollgate.ts';
 import { startWebhookReceiver } from '../webhook-receiver.ts';
 
@@ -11,7 +11,7 @@ async function startTestReceiver() {
   const receiver = await startWebhookReceiver(secret);
   onTestFinished(() => receiver.close());
   const notify = `notify:\n  - { url: ${receiver.url}, secretFile: hook, events: [key.banned] }\n`;
-  const folder = configFolder({ hook: `${secret}\n`, 'tollgate.yaml': mainDocument + notify });
+  const folder = configFolder({ hook: `${secret}\n`, 'tollgate.yaml': mainDocument + redisLine + notify });
   return { receiver, folder };
 }
 

@@ -4,11 +4,11 @@ import type {
   DeliveriesQuery,
   DeliveryQueue,
   EventReport,
+  Settlement,
 } from '../../../../gateway/capabilities/webhooks/queue/delivery-queue.ts';
 import { allRedisForms, startForm, tagsOf } from '../../../support/start-form.ts';
 import { until } from '../../../support/until.ts';
 import {
-  memorySubject,
   onceReportOf,
   type QueueSubject,
   type QueueTuning,
@@ -66,17 +66,14 @@ const subjects: readonly {
   readonly name: string;
   readonly tags: string[];
   readonly start: (tuning?: QueueTuning) => Promise<QueueSubject>;
-}[] = [
-  { name: 'in memory', tags: [], start: async (tuning) => memorySubject(tuning) },
-  ...allRedisForms.map((form) => {
-    const place = startForm(form);
-    return {
-      name: `in Redis, ${form.name}`,
-      tags: tagsOf(form, ['a Cluster']),
-      start: (tuning?: QueueTuning) => redisSubject(tuning, place()),
-    };
-  }),
-];
+}[] = allRedisForms.map((form) => {
+  const place = startForm(form);
+  return {
+    name: `in Redis, ${form.name}`,
+    tags: tagsOf(form, ['a Cluster']),
+    start: (tuning?: QueueTuning) => redisSubject(tuning, place()),
+  };
+});
 
 for (const { name, tags, start } of subjects)
   describe(`the queue ${name}`, { tags }, () => {
@@ -337,68 +334,77 @@ for (const { name, tags, start } of subjects)
     });
   });
 
-describe('the queue in Redis and the queue in memory', () => {
-  it('have the same deliveries after random operations', async () => {
-    const operations = fc.array(
-      fc.record({
-        verb: fc.constantFrom(
-          'add',
-          'add',
-          'add',
-          'once',
-          'claim',
-          'delivered',
-          'failed',
-          'retry',
-          'returned',
-          'resend',
-        ),
-        to: fc.constantFrom([a], [b], [a, b]),
-        subject: fc.constantFrom('', 'acme', 'globex'),
-        index: fc.nat(6),
-      }),
-      { minLength: 30, maxLength: 60 },
-    );
-    await fc.assert(
-      fc.asyncProperty(operations, async (steps) => {
-        const tuning = { webhooksMax: 5, webhookOrderedAttemptsMax: 2, webhookRetryMs: 0 };
-        const redis = await redisSubject(tuning);
-        const queues = [memorySubject(tuning).open(), redis.open()] as const;
-        const held = queues.map(() => [] as Awaited<ReturnType<typeof claimed>>[number][]);
-        const ids: string[] = [];
-        for (const { verb, to, subject, index } of steps) {
-          const report = verb === 'once' ? onceReportOf(to, subject) : reportOf(to, { subject });
-          if (verb === 'add' || verb === 'once') ids.push(report.event.id);
-          // Deliveries that are due at the same time have no order, so all of them are claimed.
-          for (const [side, queue] of queues.entries()) {
-            if (verb === 'add' || verb === 'once') await queue.add(report);
-            else if (verb === 'resend') await queue.resend(ids.at(-1 - index) ?? '');
-            else if (verb === 'claim') {
-              const found = [...(await claimed(queue, a)), ...(await claimed(queue, b))];
-              held[side]?.push(...found);
-              held[side]?.sort(
-                (x, y) =>
-                  ids.indexOf(x.eventId) - ids.indexOf(y.eventId) || (x.receiver < y.receiver ? -1 : 1),
-              );
-            } else {
-              const [delivery] = held[side]?.splice(index, 1) ?? [];
-              if (delivery === undefined) continue;
-              const settlement =
-                verb === 'delivered' ? { kind: verb, status: 200 } : { kind: verb, pauseMs: 0, ...failure };
-              await queue.settle(delivery, settlement);
-            }
-          }
-          const [inMemory, inRedis] = queues;
-          expect(await states(inRedis, ids)).toEqual(await states(inMemory, ids));
-          expect(await inRedis.counts()).toEqual(await inMemory.counts());
-          const names = held.map((side) =>
-            side.map(({ eventId, receiver }) => `${ids.indexOf(eventId)} ${receiver}`),
-          );
-          expect(names[1]).toEqual(names[0]);
+it('random operations keep the counts, the claims and the order of the events', async () => {
+  const operations = fc.array(
+    fc.record({
+      verb: fc.constantFrom(
+        ...['add', 'add', 'add', 'once', 'claim', 'claim'],
+        ...['delivered', 'failed', 'retry', 'returned', 'resend'],
+      ),
+      to: fc.constantFrom([a], [b], [a, b]),
+      subject: fc.constantFrom('', 'acme', 'globex'),
+      index: fc.nat(6),
+    }),
+    { minLength: 30, maxLength: 60 },
+  );
+  let ordered = 0;
+  await fc.assert(
+    fc.asyncProperty(operations, fc.boolean(), async (steps, isResending) => {
+      const tuning = { webhooksMax: 5, webhookOrderedAttemptsMax: 2, webhookRetryMs: 0 };
+      const subject = await redisSubject(tuning);
+      const queue = subject.open();
+      const ids: string[] = [];
+      let held: Awaited<ReturnType<typeof claimed>>[number][] = [];
+      for (const { verb, to, subject, index } of steps) {
+        const report = verb === 'once' ? onceReportOf(to, subject) : reportOf(to, { subject });
+        const [delivery] = held.slice(index);
+        if (verb === 'add' || verb === 'once') {
+          if ((await queue.add(report)).kind === 'added') ids.push(report.event.id);
+        } else if (verb === 'resend') {
+          if (isResending) await queue.resend(ids.at(-1 - index) ?? '');
+        } else if (verb === 'claim') {
+          held.push(...(await claimed(queue, a)), ...(await claimed(queue, b)));
+        } else if (delivery !== undefined) {
+          const settlement: Settlement =
+            verb === 'delivered'
+              ? { kind: 'delivered', status: 200 }
+              : { kind: verb as 'failed' | 'retry' | 'returned', pauseMs: 0, ...failure };
+          expect(await queue.settle(delivery, settlement)).toBe(true);
+          held = held.filter((one) => one !== delivery);
         }
-        await redis.close();
-      }),
-      { numRuns: 8 },
-    );
-  });
+
+        const { events } = (await queue.list({ limit: 100 })) ?? { events: [] };
+        expect(events.map(({ id }) => ids.indexOf(id))).toEqual(
+          events.map(({ id }) => ids.indexOf(id)).toSorted((x, y) => y - x),
+        );
+        const all = events.flatMap(({ deliveries }) => deliveries);
+        const countOf = (state: string) => all.filter((one) => one.state === state).length;
+        const { dropped, ...counts } = (await queue.counts()) ?? { dropped: 0 };
+        expect(counts).toEqual({
+          events: events.length,
+          waiting: countOf('waiting'),
+          delivered: countOf('delivered'),
+          failed: countOf('failed'),
+          unsent: 0,
+        });
+        expect(events.length).toBeLessThanOrEqual(5);
+        if (events.length < 5) expect([dropped, events.length]).toEqual([0, ids.length]);
+        // A claim of a removed event has no effect.
+        const claims = held.flatMap(({ eventId, receiver, attempts }) => {
+          const event = events.find(({ id }) => id === eventId);
+          return event === undefined ? [] : [{ eventId, receiver, attempts, subject: event.subject }];
+        });
+        expect(new Set(claims.map(({ eventId, receiver }) => `${eventId} ${receiver}`)).size).toBe(
+          claims.length,
+        );
+        if (isResending) continue;
+        const inOrder = claims.filter(({ attempts, subject }) => subject !== '' && attempts < 2);
+        expect(new Set(inOrder.map((one) => `${one.subject} ${one.receiver}`)).size).toBe(inOrder.length);
+        ordered += inOrder.length;
+      }
+      await subject.close();
+    }),
+    { numRuns: 8 },
+  );
+  expect(ordered).toBeGreaterThan(10);
 });

@@ -4,7 +4,6 @@ import {
   newEventId,
   type WebhookEvent,
 } from '../../../../gateway/capabilities/webhooks/queue/delivery-queue.ts';
-import { createMemoryQueue } from '../../../../gateway/capabilities/webhooks/queue/memory-queue.ts';
 import { createRedisQueue } from '../../../../gateway/capabilities/webhooks/queue/redis-queue.ts';
 import type { RedisCommands, RedisConnection } from '../../../../gateway/redis/redis-connection.ts';
 import { connectRedis, type RedisPlace, removeAll } from '../../../support/connect-redis.ts';
@@ -22,11 +21,6 @@ export interface QueueSubject {
 
 /** Claims that last, so that a pause of the machine ends no claim. */
 export const longClaims = { webhookClaimMs: 600_000, webhookSenderMs: 600_000 } as const;
-
-export function memorySubject(tuning: QueueTuning = {}): QueueSubject {
-  const queue = createMemoryQueue({ nowMs: Date.now, bounds: tunedBounds({ ...longClaims, ...tuning }) });
-  return { open: () => queue, close: async () => void (await queue.close()) };
-}
 
 /** @param options.place by default the Redis of this test run */
 export async function redisSubject(

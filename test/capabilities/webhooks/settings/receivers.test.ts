@@ -3,7 +3,7 @@ import { settingsText } from '../../../../gateway/admin/settings/settings-view.t
 import { loadSettings } from '../../../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../../../gateway/config/problems/format-problems.ts';
 import { restartNeeded } from '../../../../gateway/config/watch-settings.ts';
-import { configFolder, mainDocument } from '../../../support/config-folder.ts';
+import { configFolder, mainDocument, redisLine } from '../../../support/config-folder.ts';
 
 /** Secrets of 24 and 64 octets, the shortest and the longest. */
 const [short, long] = [secretOf(24), secretOf(64)];
@@ -15,7 +15,7 @@ function secretOf(octets: number): string {
 }
 
 function load(notify: string, files: Readonly<Record<string, string>> = {}) {
-  const main = { 'tollgate.yaml': `${mainDocument}notify:\n${notify}` };
+  const main = { 'tollgate.yaml': `${mainDocument}notify:\n${notify}${redisLine}` };
   const folder = configFolder({ hook: `${short}\n`, ...files, ...main });
   const loaded = loadSettings({ file: folder.file, env: {} });
   const report = loaded.kind === 'invalid' ? formatProblems(loaded.problems) : '';

@@ -103,6 +103,7 @@ export function Key({ params: { id = '' }, query, live }) {
 
 const shownApart = [
   ...['id', 'plan', 'name', 'operations', 'secrets', 'state', 'source', 'file', 'line', 'revision'],
+  ...['definition', 'missing'],
   ...['windows', 'ban', 'grant', 'strikes', 'why', 'lastSeenMs', 'offered24h', 'refused24h', 'units24h'],
   ...['operations24h', 'recentRefusals', 'trial', ...keyNotes.flatMap(({ members }) => members)],
 ];

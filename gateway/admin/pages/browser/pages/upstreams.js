@@ -17,10 +17,9 @@ export function Upstreams() {
   const polled = usePolled('/upstreams', 2_000);
   const happened =
     usePolled('/events', 10_000, { query: { kind: 'target_unhealthy', limit: 100 } }).body?.events ?? [];
-  const { upstreams = [], isComplete = true } = polled.body ?? {};
+  const { upstreams = [] } = polled.body ?? {};
   return html`<div class="upstreams">
     <h1>Upstreams</h1>
-    ${!isComplete && html`<p class="near">Redis is away, so this page shows only the data of one process.</p>`}
     ${upstreams.length === 0 && instead(polled, 'There is no upstream.')}
     ${upstreams.map((upstream, index) => {
       const events = happened.filter((event) => event.upstream === upstream.name);

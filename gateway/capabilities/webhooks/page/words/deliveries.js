@@ -19,7 +19,7 @@ function stateTone({ state, last }) {
 }
 
 /** Returns the answer of a receiver, such as "status 204", or the reason why there was no answer. @param {Delivery['last']} last */
-export function answerText(last) {
+function answerText(last) {
   if (last === undefined) return undefined;
   return last.error ?? (last.status === undefined ? undefined : `status ${last.status}`);
 }

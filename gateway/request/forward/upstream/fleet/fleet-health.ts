@@ -6,12 +6,12 @@ import { replyOrUndefined } from '../../../../redis/redis-reply.ts';
 import type { Bounds } from '../../../../shared/timeouts-and-sizes.ts';
 
 /** The fleet's opinion about a target with failed checks. A `suspected` target is failing for some processes only. */
-export type FleetOpinion =
+type FleetOpinion =
   | { readonly kind: 'suspected' }
   | { readonly kind: 'failing'; readonly health: 'silent' | 'down'; readonly reason: string };
 
 /** The result of a health check. */
-export interface CheckResult {
+interface CheckResult {
   readonly health: 'healthy' | 'silent' | 'down';
   readonly reason: string | undefined;
   /** The end of a passed check or the beginning of a failed check, on the clock of `performance.now()`. */

@@ -1,0 +1,103 @@
+import type { Key, KeyStatus } from '../shared/model.ts';
+import { addPacked, type Counts, packCounts } from '../usage/store/counts.ts';
+import type { ActiveKey, StoredRecord, UsageStore } from '../usage/store/usage-store.ts';
+import { completeRecord } from '../usage/unsent-counts.ts';
+import type { Stores } from './stores.ts';
+
+/**
+ * What a process that serves requests knows of keys itself, for operators while Redis is away. Arguments and results are plain data, so that
+ * a supervisor can ask its workers. A worker that does not reply in time knows nothing.
+ */
+export interface OwnMemory {
+  /** The counts as the process has last seen them, with its own decisions. */
+  readStatuses(
+    keys: readonly Pick<Key, 'id' | 'limits'>[],
+  ): Promise<readonly (KeyStatus | undefined)[] | undefined>;
+  /** The requests that the process has recorded. */
+  readRecords: UsageStore['read'];
+  readActive: UsageStore['active'];
+  readLastSeen: UsageStore['lastSeen'];
+}
+
+export function ownMemoryOf({ limiter, usage }: Pick<Stores, 'limiter' | 'usage'>): OwnMemory {
+  return {
+    async readStatuses(keys) {
+      const read = await limiter.readOwnMemory(keys);
+      return read.kind === 'read' ? read.keys : undefined;
+    },
+    readRecords: async (reads) => usage?.remembered.read(reads),
+    readActive: async () => usage?.remembered.active(),
+    readLastSeen: async (ids) => usage?.remembered.lastSeen(ids),
+  };
+}
+
+/** The memory of a worker, whose records also have the requests that the worker has not sent to Redis yet. */
+export function memoryOfWorker(stores: Pick<Stores, 'limiter' | 'usage'>): OwnMemory {
+  const { usage } = stores;
+  const own = ownMemoryOf(stores);
+  return {
+    ...own,
+    async readRecords(reads) {
+      const stored = (await own.readRecords(reads)) ?? [];
+      const unsent = usage?.recorder.unsent(reads.map(({ record }) => record)) ?? [];
+      return reads.map(({ fields }, index) => {
+        const complete = [...completeRecord(stored[index] ?? nothing, unsent[index])];
+        const asked = complete.filter(([field]) => fields === undefined || fields.includes(field));
+        return { ...nothing, fields: new Map(asked.map(([field, counts]) => [field, packCounts(counts)])) };
+      });
+    },
+    async readActive() {
+      const counted = [...(usage?.recorder.lastSeen() ?? [])];
+      const active = counted.map(([keyId, lastSeenMs]) => ({ keyId, lastSeenMs }));
+      return latestOf([...((await own.readActive()) ?? []), ...active]);
+    },
+  };
+}
+
+/** Joins what several processes know: the counts of a key with the most requests, and the sums of the recorded requests. */
+export function joinMemories(all: () => readonly OwnMemory[]): OwnMemory {
+  return {
+    async readStatuses(keys) {
+      const read = await Promise.all(all().map((one) => one.readStatuses(keys)));
+      return keys.map((_, index) => fullest(read.flatMap((found) => found?.[index] ?? [])));
+    },
+    async readRecords(reads) {
+      const read = await Promise.all(all().map((one) => one.readRecords(reads)));
+      return reads.map((_, index) => sumOf(read.flatMap((found) => found?.[index] ?? [])));
+    },
+    async readActive() {
+      const read = await Promise.all(all().map((one) => one.readActive()));
+      return latestOf(read.flatMap((found) => found ?? []));
+    },
+    async readLastSeen(ids) {
+      const read = await Promise.all(all().map((one) => one.readLastSeen(ids)));
+      return ids.map((_, index) => Math.max(0, ...read.map((found) => found?.[index] ?? 0)));
+    },
+  };
+}
+
+const nothing: StoredRecord = { fields: new Map(), batches: new Map() };
+
+function fullest(all: readonly KeyStatus[]): KeyStatus | undefined {
+  const usedIn = ({ used }: KeyStatus) => used.reduce((sum, requests) => sum + requests, 0);
+  return all.toSorted((a, b) => usedIn(b) - usedIn(a))[0];
+}
+
+function sumOf(records: readonly StoredRecord[]): StoredRecord {
+  const sums = new Map<string, Counts>();
+  for (const [field, packed] of records.flatMap(({ fields }) => [...fields])) {
+    const counts = sums.get(field) ?? new Map();
+    sums.set(field, counts);
+    addPacked(counts, packed);
+  }
+  return { ...nothing, fields: new Map([...sums].map(([field, counts]) => [field, packCounts(counts)])) };
+}
+
+/** Returns each key once, with the time of its last request; the most recently active key first. */
+export function latestOf(all: readonly ActiveKey[]): readonly ActiveKey[] {
+  const latest = new Map<string, ActiveKey>();
+  for (const one of all) {
+    if (one.lastSeenMs >= (latest.get(one.keyId)?.lastSeenMs ?? 0)) latest.set(one.keyId, one);
+  }
+  return [...latest.values()].sort((a, b) => b.lastSeenMs - a.lastSeenMs);
+}

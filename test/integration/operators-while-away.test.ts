@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { faultsOf } from '../support/described-replies.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeKey, type RunningGateway, startGateway, testConfig } from '../support/gateway-process.ts';
+import { runTollgate } from '../support/run-tollgate.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+import { withinOneMinute } from '../support/within-one-minute.ts';
+
+/** What operators see while Redis is away. */
+
+const token = makeToken('write', 'ops');
+const [acme, quiet] = [makeKey({ id: 'acme' }), makeKey({ id: 'quiet' })];
+let redis: Awaited<ReturnType<typeof startRedis>>;
+let gateway: RunningGateway;
+
+const config = (url: string) =>
+  testConfig({
+    redis: { url, prefix: 'test' },
+    upstream: { url: 'http://127.0.0.1:1' },
+    keys: { file: './keys.yaml', directory: true },
+    admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+  });
+const files = { 'keys.yaml': [acme.entry, quiet.entry] };
+const start = () =>
+  startGatewayHere(config(redis.url), {
+    files,
+    tuning: { bounds: { ...patientStore, usageFlushIntervalMs: 200 } },
+  });
+
+const ask = (path: string, options: object = {}) =>
+  askAdmin(Number(new URL(gateway.adminUrl).port), `/api/v1${path}`, { token: token.token, ...options });
+async function send(requests: number, { secret } = acme): Promise<void> {
+  for (let request = 0; request < requests; request++) {
+    const headers = { authorization: `Bearer ${secret}` };
+    await (await fetch(`${gateway.baseUrl}/nothing`, { headers })).arrayBuffer();
+  }
+}
+const isAway = () => gateway.line(({ msg }) => msg === 'Redis is away');
+
+/** The paths that answer from what the gateway knows, and their templates. */
+const answered = [
+  ['/keys', '/keys'],
+  ['/keys/acme', '/keys/{id}'],
+  ['/keys/acme/usage', '/keys/{id}/usage'],
+  ['/keys/acme/limits', '/keys/{id}/limits'],
+  ['/traffic', '/traffic'],
+  ['/operations', '/operations'],
+  ['/operations/listPets/callers', '/operations/{operationId}/callers'],
+  ['/plans', '/plans'],
+  ['/plans/free/distribution', '/plans/{name}/distribution'],
+  ['/usage', '/usage'],
+] as const;
+
+describe('a gateway whose Redis goes away', () => {
+  beforeAll(async () => {
+    redis = await startRedis();
+    gateway = await start();
+    await withinOneMinute(20_000);
+    await send(5);
+    for (const id of ['issued', 'unread']) {
+      const issue = () => ask('/keys', { method: 'POST', json: { id, plan: 'free' } });
+      await until(`${id} is issued`, async () => (await issue()).status === 201);
+    }
+    await until('the requests are recorded', async () => {
+      const { body } = await ask('/keys/acme/usage');
+      return body.rows?.[0]?.offered === 5;
+    });
+    await ask('/keys/issued');
+    await redis.kill();
+    await isAway();
+    await send(2);
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await redis.stop();
+  });
+
+  it('names the address, the setting and the reason', async () => {
+    const { address, setting, reason } = await isAway();
+    expect([address, setting]).toEqual([new URL(redis.url).host, 'redis.url']);
+    expect(reason).toMatch(/\S/);
+  });
+
+  it.each(answered)('answers %s, and says since when Redis is away', async (path, template) => {
+    const reply = await ask(path);
+    expect([reply.status, faultsOf(reply, 'GET', template)]).toEqual([200, []]);
+    // The number of keys by plan was read before, and is complete.
+    if (path !== '/plans') expect(Date.parse(reply.body.missing.sinceAt)).toBeLessThan(Date.now());
+  });
+
+  it('adds the requests that it decides alone to the requests that it has sent to Redis', async () => {
+    const { body } = await ask('/keys/acme/usage');
+    expect(body.rows.map(({ offered }: { offered: number }) => offered)).toEqual([7]);
+    const { keys } = (await ask('/keys')).body;
+    expect(keys[0]).toMatchObject({ id: 'acme', offered24h: 7, windows: [{ used: 7 }, { used: 7 }] });
+    expect((await ask('/keys/acme')).body.why.sentence).toMatch(/has used 7 of 60 of this minute/);
+    const [minute] = (await ask('/traffic')).body.rows;
+    expect(minute.requests).toBeGreaterThanOrEqual(7);
+  });
+
+  it('shows a key of the directory that it has read, and refuses by name what only Redis has', async () => {
+    expect((await ask('/keys/issued')).body).toMatchObject({ id: 'issued', state: 'unused' });
+    const unread = await ask('/keys/unread');
+    expect([unread.status, unread.body.message]).toEqual([
+      503,
+      expect.stringContaining('the key unread is not'),
+    ]);
+    expect((await ask('/directory')).status).toBe(503);
+    const find = { method: 'POST', json: { ids: ['issued', 'unread'] } };
+    expect((await ask('/directory/ids', find)).status).toBe(503);
+    expect((await ask('/keys', { method: 'POST', json: { id: 'new', plan: 'free' } })).status).toBe(503);
+  });
+
+  it.each([['keys', 'list'], ['usage', 'acme'], ['why', 'acme'], ['plans']])(
+    'the command %s prints what is known, and one line about what is missing',
+    async (...args) => {
+      const ran = await runTollgate(args, {
+        TOLLGATE_ADMIN: gateway.adminUrl,
+        TOLLGATE_ADMIN_TOKEN: token.token,
+      });
+      expect(ran.exitCode).toBe(0);
+      expect(ran.stdout).toMatch(/ 7 |free/);
+      if (args[0] !== 'plans')
+        expect(ran.stderr).toMatch(/^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. .*\n$/);
+    },
+  );
+});
+
+it('a gateway that starts without Redis answers from its own counts, and completely when Redis is back', async () => {
+  redis = await startRedis();
+  await redis.kill();
+  gateway = await start();
+  try {
+    await isAway();
+    await withinOneMinute(20_000);
+    await send(3);
+    const alone = (await ask('/keys/acme/usage')).body;
+    expect(alone).toMatchObject({ rows: [{ offered: 3 }], missing: { sinceAt: expect.any(String) } });
+    await redis.restart();
+    await gateway.line(({ msg }) => msg === 'Redis is back');
+    await until(
+      'the answer is complete',
+      async () => (await ask('/keys/acme/usage')).body.missing === undefined,
+    );
+    await expect.poll(async () => (await ask('/keys/acme/usage')).body.rows).toMatchObject([{ offered: 3 }]);
+  } finally {
+    await gateway.stop();
+    await redis.stop();
+  }
+});
+
+it('a supervisor asks its workers: their counts, and the requests that they have recorded', async () => {
+  redis = await startRedis();
+  gateway = await startGateway({ ...config(redis.url), workers: 2 }, { files });
+  try {
+    await withinOneMinute(20_000);
+    await send(4);
+    await redis.kill();
+    await isAway();
+    await send(6);
+    await expect
+      .poll(async () => (await ask('/keys/acme/usage')).body)
+      .toMatchObject({ rows: [{ offered: 10 }], missing: { sinceAt: expect.any(String) } });
+    const { keys } = (await ask('/keys')).body;
+    expect(keys[0]).toMatchObject({ id: 'acme', offered24h: 10 });
+    expect(keys[0].windows[0].used).toBeGreaterThanOrEqual(7);
+  } finally {
+    await gateway.stop();
+    await redis.stop();
+  }
+});
