@@ -16,7 +16,7 @@ export interface DeadSecretsReader {
   deadSecrets(period: Period): Promise<DeadSecrets | undefined>;
 }
 
-export interface DeadSecrets {
+interface DeadSecrets {
   readonly secrets: readonly (DeadRequests & { readonly keyId: string; readonly digestStart: string })[];
   /** The requests with secrets of keys that were not recorded separately; undefined without such requests. */
   readonly others: DeadRequests | undefined;
