@@ -22,7 +22,7 @@ const uses = {
 };
 
 /** Secrets that are not valid and were used. */
-export const deadSecretsShown = z
+const deadSecretsShown = z
   .object({
     missing,
     secrets: list(

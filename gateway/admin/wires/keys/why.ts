@@ -68,7 +68,7 @@ export const getWhyWire = {
 } as const satisfies AskedWire;
 
 /** Why requests of a key were refused in one minute. */
-export const minuteShown = z
+const minuteShown = z
   .object({
     missing,
     at: instant.describe('The beginning of the minute.'),
