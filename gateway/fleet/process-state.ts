@@ -54,8 +54,8 @@ interface RequestsLastMinute {
     readonly gateway: { readonly requests: number; readonly sinceAt?: string | undefined };
     readonly upstream: { readonly requests: number };
   };
-  /** The upstreams with requests. */
-  readonly upstreams: readonly (UpstreamFigures & { readonly name: string })[];
+  /** The upstreams with requests; absent in processes of earlier versions. */
+  readonly upstreams?: readonly (UpstreamFigures & { readonly name: string })[] | undefined;
 }
 
 /** Requests that an upstream has answered or failed. Requests whose client has closed the connection do not count. */

@@ -261,14 +261,14 @@ function endedExchange(
   exchange: Exchange,
   { storeNowMs, cutsConnections }: { readonly storeNowMs: () => number; readonly cutsConnections: boolean },
 ): EndedExchange {
-  const { key, invalidSecret, decision, decidedMs, offered, status, countedAs } = exchange;
-  const refusedSecret = invalidSecret && refusedSecretOf(invalidSecret, exchange.address);
-  const isOtherAddress = invalidSecret?.status === 'address_not_allowed';
+  const { key, invalidSecret, decision, decidedMs, offered, status, countedAs, address } = exchange;
+  const { status: secretStatus, keyId, digestStart } = invalidSecret ?? {};
+  const isOtherAddress = secretStatus === 'address_not_allowed';
   return {
     // A decision of an address bucket belongs to no key, so it is not recorded.
     keyId: decidedMs === undefined ? undefined : key?.id,
-    unauthorized: isOtherAddress ? undefined : refusedSecret,
-    refusedAddress: isOtherAddress ? refusedSecret : undefined,
+    unauthorized: digestStart === undefined || isOtherAddress ? undefined : { keyId, digestStart, address },
+    refusedAddress: isOtherAddress && keyId !== undefined ? { keyId, address } : undefined,
     atMs: decision?.rateLimit.nowMs ?? storeNowMs(),
     operationId: offered?.operation.id ?? '',
     status,
@@ -296,11 +296,6 @@ function failedCharge(exchange: Exchange, cutsConnections: boolean): EndedExchan
   const buckets = ['plan', ...groupsIn(key?.limits), ...inTrial];
   const { units } = decision;
   return { charged: buckets.map((bucket) => ({ bucket, units })), upstream: offered?.operation.upstream };
-}
-
-/** Returns the key whose secret was refused, with the data for the usage record; undefined for an unknown secret. */
-function refusedSecretOf({ keyId, digestStart }: NonNullable<Exchange['invalidSecret']>, address: string) {
-  return keyId === undefined ? undefined : { keyId, digestStart, address };
 }
 
 function trafficEndingOf(exchange: Exchange): EndedExchange['ending'] {

@@ -594,6 +594,11 @@ export const defaultBounds = Object.freeze({
   usageSecretsPerKeyMax: 8,
   /** Client networks that a process records separately for refused requests, per key and day. Further networks are counted together. */
   usageNetworksPerKeyMax: 8,
+  /**
+   * Secrets that are not valid but were used, which a process records separately for each day. Further secrets are counted together. A secret
+   * takes 30 to 2,000 octets.
+   */
+  usageDeadSecretsMax: 100,
   /** Upstreams whose failed units a process records separately, per key and day. Further upstreams are counted together. */
   usageUpstreamsPerKeyMax: 8,
   /** Trials that a process records, per key and day. The decisions of further edits of the trial are not recorded. */

@@ -24,7 +24,9 @@ import { hourOfDay, hourText, minuteOfHour, minutesField } from './usage-calenda
  * | | `trial:<hour>:<trial>` | requests by minute and by the outcome that this trial of the plan decided (`trial.ts`) |
  * | | `group/<name>:<hour>` | requests and units of the group's operations by minute, and refusals by the group's windows (`groups.ts`) |
  * | | `addresses` | the bits of the client addresses (`record/address-estimate.ts`) |
- * | operations | `ended:<hour>` | requests of all clients by minute and ending (`traffic.ts`) |
+ * | operations | `dead:<digest>:<key id>` | requests with this secret by hour, while it was not valid; bits of their addresses (`deadBitNumber`); 0: the last arrival |
+ * | | `dead:*`, `dead:unknown` | the same, of all further such secrets, and of all secrets that belong to no key |
+ * | | `ended:<hour>` | requests of all clients by minute and ending (`traffic.ts`) |
  * | | `own:<hour>`, `upstream:<hour>` | requests of all clients by minute and bucket of the duration (`traffic.ts`) |
  * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: the last request |
  * | a key's totals | `days:<month>` | requests by day of the month, with the first eight outcomes |
@@ -41,6 +43,10 @@ export const secretField = (digestStart: string) => `secret:${digestStart}`;
 export const unauthorizedField = (hour: number) => `unauthorized:${hourText(hour)}`;
 export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
 export const networkField = (network: string) => `network:${network}`;
+/** @param name `<digest>:<key id>`, `*` or `unknown` */
+export const deadField = (name: string) => `dead:${name}`;
+/** The name of the field for all secrets that belong to no key. */
+export const unknownSecrets = 'unknown';
 export const failedField = (hour: number, upstream: string, bucket: Bucket = 'plan') =>
   `failed${bucket === 'plan' ? '' : `/${bucket}`}:${hourText(hour)}:${upstream}`;
 
@@ -126,7 +132,12 @@ export const unauthorizedNumber = (minute: number) => 1 + minuteOfHour(minute);
 /** The requests in the field `invalid:<digest>`. */
 export const invalidSecretNumber = 1;
 
-/** The requests of an hour in the fields `network:<network>` and `<name>:<id>`. */
+/** The number of an address bit in the fields `dead:<name>`, from the position of the bit. */
+export const deadBitNumber = (bit: number) => firstDeadBit + bit;
+export const isDeadBit = (number: number) => number >= firstDeadBit;
+const firstDeadBit = 100;
+
+/** The requests of an hour in the fields `network:<network>`, `<name>:<id>` and `dead:<name>`. */
 export const refusedNumber = (hour: number) => 1 + hour;
 
 /** The requests of an hour in the field `operation:<id>`. */

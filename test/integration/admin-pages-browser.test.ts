@@ -381,6 +381,26 @@ describe('the page', () => {
     ]);
   });
 
+  it('Now and Keys list dead secrets that are in use, and show no such section without them', async () => {
+    const off = makeKey({ id: 'off', plan: 'free', disabled: true });
+    const running = await startForTest({ keys: [calm.entry, off.entry] });
+    await send(running.api, calm.secret, 1);
+    await send(running.api, 'nobody', 2);
+    const { page, complaints } = await watchedPage(browser, running.origin, 1280);
+    await open(page, running, '/keys', 'tbody tr');
+    expect(await page.$('.dead-secrets')).toBeNull();
+    await send(running.api, off.secret, 3);
+    for (const path of ['/', '/keys']) {
+      await open(page, running, path, '.dead-secrets tbody tr');
+      expect(await textOf(page, '.dead-secrets tbody tr')).toEqual([
+        expect.stringMatching(/^off\s*[0-9a-f]{8}…\s*disabled\s*3\s*1\s*/),
+        expect.stringMatching(/^unknown secrets\s*2\s*1\s*/),
+      ]);
+      expect([path, await axeFindings(page)]).toEqual([path, []]);
+    }
+    expect(complaints).toEqual([]);
+  });
+
   it('Operations counts a 501 for a client’s own method, and does not show it in red', {
     tags: 'full',
   }, async () => {

@@ -46,6 +46,8 @@ const answered = [
   ['/keys/acme', '/keys/{id}'],
   ['/keys/acme/usage', '/keys/{id}/usage'],
   ['/keys/acme/limits', '/keys/{id}/limits'],
+  ['/keys/acme/why', '/keys/{id}/why'],
+  ['/dead-secrets', '/dead-secrets'],
   ['/traffic', '/traffic'],
   ['/operations', '/operations'],
   ['/operations/listPets/callers', '/operations/{operationId}/callers'],

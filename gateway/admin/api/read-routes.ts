@@ -1,8 +1,10 @@
 import { readRoutes } from '../../capabilities/lists/parts.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { directoryIdsRoute, exportRoute } from '../keys/change/export-route.ts';
+import { deadSecretsRoute } from '../keys/dead-secrets.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import { limitsRoute } from '../keys/limits-route.ts';
+import { minuteRoute } from '../keys/minute/minute-route.ts';
 import { callersRoute } from '../operations/callers-view.ts';
 import { operationsRoute } from '../operations/operations-view.ts';
 import { trafficRoute } from '../operations/traffic-view.ts';
@@ -18,7 +20,7 @@ import { defineRoute, type Route } from './route.ts';
 
 /** The routes that run in the reading thread. A new route needs an entry here, and its wire one in `wires.ts`. */
 export async function createReadRoutes(sources: ReadSources): Promise<readonly Route[]> {
-  const { keys, changes } = sources;
+  const { keys, changes, events } = sources;
   const { settings, bounds } = keys;
   const routes = [
     defineRoute({
@@ -28,7 +30,9 @@ export async function createReadRoutes(sources: ReadSources): Promise<readonly R
       respond: async () => ({ status: 200, body: await settingsText(settings()) }),
     }),
     ...createKeyRoutes(keys),
+    deadSecretsRoute(keys),
     limitsRoute(keys, changes),
+    minuteRoute(keys, { changes, events }),
     trafficRoute(keys),
     operationsRoute(keys),
     callersRoute(keys),

@@ -1,4 +1,5 @@
-import type { Changes } from '../../fleet/changes.ts';
+import type { Changes, RecordedChange } from '../../fleet/changes.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { readPages } from '../read-pages.ts';
@@ -36,17 +37,25 @@ export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): R
         grant,
         // Changes before the period are read too, because a grant may begin before the period and still apply in the
         // period.
-        changes: await readPages(
-          async (after) => {
-            const { changes: entries, next } = await changes.read({ limit: bounds.changesPerPageMax, after });
-            return { entries, next };
-          },
-          (_, all) => all.length >= bounds.limitChangesReadMax,
-        ),
+        changes: await readChanges(changes, bounds),
         fromMs,
         toMs,
       });
       return jsonResponse({ limits });
     },
   });
+}
+
+/** Reads the changes from which the limits of a key over time are computed, the newest first. */
+export function readChanges(
+  changes: Pick<Changes, 'read'>,
+  bounds: Bounds,
+): Promise<readonly RecordedChange[]> {
+  return readPages(
+    async (after) => {
+      const { changes: entries, next } = await changes.read({ limit: bounds.changesPerPageMax, after });
+      return { entries, next };
+    },
+    (_, all) => all.length >= bounds.limitChangesReadMax,
+  );
 }

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
-import { dirname, extname, join } from 'node:path';
+import { dirname, extname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** A file that the pages load. */
@@ -28,13 +28,15 @@ const packages = {
 
 /**
  * The folders whose files are served, so a new page needs no entry here. Each file has its path below `gateway/`, so that
- * relative imports mean the same in the browser and in the gateway.
+ * relative imports mean the same in the browser and in the gateway. The folder `browser/` of a capability has a page of the
+ * capability's own listener path, and not a part of the operators' pages.
  */
 const folders = ['admin/pages/browser/', 'admin/words/', 'shared/words/', 'capabilities/'];
 const gateway = fileURLToPath(new URL('../../', import.meta.url));
 const own = folders.flatMap((folder) =>
   readdirSync(join(gateway, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => types[extname(name)] !== undefined)
+    .filter((name) => !(folder === 'capabilities/' && name.split(sep).includes('browser')))
     .map((name) => `${folder}${name}`)
     .sort(),
 );

@@ -8,6 +8,7 @@ import { getStateWire } from './fleet/fleet.ts';
 import { flushCountsWire } from './fleet/flush.ts';
 import { listUpstreamsWire } from './fleet/upstreams.ts';
 import { grantKeyWire, unbanKeyWire, ungrantKeyWire } from './keys/bans-and-grants.ts';
+import { listDeadSecretsWire } from './keys/dead-secrets.ts';
 import { changeKeyWire, deleteKeyWire, issueKeyWire } from './keys/definitions.ts';
 import {
   exportDirectoryWire,
@@ -20,6 +21,7 @@ import { listKeysWire } from './keys/keys.ts';
 import { listLeaksWire } from './keys/leaks.ts';
 import { issueSecretWire, removeSecretWire } from './keys/secrets.ts';
 import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
+import { getKeyMinuteWire } from './keys/why.ts';
 import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
 import { getPlanDistributionWire, getPlanTrialWire } from './plans/figures.ts';
 import { listPlansWire } from './plans/plans.ts';
@@ -52,9 +54,11 @@ export function wires(bounds: Bounds) {
     ungrantKeyWire,
     getKeyUsageWire,
     getKeyLimitsWire,
+    getKeyMinuteWire,
     getMonthUsageWire,
     findSecretWire,
     listLeaksWire,
+    listDeadSecretsWire,
     exportDirectoryWire(bounds),
     importDirectoryWire(bounds),
     findInDirectoryWire(bounds),

@@ -65,9 +65,13 @@ function addWhy(program: Command): void {
   withReply(program.command('why').helpGroup(helpGroups.look))
     .argument('[key or request]', 'the id of a key, or with --log the id of a request')
     .description(
-      'explain the responses of a key, or what happened to a request, in sentences that you can forward',
+      'explain the responses of a key, its refusals in a minute, or what happened to a request, in sentences that you can forward',
     )
-    .addHelpText('after', examples('why acme', 'why 6f1f2f3a --log gateway.log'))
+    .addHelpText('after', examples('why acme', 'why acme --at 14:03', 'why 6f1f2f3a --log gateway.log'))
+    .option(
+      '--at <when>',
+      'explain the refusals of the key in this minute: 14:03 (the last one, in UTC), "2026-11-27 14:03", 2026-11-27T14:03Z',
+    )
     .option('--log <file...>', "the gateway's log, which may be compressed; - means standard input")
     .action(async (given: string | undefined, options: WhyOptions) => {
       const { why } = await import('../request/why.ts');

@@ -1,7 +1,10 @@
+import { listDeadSecretsWire } from '../../admin/wires/keys/dead-secrets.ts';
 import { listKeysWire } from '../../admin/wires/keys/keys.ts';
+import { deadSecretList } from '../../admin/words/dead-secrets.js';
 import { keyList } from '../../admin/words/keys.js';
 import { keysPerPageMax } from '../../shared/http/wire.ts';
 import type { Asking } from '../command.ts';
+import { CommandError } from '../output/command-error.ts';
 import { showList } from '../output/show-list.ts';
 import { clientAfterFlush } from './read/flush-counts.ts';
 import { readList } from './read/read-list.ts';
@@ -14,11 +17,20 @@ export interface ListKeysOptions extends Asking {
   readonly limit: number;
   readonly all?: true;
   readonly csv?: true;
+  readonly dead?: true;
 }
 
 /** Prints the keys of a gateway with their states. */
 export async function listKeys({ sort, limit, all, ...options }: ListKeysOptions): Promise<void> {
-  const { state, plan, q } = options;
+  const { state, plan, q, dead } = options;
+  if (dead) {
+    if ([state, plan, q, sort, all].some((one) => one !== undefined))
+      throw new CommandError(
+        '--dead lists all secrets that are not valid but in use. It has no --state, --plan, --q, --sort or --all.',
+      );
+    const reply = await (await clientAfterFlush(options)).ask(listDeadSecretsWire);
+    return showList(options, reply, deadSecretList, { asked: { filter: {} } });
+  }
   const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;
   const client = await clientAfterFlush(options);
   const reply = await readList(client, keysPage, { state, plan, q, sort }, max);

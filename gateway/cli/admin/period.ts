@@ -62,6 +62,36 @@ export function grantPeriod(
   return { fromAt: from === undefined ? undefined : iso(fromMs), untilAt: iso(untilMs) };
 }
 
+const minuteForms =
+  'a time such as 14:03 (the last 14:03, in UTC), "2026-11-27 14:03", "yesterday 14:03" or 2026-11-27T14:03Z';
+
+/**
+ * Returns the timestamp of `--at`, which selects a minute. A time of the day without a date is the last such time in UTC.
+ *
+ * @throws a CommandError
+ */
+export function minuteAt(text: string, nowMs: number): string {
+  const [, day, hour, rest = ''] =
+    /^(?:(today|yesterday|\d{4}-\d\d-\d\d)[ T])?(\d?\d)(:\d\d(?::\d\d)?)(?:Z| UTC)?$/.exec(text) ?? [];
+  if (hour === undefined && !/^\d{4}-\d\d-\d\dT/.test(text))
+    throw new CommandError(`--at must be ${minuteForms}; "${text}" is not such a time.`);
+  const atMs =
+    hour === undefined ? parseDate(text) : timeOfDay(day, `${hour.padStart(2, '0')}${rest}`, nowMs);
+  if (atMs === undefined)
+    throw new CommandError(`--at ${text}: there is no such time. --at must be ${minuteForms}.`);
+  if (atMs > nowMs)
+    throw new CommandError(`--at ${text} is in the future: it is ${iso(nowMs).slice(11, 16)} UTC now.`);
+  return iso(atMs);
+}
+
+/** @param day undefined: today, or yesterday if the time has not come yet today */
+function timeOfDay(day: string | undefined, time: string, nowMs: number): number | undefined {
+  const dayOf = (atMs: number) => iso(atMs).slice(0, 10);
+  const named = day === 'today' ? dayOf(nowMs) : day === 'yesterday' ? dayOf(nowMs - dayMs) : day;
+  const atMs = parseDate(`${named ?? dayOf(nowMs)}T${time}Z`);
+  return named === undefined && atMs !== undefined && atMs > nowMs ? atMs - dayMs : atMs;
+}
+
 /** @param afterMs what a length of time is counted from, and what a time of the day comes after */
 function grantMs(
   option: '--from' | '--until',

@@ -33,13 +33,21 @@ function addReading(keys: Command): void {
     .description('list keys with their state; the keys with most refusals in the last 24 hours come first')
     .addHelpText(
       'after',
-      examples('keys list --state near', 'keys list --plan free --sort offered --limit 20'),
+      examples(
+        'keys list --state near',
+        'keys list --plan free --sort offered --limit 20',
+        'keys list --dead',
+      ),
     )
     .addOption(new Option('--state <state>', 'only keys in this state').choices(keyStates))
     .option('--plan <plan>', 'only keys on this plan')
     .option('--q <text>', 'only keys with this text in their id or name')
     .addOption(new Option('--sort <by>', 'the order (default: refused)').choices(keySorts))
     .option('--all', 'list all keys, like --limit 0')
+    .option(
+      '--dead',
+      'list all secrets that are revoked, disabled, expired or leaked, and were used in the last 24 hours',
+    )
     .action(async (options: ListKeysOptions) => {
       const { listKeys } = await import('../admin/list-keys.ts');
       await listKeys(options);

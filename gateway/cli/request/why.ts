@@ -1,17 +1,20 @@
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import { minuteAt } from '../admin/period.ts';
 import { clientAfterFlush } from '../admin/read/flush-counts.ts';
-import { readWhy } from '../admin/read/read-key.ts';
+import { readMinute, readWhy } from '../admin/read/read-key.ts';
 import type { Asking } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { show, tellMissing } from '../output/show.ts';
 
 export interface WhyOptions extends Asking {
   readonly log?: readonly string[];
+  readonly at?: string;
 }
 
-/** Explains the responses of a key, or what happened to a request. */
+/** Explains the responses of a key, its refusals in one minute, or what happened to a request. */
 export async function why(given: string | undefined, options: WhyOptions): Promise<void> {
+  if (options.at !== undefined) return whyMinute(given, options.at, options);
   const { id, files } = idAndFiles(given, options.log);
   if (files !== undefined) {
     const { whyRequest } = await import('./find-request.ts');
@@ -26,6 +29,20 @@ export async function why(given: string | undefined, options: WhyOptions): Promi
   } catch (error) {
     throw requestId.test(id) ? needsLog(id, error) : error;
   }
+}
+
+/** Explains the refusals of a key in one minute, one kind of refusal on each line. */
+async function whyMinute(id: string | undefined, at: string, options: WhyOptions): Promise<void> {
+  if (id === undefined) throw new CommandError('Which key? Give the id of a key before --at.');
+  if (options.log !== undefined)
+    throw new CommandError(
+      '--at explains a minute of a key from the usage record, and --log explains one request from a log. Give one of them.',
+    );
+  const minute = minuteAt(at, Date.now());
+  const reply = await readMinute(await clientAfterFlush(options), id, minute);
+  show(options, reply, ({ sentence, refusals, notes }) =>
+    [sentence, ...refusals.map((one) => one.sentence), ...notes].map(oneLine),
+  );
 }
 
 /** Commander treats an argument after the files of `--log` as one more file. */

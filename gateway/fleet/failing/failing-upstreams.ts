@@ -185,7 +185,7 @@ export function joinFigures(
   processes: readonly Pick<ProcessState, 'lastMinute'>[],
 ): ReadonlyMap<string, UpstreamFigures> {
   const all = Map.groupBy(
-    processes.flatMap(({ lastMinute }) => lastMinute.upstreams),
+    processes.flatMap(({ lastMinute }) => lastMinute.upstreams ?? []),
     ({ name }) => name,
   );
   return new Map([...all].map(([name, seen]) => [name, seen.reduce(addFigures, none)]));

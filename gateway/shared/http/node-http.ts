@@ -4,7 +4,8 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 /**
- * An `import` of `node:http` reads all members of the module. Node then loads the code behind `WebSocket` and `fetch`: 14 MB, and 30 ms of
- * CPU time at the start. `require` reads no member.
+ * Node's module `http`. An `import` of `node:http` reads all members of the module. Node then loads the code behind the member `WebSocket`,
+ * which is also the code behind `fetch`. The gateway would start with 14 MB more, and use 30 ms more of CPU time. `require` reads no
+ * member.
  */
 export const http: typeof Http = require('node:http');

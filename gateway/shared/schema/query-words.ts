@@ -23,3 +23,8 @@ export type KeySort = (typeof keySorts)[number];
 export const usageSteps = ['minute', 'hour', 'day'] as const;
 
 export type UsageStep = (typeof usageSteps)[number];
+
+/** Why a secret is not valid, although a client uses it. */
+export const deadStates = ['leaked', 'revoked', 'disabled', 'expired', 'no_plan', 'removed'] as const;
+
+export type DeadState = (typeof deadStates)[number];

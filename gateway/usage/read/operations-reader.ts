@@ -26,6 +26,17 @@ export interface OperationsReader {
     operationIds?: readonly string[],
   ): Promise<readonly OperationHour[] | undefined>;
   /**
+   * Returns the requests of a key that capabilities refused, by the name under which they are counted, and by operation.
+   *
+   * @param names the names of the counted refusals to read
+   * @param period the hours that contain `fromMs` and `toMs`, and all hours in between
+   */
+  refusalsOf(
+    keyId: string,
+    names: readonly string[],
+    period: Period,
+  ): Promise<readonly RefusedCalls[] | undefined>;
+  /**
    * Returns the active keys that called an operation, with the number of their calls.
    *
    * @param refusals the names of the counted refusals to read
@@ -44,6 +55,14 @@ export interface OperationsReader {
 export interface OperationHour extends Calls {
   readonly operationId: string;
   readonly atMs: number;
+}
+
+/** The requests of one key for one operation that a capability refused. */
+export interface RefusedCalls {
+  /** The name under which the refusals are counted. */
+  readonly name: string;
+  readonly operationId: string;
+  readonly requests: number;
 }
 
 interface Calls {
@@ -119,6 +138,21 @@ export function createOperationsReader({
             .filter(({ atMs }) => isWithin(atMs, hourMs, period))
             .map((calls) => ({ operationId, ...calls }));
         }),
+      );
+    },
+
+    async refusalsOf(keyId, names, period) {
+      const days = daysOf(period, calendar);
+      const records = await read(days.map((day) => ({ record: { kind: 'day', keyId, day } })));
+      return records?.flatMap((fields, index) =>
+        [...fields].flatMap(([field, counts]) =>
+          names.flatMap((name) => {
+            const operationId = nameIn(field, (id) => refusalField(name, id));
+            if (operationId === undefined) return [];
+            const requests = refusedIn(counts, (days[index] ?? 0) * dayMs, period);
+            return requests === 0 ? [] : [{ name, operationId, requests }];
+          }),
+        ),
       );
     },
 

@@ -36,13 +36,14 @@ import {
   minutesField,
   type UsageCalendar,
 } from '../usage-calendar.ts';
+import { createDeadSecretsReader, type DeadSecretsReader } from './dead-secrets-reader.ts';
 import { createFailedUnitsReader, type FailedUnitsReader } from './failed-units.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from './key-minutes.ts';
 import { createOperationsReader, type OperationsReader } from './operations-reader.ts';
 import { createTrialReader, type TrialReader } from './trial-reader.ts';
 
 /** Reads the usage record from the store, and adds the counts that this process has not sent yet. */
-export interface UsageReader extends OperationsReader, FailedUnitsReader, TrialReader {
+export interface UsageReader extends OperationsReader, FailedUnitsReader, TrialReader, DeadSecretsReader {
   /**
    * Returns the minutes with requests of a key, in ascending order. Minutes outside the period are left out.
    *
@@ -387,6 +388,7 @@ export function createUsageReader({
     ...createOperationsReader({ read, active, calendar }),
     ...createFailedUnitsReader({ readKnown, calendar }),
     ...createTrialReader({ read, calendar }),
+    ...createDeadSecretsReader({ read, calendar }),
   };
 
   async function active(): Promise<readonly ActiveKey[] | undefined> {

@@ -14,11 +14,16 @@ export function addressBit(address: string): number {
   return ((hash ^ (hash >>> 11) ^ (hash >>> 22)) >>> 0) % addressBits;
 }
 
+/** The size of the smaller bitmap of a secret that is not valid, which shows up to about 1,400 addresses. */
+export const deadAddressBits = 256;
+
 /**
  * Estimates the number of distinct addresses by linear counting (Whang, Vander-Zanden, Taylor 1990). A full bitmap has no
  * finite estimate, so it counts as a bitmap with one clear bit.
+ *
+ * @param bits the size of the bitmap
  */
-export function estimateAddresses(bitsSet: number): number {
-  const clear = Math.max(1, addressBits - bitsSet);
-  return Math.round(addressBits * Math.log(addressBits / clear));
+export function estimateAddresses(bitsSet: number, bits = addressBits): number {
+  const clear = Math.max(1, bits - bitsSet);
+  return Math.round(bits * Math.log(bits / clear));
 }

@@ -412,7 +412,7 @@ export class KeyUsage {
 }
 
 /** The names that have a field of their own in the record of a day, such as the networks of refused addresses. */
-class NamesOfDay {
+export class NamesOfDay {
   private readonly names = new Set<string>();
   private day = -1;
 

@@ -11,6 +11,7 @@ import { type Outcome, outcomeOf, outcomes } from '../tally.ts';
 import { trialName } from '../trial.ts';
 import { type UnsentCounts, type UnsentRecord, UnsentRoom } from '../unsent-counts.ts';
 import type { UsageCalendar } from '../usage-calendar.ts';
+import { countDeadSecrets, type DeadSecretUse } from './dead-secrets.ts';
 import { type FailedCharge, KeyUsage } from './key-usage.ts';
 import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
 
@@ -52,8 +53,8 @@ export interface EndedExchange extends EndedRequest {
   readonly failed?: FailedCharge | undefined;
   /** The name under which the refusal of the request is counted for its key and operation. */
   readonly countedAs?: string | undefined;
-  /** The key and the digest of a presented secret that belongs to a key but is not valid. */
-  readonly unauthorized?: { readonly keyId: string; readonly digestStart: string } | undefined;
+  /** The presented secret, if it is not valid for any address. */
+  readonly unauthorized?: DeadSecretUse | undefined;
   /** The key and the client address, if the key does not allow this address. */
   readonly refusedAddress?: { readonly keyId: string; readonly address: string } | undefined;
 }
@@ -126,6 +127,7 @@ export function createUsageRecorder({
     | 'usageUpstreamsPerKeyMax'
     | 'usageTrialsPerKeyMax'
     | 'usageGroupsPerKeyMax'
+    | 'usageDeadSecretsMax'
     | 'usageIdleRoundsMax'
     | 'usageKeysMax'
     | 'usageActiveKeysMax'
@@ -146,6 +148,7 @@ export function createUsageRecorder({
   const keys = new Map<string, KeySource>();
   const slices = Array.from({ length: bounds.usageSlicesPerFlush }, () => new Set<KeySource>());
   const counted = new OperationsUsage({ calendar, room });
+  const countDead = countDeadSecrets({ calendar, unsent: counted.unsent, bounds });
   const operations: Source = {
     counted,
     recordOf: (day) => ({ kind: 'operations', day }),
@@ -194,7 +197,8 @@ export function createUsageRecorder({
     ended(exchange) {
       counted.ended(exchange);
       const { keyId, unauthorized, refusedAddress, operationId, atMs, status, failed, countedAs } = exchange;
-      if (unauthorized !== undefined) {
+      if (unauthorized !== undefined) countDead(atMs, unauthorized);
+      if (unauthorized?.keyId !== undefined) {
         const source = sourceOf(unauthorized.keyId);
         source.decided += 1;
         source.counted.unauthorized(atMs, unauthorized.digestStart);

@@ -67,7 +67,7 @@ describe('the pages of operators', () => {
     expect(documentText).not.toMatch(/<style|style=|\son\w+=/);
   });
 
-  it('name every module that they import in the document, and the gateway serves each module', async () => {
+  it('name every module that they import in the document and no other, and the gateway serves each module', async () => {
     const imported = new Set<string>();
     for (const path of loaded.filter((path) => path.endsWith('.js'))) {
       const { status, body } = await get(path);
@@ -77,6 +77,8 @@ describe('the pages of operators', () => {
       }
     }
     expect([...imported].filter((path) => !loaded.includes(path))).toEqual([]);
+    const unused = loaded.filter((path) => /^\/assets\/.+\/.+\.js$/.test(path) && !imported.has(path));
+    expect(unused.filter((path) => !/\/(main|before-paint)\.js$/.test(path))).toEqual([]);
     expect(imported.size).toBeGreaterThan(10);
   });
 

@@ -105,7 +105,7 @@ it('all processes begin and end a brownout on the clock of Redis, whatever their
   }
 });
 
-it('a grant exempts a key from brownouts, and the list of callers shows which keys a brownout refused and which still call the operation', async () => {
+it('a grant exempts a key from brownouts, and the list of callers and the explanation of a minute show which keys a brownout refused', async () => {
   // Each brownout of this series lasts an hour, and the first brownout began one second ago.
   const fromMs = Date.now() - 1_000;
   const document = apiWith([{ from: iso(fromMs), every: '2h', for: '1h' }]);
@@ -151,6 +151,15 @@ it('a grant exempts a key from brownouts, and the list of callers shows which ke
   await expect
     .poll(callers, { timeout: 60_000 })
     .toMatchObject({ loud: { stillCalls: true }, calm: { requests: 4, stillCalls: false } });
+  const explained = async () => (await first.ask('GET', `/keys/calm/why?at=${iso(fromMs)}`)).body.refusals;
+  await expect.poll(explained, { timeout: 60_000 }).toContainEqual({
+    by: 'brownout',
+    requests: expect.any(Number),
+    per: 'hour',
+    sentence: expect.stringMatching(
+      /^Brownouts refused \d admitted requests in the hour from .*: getOld \d\. They are recorded by hour only\.$/,
+    ),
+  });
   const { operations } = (await first.ask('GET', '/operations')).body;
   expect(operations[1].deprecation.brownouts).toEqual([{ from: iso(fromMs), every: '2h', for: '1h' }]);
 

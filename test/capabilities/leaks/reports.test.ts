@@ -112,6 +112,10 @@ describe('a report of GitHub', () => {
     expect(text).not.toContain(rotating.old);
     expect(await statusesOf(rotating.old)).toEqual([401, 401]);
     expect(await statusesOf(rotating.current)).toEqual([200, 200]);
+    const digestStart = secretOf(rotating.old).digest.slice(0, 8);
+    expect((await ask('/dead-secrets')).body.secrets).toContainEqual(
+      expect.objectContaining({ key: 'rotating', state: 'leaked', digestStart }),
+    );
   });
 
   it('ends the secrets of the keys file that the holder issued with the leaked one, before the key moved to the file', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { grantText } from '../../../gateway/cli/admin/keys-view.ts';
-import { grantPeriod, periodQuery, stepFor } from '../../../gateway/cli/admin/period.ts';
+import { grantPeriod, minuteAt, periodQuery, stepFor } from '../../../gateway/cli/admin/period.ts';
 
 const nowMs = Date.parse('2026-11-22T10:31:07.250Z');
 
@@ -43,6 +43,41 @@ describe('the step of usage', () => {
     [{ to: '2026-10-31' }, 'day'],
   ])('for %j is a %s', (options, step) => {
     expect(stepFor(periodQuery(options, nowMs), nowMs)).toBe(step);
+  });
+});
+
+describe('--at', () => {
+  it.each([
+    ['10:31', '2026-11-22T10:31:00.000Z'],
+    ['9:05', '2026-11-22T09:05:00.000Z'],
+    ['10:31:07', '2026-11-22T10:31:07.000Z'],
+    ['10:30 UTC', '2026-11-22T10:30:00.000Z'],
+    // A time that has not come yet today is the time of yesterday.
+    ['10:32', '2026-11-21T10:32:00.000Z'],
+    ['23:59', '2026-11-21T23:59:00.000Z'],
+    ['today 10:31', '2026-11-22T10:31:00.000Z'],
+    ['yesterday 10:31', '2026-11-21T10:31:00.000Z'],
+    ['2026-11-20 14:03', '2026-11-20T14:03:00.000Z'],
+    ['2026-11-20T14:03', '2026-11-20T14:03:00.000Z'],
+    ['2026-11-20T14:03Z', '2026-11-20T14:03:00.000Z'],
+    ['2026-11-20T14:03:59.5+01:00', '2026-11-20T13:03:59.500Z'],
+  ])('%s is %s', (text, instant) => {
+    expect(minuteAt(text, nowMs)).toBe(instant);
+  });
+
+  it.each([
+    ['', /^--at must be a time such as 14:03 .*; "" is not such a time\.$/],
+    ['14', /; "14" is not such a time\.$/],
+    ['soon', /; "soon" is not such a time\.$/],
+    ['2026-11-20', /; "2026-11-20" is not such a time\.$/],
+    ['25:03', /^--at 25:03: there is no such time\. --at must be a time such as 14:03/],
+    ['14:60', /^--at 14:60: there is no such time\./],
+    ['2026-02-30 14:03', /^--at 2026-02-30 14:03: there is no such time\./],
+    ['2026-11-20T14:03+1', /^--at 2026-11-20T14:03\+1: there is no such time\./],
+    ['2026-11-22 10:32', /^--at 2026-11-22 10:32 is in the future: it is 10:31 UTC now\.$/],
+    ['today 10:32', /^--at today 10:32 is in the future/],
+  ])('%j is refused', (text, message) => {
+    expect(() => minuteAt(text, nowMs)).toThrow(message);
   });
 });
 

@@ -205,6 +205,20 @@ describe('the text output', () => {
     );
   });
 
+  it.each([
+    [['why', '--at', '14:03'], 'Which key? Give the id of a key before --at.'],
+    [['why', 'acme', '--at', '14'], '--at must be a time such as 14:03 (the last 14:03, in UTC),'],
+    [['why', 'acme', '--at', '14:03', '--log', 'x.log'], '--at explains a minute of a key'],
+    [['why', 'acm', '--at', '0:00'], 'There is no key acm; did you mean `acme`?'],
+    [
+      ['why', 'acme', '--at', '2020-01-01 14:03'],
+      'The minute 14:03:00 UTC on 2020-01-01 is no longer recorded. Minutes are kept for',
+    ],
+  ])('of %j is a message that says what is wrong', async (args, message) => {
+    const { exitCode, stdout, stderr } = await runTollgate(args, env);
+    expect([exitCode, stdout, stderr]).toEqual([1, '', expect.stringContaining(message)]);
+  });
+
   it('of keys show has windows, secrets by digest, operations and refusals', async () => {
     // The gateway reports a refusal to Redis shortly after the response.
     await expect

@@ -36,11 +36,16 @@ import { useTheme } from './theme.js';
  * @property {{ fromMs: number, untilMs: number }[]} [spans] shaded periods
  * @property {(fromMs: number, toMs: number) => void} [onZoom] called when the operator has selected a period with the
  * pointer
+ * @property {(atMs: number) => void} [onPick] called with the beginning of a period that the operator has clicked, or
+ * has chosen by the arrow keys and Enter
+ * @property {number | undefined} [pickedMs] the beginning of the period that the chart marks
  * @property {string} [note] the text in place of figures, while there are no figures
  */
 
 const height = 220;
 const logFrom = 0.1;
+/** A pointer that moves less than this number of CSS pixels clicks, and selects no period. */
+const dragMin = 8;
 /** uPlot's key for synchronized charts: the pointer selects the same time in all charts of a page. */
 const syncKey = 'page';
 
@@ -71,6 +76,14 @@ export function Chart(props) {
       element,
     );
     chart.current = made;
+    const { over } = made;
+    let downAt = 0;
+    over.addEventListener('pointerdown', ({ clientX }) => {
+      downAt = clientX;
+    });
+    over.addEventListener('click', ({ clientX }) => {
+      if (Math.abs(clientX - downAt) < dragMin) pickAt(latest.current, indexUnder(made, latest.current));
+    });
     const resized = new ResizeObserver(() => {
       if (element.clientWidth > 0 && element.clientWidth !== made.width) {
         made.setSize({ width: element.clientWidth, height });
@@ -85,13 +98,16 @@ export function Chart(props) {
   }, [shape]);
   useEffect(() => {
     chart.current?.setData(data);
-  }, [data, props.fromMs, props.toMs, JSON.stringify(limit?.steps), markers.length]);
+  }, [data, props.fromMs, props.toMs, JSON.stringify(limit?.steps), markers.length, props.pickedMs]);
 
   const last = lastKnown(series);
   const shown = pointed ?? last;
   const atMs = shown === undefined ? undefined : timesMs[shown];
+  const plot = props.onPick
+    ? html`<div class="plot" ref=${holder} ...${sliderOf(props, shown)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => moveByKey(event, props, chart.current, shown)}></div>`
+    : html`<div class="plot" ref=${holder} role="img" aria-label=${label}></div>`;
   return html`<figure class="chart">
-    <div class="plot" ref=${holder} role="img" aria-label=${label}></div>
+    ${plot}
     ${last === undefined && note && html`<p class="note">${note}</p>`}
     <figcaption>
       <span class="at" title=${atMs === undefined ? '' : fullInstant(atMs)}
@@ -106,6 +122,81 @@ export function Chart(props) {
       ${limit && html`<span class="legend"><i class="swatch limit"></i>${limit.label}</span>`}
     </figcaption>
   </figure>`;
+}
+
+/**
+ * A chart whose periods can be picked is a slider over time for keyboards and screen readers.
+ *
+ * @param {ChartProps} props @param {number | undefined} shown
+ */
+function sliderOf({ label, timesMs, series, write }, shown = timesMs.length - 1) {
+  const figures = series.map(({ label, values }) => `${label} ${write(values[shown])}`).join(', ');
+  return {
+    role: 'slider',
+    tabindex: 0,
+    'aria-label': `${label}. Arrow keys choose a time, Enter explains it.`,
+    'aria-valuemin': 0,
+    'aria-valuemax': timesMs.length - 1,
+    'aria-valuenow': shown,
+    'aria-valuetext': `${fullInstant(timesMs[shown] ?? 0)}: ${figures}`,
+  };
+}
+
+/** How far each key moves the chosen time. @type {Readonly<Record<string, number>>} */
+const stepsOfKey = {
+  ArrowLeft: -1,
+  ArrowRight: 1,
+  PageDown: -10,
+  PageUp: 10,
+  Home: Number.NEGATIVE_INFINITY,
+  End: Number.POSITIVE_INFINITY,
+};
+
+/**
+ * Moves the cursor of a chart by the keyboard. Enter and the space bar pick the time under the cursor.
+ *
+ * @param {KeyboardEvent} event
+ * @param {ChartProps} props
+ * @param {uPlot | undefined} chart
+ * @param {number | undefined} shown the index of the time that the chart shows
+ */
+function moveByKey(event, props, chart, shown = props.timesMs.length - 1) {
+  if (event.ctrlKey || event.metaKey || event.altKey || chart === undefined) return;
+  const steps = stepsOfKey[event.key];
+  if (steps === undefined && event.key !== 'Enter' && event.key !== ' ') return;
+  event.preventDefault();
+  if (steps === undefined) {
+    pickAt(props, shown);
+    return;
+  }
+  const index = Math.min(Math.max(shown + steps, 0), props.timesMs.length - 1);
+  const middleMs = (props.timesMs[index] ?? 0) + stepOf(props) / 2;
+  chart.setCursor({ left: chart.valToPos(middleMs / 1_000, 'x'), top: 0 });
+}
+
+/** @param {ChartProps} props @param {number | undefined} index */
+function pickAt({ onPick, timesMs }, index) {
+  const atMs = index === undefined ? undefined : timesMs[index];
+  if (atMs !== undefined) onPick?.(atMs);
+}
+
+/** Returns the length of a period in the chart, ms. @param {ChartProps} props */
+function stepOf({ timesMs: [first = 0, second = first] }) {
+  return second - first;
+}
+
+/**
+ * Returns the index of the time under the cursor. A bar begins at its time, so a bar is found by its whole width, and a
+ * point of a line by the smallest distance.
+ *
+ * @param {uPlot} u @param {ChartProps} props @returns {number | undefined}
+ */
+function indexUnder({ cursor: { left = -1, idx }, posToVal }, props) {
+  if (left < 0) return undefined;
+  const stepMs = stepOf(props);
+  if (props.kind === 'lines' || stepMs === 0) return idx ?? undefined;
+  const index = Math.floor((posToVal(left, 'x') * 1_000 - (props.timesMs[0] ?? 0)) / stepMs);
+  return Math.min(Math.max(index, 0), props.timesMs.length - 1);
 }
 
 /** Returns the index of the last time with a known value. @param {Series[]} series */
@@ -203,13 +294,10 @@ function optionsOf(latest, width, point) {
       points: { show: kind === 'lines' },
     },
     hooks: {
-      setCursor: [
-        (u) =>
-          point(u.cursor.left !== undefined && u.cursor.left >= 0 ? (u.cursor.idx ?? undefined) : undefined),
-      ],
+      setCursor: [(u) => point(indexUnder(u, latest.current))],
       setSelect: [
         (u) => {
-          if (u.select.width < 8) return;
+          if (u.select.width < dragMin) return;
           const from = u.posToVal(u.select.left, 'x') * 1_000;
           const to = u.posToVal(u.select.left + u.select.width, 'x') * 1_000;
           u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
@@ -221,6 +309,7 @@ function optionsOf(latest, width, point) {
         (u) =>
           drawLines(u, latest.current, {
             limit: colour('limit'),
+            picked: colour('text'),
             marker: colour('marker'),
             ground: colour('ground'),
           }),
@@ -288,10 +377,15 @@ function drawSpans({ ctx, bbox, valToPos }, { spans = [] }, colour) {
   ctx.restore();
 }
 
-/** @param {uPlot} u @param {ChartProps} props @param {{ limit: string, marker: string, ground: string }} colours */
-function drawLines(u, { limit, markers = [] }, colours) {
+/**
+ * @param {uPlot} u @param {ChartProps} props
+ * @param {{ limit: string, picked: string, marker: string, ground: string }} colours
+ */
+function drawLines(u, props, colours) {
+  const { limit, markers = [] } = props;
   const { ctx, bbox, scales, valToPos } = u;
   ctx.save();
+  drawPicked(u, props, colours.picked);
   drawMarkers(u, markers, colours);
   ctx.setLineDash([]);
   ctx.strokeStyle = colours.limit;
@@ -314,6 +408,19 @@ function drawLines(u, { limit, markers = [] }, colours) {
   }
   ctx.stroke();
   ctx.restore();
+}
+
+/** Draws a frame around the picked period. @param {uPlot} u @param {ChartProps} props @param {string} colour */
+function drawPicked({ ctx, bbox, valToPos }, props, colour) {
+  const { pickedMs } = props;
+  if (pickedMs === undefined) return;
+  const pixel = devicePixelRatio || 1;
+  const [left, right] = [pickedMs, pickedMs + stepOf(props)].map((atMs) => valToPos(atMs / 1_000, 'x', true));
+  if (left === undefined || right === undefined || right <= bbox.left || left >= bbox.left + bbox.width)
+    return;
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = 2 * pixel;
+  ctx.strokeRect(left, bbox.top + pixel, Math.max(right - left, 2 * pixel), bbox.height - pixel);
 }
 
 /** @param {uPlot} u @param {Marker[]} markers @param {{ marker: string, ground: string }} colours */

@@ -67,9 +67,9 @@ export const gatewayProcess = z.object({
     failed: z
       .object({ gateway: failedInGateway, upstream: failed })
       .describe('Failed requests, by the side at fault.'),
-    upstreams: list(z.object({ name: z.string(), ...upstreamFigures })).describe(
-      'The upstreams to which the process sent requests.',
-    ),
+    upstreams: list(z.object({ name: z.string(), ...upstreamFigures }))
+      .optional()
+      .describe('The upstreams to which the process sent requests. Absent in processes of earlier versions.'),
   }),
   p50Ms: ownPart,
   p99Ms: ownPart,

@@ -1,7 +1,18 @@
 import * as z from 'zod';
-import { chargedUnits, count, instant, list, positive, refusedShown } from '../../../keys/response-parts.ts';
-import type { AskedWire } from '../../../shared/http/wire.ts';
-import { noQuery } from '../../../shared/schema/query-parameters.ts';
+import {
+  chargedUnits,
+  components,
+  count,
+  instant,
+  list,
+  missing,
+  positive,
+  refusedShown,
+  words,
+} from '../../../keys/response-parts.ts';
+import { type AskedWire, defineWire, keyIdParameter } from '../../../shared/http/wire.ts';
+import { instantParameter, noQuery, queryOf } from '../../../shared/schema/query-parameters.ts';
+import { usageRow } from './usage.ts';
 
 export const whyShown = z.object({
   sentence: z
@@ -55,3 +66,53 @@ export const getWhyWire = {
   query: noQuery,
   answers: { 200: { description: 'The key.', schema: z.object({ why: whyShown }) } },
 } as const satisfies AskedWire;
+
+/** Why requests of a key were refused in one minute. */
+const minuteShown = z
+  .object({
+    missing,
+    at: instant.describe('The beginning of the minute.'),
+    sentence: z
+      .string()
+      .describe('The requests of the minute, as a text that can be sent to the customer. Times are in UTC.'),
+    usage: usageRow
+      .optional()
+      .describe('The requests of the minute by outcome; absent if no request is recorded.'),
+    refusals: list(
+      z.object({
+        by: z
+          .string()
+          .describe(
+            'A limit, as in `refused` of a row. Or `ban`, or `undecided` (Redis was away), or `unauthorized` (the secret was not valid). Of a whole hour: `address` (the key does not allow the address of the client), the name of a refusal by a capability such as `brownout`, or `other` for further 4xx.',
+          ),
+        requests: positive,
+        per: words('minute', 'hour').describe(
+          'Whether the number is that of the minute, or of the hour of UTC that contains the minute. Some refusals are recorded only by hour.',
+        ),
+        sentence: z.string().describe('This kind of refusal with what applied at that time, as a text.'),
+      }),
+    ).describe('Each kind of refusal, the minute before the hour and the most frequent kind first.'),
+    notes: list(z.string()).describe(
+      'Further texts: failed requests, what the trial of the plan would have refused, and whether counts may still arrive.',
+    ),
+  })
+  .register(components, { id: 'WhyMinute' });
+
+export type WhyMinute = z.output<typeof minuteShown>;
+
+export const getKeyMinuteWire = defineWire({
+  method: 'GET',
+  path: '/keys/{id}/why',
+  operationId: 'explainMinute',
+  tag: 'Keys',
+  summary: 'Why requests of a key were refused in a minute',
+  description:
+    'Each kind of refusal in one minute, with its number of requests and the limit that applied at that time: a window, a group, a ban with its beginning and its end, concurrent requests, or an invalid secret. The response states only what the usage record, the record of changes and the events contain. Minutes are kept for `usage.keepDays`; an earlier minute gets 400.',
+  params: { id: keyIdParameter },
+  query: queryOf({
+    at: instantParameter()
+      .optional()
+      .describe('A time within the minute, with its zone (RFC 3339); by default now.'),
+  }),
+  answers: { 200: { description: 'The refusals.', schema: minuteShown } },
+});

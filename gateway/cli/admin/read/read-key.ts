@@ -1,4 +1,4 @@
-import { getWhyWire, type Why } from '../../../admin/wires/keys/why.ts';
+import { getKeyMinuteWire, getWhyWire, type Why, type WhyMinute } from '../../../admin/wires/keys/why.ts';
 import { keysPerPageMax } from '../../../shared/http/wire.ts';
 import { didYouMean } from '../../../shared/schema/closest-name.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
@@ -10,6 +10,11 @@ type Client = Pick<AdminClient, 'ask'>;
 /** Reads why requests of a key are admitted or refused. */
 export function readWhy(client: Client, id: string): Promise<Reply<{ readonly why: Why }>> {
   return ofKey(client, id, () => client.ask(getWhyWire, { params: { id } }));
+}
+
+/** Reads why requests of a key were refused in a minute. @param at a time within the minute, ISO 8601 */
+export function readMinute(client: Client, id: string, at: string): Promise<Reply<WhyMinute>> {
+  return ofKey(client, id, () => client.ask(getKeyMinuteWire, { params: { id }, query: { at } }));
 }
 
 /**

@@ -4,7 +4,7 @@ import { keyNotes } from '../../../../capabilities/lists/pages.js';
 import { exemptionWords } from '../../../../shared/words/exemptions.js';
 import { counted, figure, noFigure, relative } from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
-import { nowMs, usePolled, useRows } from '../api.js';
+import { nowMs, queryOf, usePolled, useRows } from '../api.js';
 import { alongTime, Chart, markersOf } from '../charts.js';
 import { clock, fullInstant } from '../formats.js';
 import { KeyActions, result } from '../key-actions.js';
@@ -24,7 +24,8 @@ import {
   windowBar,
 } from '../parts.js';
 import { periods } from '../periods.js';
-import { changeQuery } from '../router.js';
+import { changeQuery, keyPath } from '../router.js';
+import { isoMinute, KeyMinute, minuteIn, minuteQuery } from './key-minute.js';
 
 /** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
 /** @import { Polled } from '../api.js' */
@@ -96,7 +97,7 @@ export function Key({ params: { id = '' }, query, live }) {
       ${operations(key, known, polled)}
       ${secrets(key, polled)}
     </div>
-    ${key.recentRefusals && refusals(key.recentRefusals, polled)}
+    ${key.recentRefusals && refusals(id, key.recentRefusals, polled)}
   </div>`;
 }
 
@@ -158,6 +159,7 @@ function UsageChart({ id, ban, query }) {
   const happened = usePolled('/events', 10_000, {
     query: { kind: 'incident,reload,reload_failed', limit: 50 },
   });
+  const pickedMs = minuteIn(query);
   const zoom = zoomIn(query);
   const period = periodIn(query, usage.body, nowAt);
   const toMs = zoom ? zoom.toMs : Math.floor(nowAt / minuteMs) * minuteMs + minuteMs;
@@ -185,7 +187,7 @@ function UsageChart({ id, ban, query }) {
   const tools = choices(
     periodTexts,
     { label: 'Period', chosen: zoom ? undefined : period, choose },
-    html`<span class="muted">drag to zoom</span>`,
+    html`<span class="muted">drag to zoom, click a minute to see why</span>`,
   );
   const limit = limitOver(limits.body?.limits, { fromMs, toMs, nowAt });
   const note = noteOf(usage, 'No requests in this period.');
@@ -198,6 +200,8 @@ function UsageChart({ id, ban, query }) {
     markers: happened.body?.events.flatMap(markersOf) ?? [],
     note,
     onZoom: zoomTo,
+    onPick: (/** @type {number} */ atMs) => changeQuery(minuteQuery(atMs, toMs - fromMs)),
+    pickedMs,
   });
   const label = `of ${id} by minute, from ${fullInstant(fromMs)} to ${fullInstant(toMs)}`;
   return html`<${Section} title="Requests by minute" tools=${tools} polled=${usage}>
@@ -209,6 +213,7 @@ function UsageChart({ id, ban, query }) {
       label: `Requests ${label}`,
     })}
     ${units && html`<h3>Units charged to the limits, by minute</h3> ${h(Chart, { ...common, series: units, limit, label: `Units ${label}` })}`}
+    ${pickedMs !== undefined && html`<${KeyMinute} id=${id} atMs=${pickedMs} />`}
   <//>`;
 }
 
@@ -216,8 +221,7 @@ function UsageChart({ id, ban, query }) {
 function zoomTo(fromMs, toMs) {
   const startMs = Math.floor(fromMs / minuteMs) * minuteMs;
   const endMs = Math.max(Math.ceil(toMs / minuteMs) * minuteMs, startMs + zoomMin);
-  const iso = (/** @type {number} */ atMs) => `${new Date(atMs).toISOString().slice(0, 16)}Z`;
-  changeQuery({ from: iso(startMs), to: iso(endMs), period: undefined });
+  changeQuery({ from: isoMinute(startMs), to: isoMinute(endMs), period: undefined });
 }
 
 /**
@@ -358,8 +362,8 @@ function leaked(digestStart, { at, by, ended, source, url, ancestor }) {
   </p>`;
 }
 
-/** @param {readonly UsageRow[]} rows @param {Polled} polled */
-function refusals(rows, polled) {
+/** @param {string} id @param {readonly UsageRow[]} rows @param {Polled} polled */
+function refusals(id, rows, polled) {
   /** @type {import('../parts.js').Column<UsageRow>[]} */
   const units = rows.some(({ units }) => units !== undefined)
     ? [{ title: 'Units', kind: 'number', cell: ({ admitted, units = admitted }) => figure(units) }]
@@ -376,7 +380,7 @@ function refusals(rows, polled) {
           title: 'Minute',
           kind: 'id',
           cell: ({ at }) =>
-            html`<time title=${fullInstant(Date.parse(at))} dateTime=${at}>${clock(Date.parse(at), nowMs()).slice(0, -3)}</time>`,
+            html`<a href=${keyPath(id) + queryOf(minuteQuery(Date.parse(at), dayMs))}><time title=${fullInstant(Date.parse(at))} dateTime=${at}>${clock(Date.parse(at), nowMs()).slice(0, -3)}</time></a>`,
         },
         { title: 'Requests', kind: 'number', cell: ({ offered }) => figure(offered) },
         { title: 'Admitted', kind: 'number', cell: ({ admitted }) => figure(admitted) },

@@ -5,6 +5,7 @@ import { usePolled } from '../api.js';
 import { keyStateWord, listTable } from '../list.js';
 import { html, Instant, keyLink, paging, Section, selectInAddress, useNow, windowBar } from '../parts.js';
 import { changeQuery } from '../router.js';
+import { DeadSecrets } from './dead-secrets.js';
 
 /** @import { PageProps } from '../live.js' */
 
@@ -49,7 +50,8 @@ export function Keys({ query }) {
       { first: 'First page', further: 'Next page', after, next },
       html`<span class="muted">${keys.length > 0 && `${figure(keys.length)} on this page`}</span>`,
     )}
-  <//>`;
+  <//>
+  <${DeadSecrets} />`;
 }
 
 /** @param {{ filter: Filter, plans: readonly { name: string, keys: number }[] }} props */

@@ -30,6 +30,7 @@ import {
   useNow,
 } from '../parts.js';
 import { chosenPeriod, periods } from '../periods.js';
+import { DeadSecrets } from './dead-secrets.js';
 
 /** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
 /** @import { Polled } from '../api.js' */
@@ -72,6 +73,7 @@ export function Now({ query, live }) {
       <${NeedsALook} refused=${refused} />
       ${incidents(happened)}
     </div>
+    <${DeadSecrets} />
   </div>`;
 }
 
