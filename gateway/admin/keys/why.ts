@@ -187,7 +187,9 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   const [first] = refusing;
   if (first === undefined) {
     const all = offered === 1 ? 'its one request was not' : `none of its ${figure(offered)} requests was`;
-    return `In the last 24 h ${all} refused.`;
+    return isWithoutSecret(facts)
+      ? `While it was valid, ${all} refused in the last 24 h.`
+      : `In the last 24 h ${all} refused.`;
   }
   const by = [
     ...Object.entries(refusedByLimit(tally)).map(([name, refused]) => ({
@@ -223,10 +225,13 @@ function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]):
   const last = minutes.findLast(({ unauthorized = 0 }) => unauthorized > 0);
   if (last === undefined) {
     return isWithoutSecret(facts) && facts.secrets.length > 0
-      ? 'In the last 24 h no request presented an invalid secret of the key.'
+      ? 'In the last 24 h no client has used its secrets.'
       : '';
   }
-  return `In the last 24 h ${counted(requests, 'request')} presented an invalid secret of the key, last at ${minuteOf(last.atMs, facts.nowMs)}.`;
+  const at = minuteOf(last.atMs, facts.nowMs);
+  return isWithoutSecret(facts)
+    ? `In the last 24 h ${counted(requests, 'request')} used its secrets and got 401, last at ${at}.`
+    : `In the last 24 h ${counted(requests, 'request')} presented an invalid secret of the key, last at ${at}.`;
 }
 
 const networksNamedMax = 3;

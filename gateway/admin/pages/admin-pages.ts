@@ -30,12 +30,21 @@ export function createAdminPages(): AdminPages {
 
   return async (method, path, headers) => {
     const file = files.get(path) ?? (matchPage(path) && page);
-    if (file === undefined) return errorResponse('not_found');
     const isRead = method === 'GET' || method === 'HEAD';
+    if (file === undefined) {
+      const isPage = isRead && headers.accept?.includes('text/html');
+      return isPage ? notFoundPage() : errorResponse('not_found');
+    }
     if (!isRead) return errorResponse('method_not_allowed', undefined, { Allow: 'GET, HEAD' });
     const { status, fields, body } = await file.respond(headers);
     return { status, body, fields: byName(fields) };
   };
+
+  /** For browsers: the page that says that there is no such page, with links to the others. */
+  async function notFoundPage(): Promise<AdminResponse> {
+    const { fields, body } = await page.respond({});
+    return { status: 404, body, fields: byName(fields) };
+  }
 }
 
 /**

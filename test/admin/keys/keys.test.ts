@@ -261,7 +261,7 @@ it('requests with an expired or revoked secret count for the key, apart from its
     expect(rotated.secrets.map(({ unauthorized }) => unauthorized?.requests)).toEqual([3, undefined]);
     const dead = await detailOf(revoked.entry.id);
     expect([dead.offered24h, dead.lastSeenMs]).toEqual([0, undefined]);
-    expect(dead.why.sentence).toMatch(/131 requests presented an invalid secret of the key, last at/);
+    expect(dead.why.sentence).toMatch(/131 requests used its secrets and got 401, last at/);
     for (const step of ['minute', 'hour', 'day']) {
       const { rows } = await ask<Usage>(gateway, `/keys/${revoked.entry.id}/usage?step=${step}`);
       expect(rows.reduce((sum, { unauthorized = 0 }) => sum + unauthorized, 0)).toBe(131);

@@ -291,7 +291,7 @@ describe('the sentence that explains the responses to a key', () => {
     [
       'is revoked',
       { source: 'directory', key: { disabled: true } },
-      'acme (free) is revoked: each of its requests gets 401. In the last 24 h no request presented an invalid secret of the key.',
+      'acme (free) is revoked: each of its requests gets 401. In the last 24 h no client has used its secrets.',
     ],
     [
       'was revoked while it was in use',
@@ -303,7 +303,7 @@ describe('the sentence that explains the responses to a key', () => {
           ['2026-11-22T10:02:00Z', {}, 130],
         ],
       },
-      'acme (free) is revoked: each of its requests gets 401. In the last 24 h none of its 3 requests was refused. In the last 24 h 131 requests presented an invalid secret of the key, last at 10:02.',
+      'acme (free) is revoked: each of its requests gets 401. While it was valid, none of its 3 requests was refused in the last 24 h. In the last 24 h 131 requests used its secrets and got 401, last at 10:02.',
     ],
     [
       'was rotated, and one place still has the old secret',
@@ -313,17 +313,17 @@ describe('the sentence that explains the responses to a key', () => {
     [
       'is on a plan that is gone',
       { source: 'directory', key: { limits: [] } },
-      'acme (free) is on a plan that the configuration does not have: each of its requests gets 401. In the last 24 h no request presented an invalid secret of the key.',
+      'acme (free) is on a plan that the configuration does not have: each of its requests gets 401. In the last 24 h no client has used its secrets.',
     ],
     [
       'is disabled',
       { key: { disabled: true } },
-      'acme (free) is disabled in the configuration: each of its requests gets 401. In the last 24 h no request presented an invalid secret of the key.',
+      'acme (free) is disabled in the configuration: each of its requests gets 401. In the last 24 h no client has used its secrets.',
     ],
     [
       'has only expired secrets',
       { secrets: [{ digestStart: '01234567', expiresMs: Date.parse('2026-10-01T12:00:00Z') }] },
-      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests gets 401 until it has a new secret. In the last 24 h no request presented an invalid secret of the key.',
+      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests gets 401 until it has a new secret. In the last 24 h no client has used its secrets.',
     ],
     ['has no secret', { secrets: [] }, 'acme (free) has no secret: no client can use it.'],
     ['was never seen', {}, 'acme (free) has sent no request in the last 8 days.'],

@@ -43,6 +43,10 @@ describe('the pages of operators', () => {
     ]) {
       expect([path, (await get(path)).status]).toEqual([path, 404]);
     }
+    const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+    const unknown = await get('/nowhere', html);
+    expect([unknown.status, String(unknown.body)]).toEqual([404, documentText]);
+    expect(JSON.parse(String((await pages('POST', '/nowhere', html)).body)).code).toBe('not_found');
     const { status, fields } = await pages('POST', '/keys', {});
     expect([status, fields?.Allow]).toEqual([405, 'GET, HEAD']);
   });

@@ -48,7 +48,7 @@ const actions = {
   },
   grant: {
     button: 'Grant more…',
-    isOffered: () => true,
+    isOffered: (key) => !isRevoked(key),
     title: 'Grant other limits to',
     says: ({ grant }, where) =>
       `The new limits replace the key's own limits within a second, ${where}, or from the time that you choose. The grant ends by itself. Used requests stay counted.${grant === undefined ? '' : grant.fromMs ? ' The key has a grant that begins later. End that grant first.' : ' The new grant replaces the present grant.'}`,
