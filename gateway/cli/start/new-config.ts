@@ -34,7 +34,7 @@ admin:
   host: \${TOLLGATE_ADMIN_HOST:-127.0.0.1}
   port: ${adminPort}
   tokens: # tokens for the operators' pages and commands
-    - { name: first, may: write, sha256: ${adminTokenSha256} }
+    - { name: operator, may: write, sha256: ${adminTokenSha256} }
 
 # Your service. Without \`health\`, the service is healthy if it accepts a connection.
 upstream:
