@@ -30,7 +30,7 @@ export interface KeyQuery {
  * The next page continues after the last key of this page. If this key is no longer active or no longer exists, the
  * next page contains only keys sorted by id.
  *
- * While one server of a Redis Cluster is away, the list shows this server's keys as `unknown`. While the server with
+ * While one server of a Redis Cluster is away, the list shows the keys of this server as the process has last seen them. While the server with
  * the index of active keys is away, the list is sorted by id.
  *
  * The steps are nested functions, because they share the query and the ranked keys.

@@ -25,7 +25,7 @@ export function createTopReader(
       const mostRefused = await client.ask(listKeysWire, { query: { sort: 'refused', limit } });
       return { busiest, mostRefused, notice: undefined };
     } catch (error) {
-      // While Redis is unavailable, the screen shows everything except the keys.
+      // Without the lists, the screen shows everything else.
       if (error instanceof CommandError && error.kind === 'passing') return { notice: error.message };
       throw error;
     }
