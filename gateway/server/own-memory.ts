@@ -5,8 +5,8 @@ import { completeRecord } from '../usage/unsent-counts.ts';
 import type { Stores } from './stores.ts';
 
 /**
- * What a process that serves requests knows of keys itself, for operators while Redis is away. Arguments and results are plain data, so that
- * a supervisor can ask its workers. A worker that does not reply in time knows nothing.
+ * The data about keys in the memory of a process that serves requests, for operators while Redis is away. Arguments and results are plain
+ * data, so that a supervisor can ask its workers. The result is undefined if a worker does not reply in time.
  */
 export interface OwnMemory {
   /** The counts as the process has last seen them, with its own decisions. */
@@ -54,7 +54,7 @@ export function memoryOfWorker(stores: Pick<Stores, 'limiter' | 'usage'>): OwnMe
   };
 }
 
-/** Joins what several processes know: the counts of a key with the most requests, and the sums of the recorded requests. */
+/** Joins the memories of several processes: the counts of a key with the most requests, and the sums of the recorded requests. */
 export function joinMemories(all: () => readonly OwnMemory[]): OwnMemory {
   return {
     async readStatuses(keys) {

@@ -18,7 +18,7 @@ export interface Served {
   counted(): Counted;
   /** Makes the processes send their unsent counts (`Stores.sendCounts`). */
   sendCounts(flush: number): void;
-  /** What the processes know of keys themselves. */
+  /** The joined memories of the processes. */
   readonly memory: OwnMemory;
   /** Absent in a gateway without workers. */
   readonly workers?: {

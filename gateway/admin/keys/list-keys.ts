@@ -31,7 +31,7 @@ export interface KeyQuery {
  * next page contains only keys sorted by id.
  *
  * While one server of a Redis Cluster is away, the list shows the keys of this server as the process has last seen them. While the server with
- * the index of active keys is away, the list is sorted by id.
+ * the index of active keys is away, the list is sorted by the activity that the process knows.
  *
  * The steps are nested functions, because they share the query and the ranked keys.
  */

@@ -46,7 +46,7 @@ export class RecordMemory {
   }
 
   /**
-   * Returns a record as it was read last. Where the process itself has recorded more, its own number replaces the number that was read.
+   * Returns a record as it was read last. A number that the process has recorded itself replaces a smaller number that was read.
    *
    * @param recorded the record with the counts of this process alone
    */

@@ -7,9 +7,8 @@ import type { Kept } from './reading-messages.ts';
 import { RecordMemory } from './record-memory.ts';
 
 /**
- * Reads the records of keys from Redis. While Redis does not reply, the answers come from what this thread has read before, and from what
- * the process knows itself: the counts that it has recorded, and the counts of keys as it has last seen them. Each such answer is noted for
- * the response (`missing-data.ts`). If no server replies, Redis is asked again after `readingAwayRetryMs`.
+ * Reads the records of keys from Redis. While Redis does not reply, the records come from earlier replies and from the memory of the process.
+ * Each such record is noted for the response (`missing-data.ts`). If no server replies, Redis is asked again after `readingAwayRetryMs`.
  *
  * @param own the memory of the main thread
  */

@@ -18,7 +18,7 @@ export interface WorkerProcess {
   metrics(): ProcessMetrics | undefined;
   /** Resolves when the worker has replied; never settles if the worker sends no reply. */
   askMetrics(): Promise<void>;
-  /** What the worker knows of keys itself. */
+  /** Asks the worker for data of its memory. */
   readonly memory: OwnMemory;
   startPhase(): StartPhase;
   /** The time of the worker's last message, on the clock of `performance.now()`; until the worker listens, of its start. */
