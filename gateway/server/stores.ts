@@ -79,7 +79,7 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     log,
     bounds,
     nowMs,
-    planOf: (keyId) => settings().keys.get(keyId)?.plan ?? directory?.planOf(keyId),
+    planOf,
     onEvent: (event) => onEvent(event.kind === 'ban' ? { ...event, policy: settings().bans } : event),
     banLog,
     redis,
@@ -103,6 +103,7 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
           minuteMs: bounds.windowsMs.minute,
           nowMs: limiter.storeNowMs,
           onPause: reportPause,
+          onLongUse: (use) => onEvent({ kind: 'dead_secret_used', plan: planOf(use.keyId), ...use }),
           bounds,
         });
 
@@ -117,6 +118,10 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     log,
     bounds,
   });
+
+  function planOf(keyId: string): string | undefined {
+    return settings().keys.get(keyId)?.plan ?? directory?.planOf(keyId);
+  }
 
   let flushed: number | undefined;
   let isSending = false;

@@ -2,6 +2,7 @@ import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createDailyTotals, type DailyTotals, readTotals } from './read/daily-totals.ts';
 import { createUsageReader, type UsageReader } from './read/usage-reader.ts';
+import type { LongUse } from './record/dead-secrets.ts';
 import { createUsageRecorder, type UsageRecorder } from './record/recorder.ts';
 import { createMemoryUsageStore } from './store/memory-usage-store.ts';
 import { createRedisUsageStore } from './store/redis-usage-store.ts';
@@ -52,6 +53,7 @@ export function createUsage({
   minuteMs,
   nowMs,
   onPause,
+  onLongUse,
   bounds,
 }: {
   /** The Redis connection; without it, the record is in memory and keeps one day. */
@@ -63,6 +65,8 @@ export function createUsage({
   readonly nowMs: () => number;
   /** Called with the reason when recording pauses, and with undefined when it resumes. */
   readonly onPause?: ((reason: string | undefined) => void) | undefined;
+  /** Called when a secret that is not valid was used for an hour. */
+  readonly onLongUse?: ((use: LongUse) => void) | undefined;
   readonly bounds: Bounds;
 }): Usage {
   const calendar = usageCalendar(minuteMs);
@@ -86,6 +90,7 @@ export function createUsage({
     store,
     calendar,
     keptMs,
+    onLongUse,
     bounds,
     ...(totals && { onNewDay: totals.enqueue }),
   });

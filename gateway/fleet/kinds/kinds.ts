@@ -1,6 +1,7 @@
 import { capabilityKinds } from '../../capabilities/lists/events.ts';
 import { type WebhookEventType, webhookEventTypes } from '../../shared/words/event-names.js';
 import { type BanNotice, banKinds } from './bans.ts';
+import { type DeadSecretUsed, deadSecretKinds } from './dead-secrets.ts';
 import { type KeyChanged, keyChangeKinds } from './key-changes.ts';
 import { type KeyNotice, keyNoticeKinds } from './key-notices.ts';
 import type { Entry, Kind, Kinds, ListedKind, ListedKinds } from './kind.ts';
@@ -19,6 +20,7 @@ export type Happening =
   | TargetEvent
   | UpstreamFailureEvent
   | KeyChanged
+  | DeadSecretUsed
   | ProcessEvent
   | NoticeOf<(typeof capabilityKinds)[keyof typeof capabilityKinds]>
   | ReloadEvent;
@@ -45,6 +47,7 @@ const listedKinds: ListedKinds<Happening> = {
   ...targetKinds,
   ...upstreamKinds,
   ...keyChangeKinds,
+  ...deadSecretKinds,
   ...processKinds,
   ...capabilityKinds,
   ...reloadKinds,

@@ -11,7 +11,7 @@ import { type Outcome, outcomeOf, outcomes } from '../tally.ts';
 import { trialName } from '../trial.ts';
 import { type UnsentCounts, type UnsentRecord, UnsentRoom } from '../unsent-counts.ts';
 import type { UsageCalendar } from '../usage-calendar.ts';
-import { countDeadSecrets, type DeadSecretUse } from './dead-secrets.ts';
+import { countDeadSecrets, type DeadSecretUse, type LongUse } from './dead-secrets.ts';
 import { type FailedCharge, KeyUsage } from './key-usage.ts';
 import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
 
@@ -105,6 +105,7 @@ export function createUsageRecorder({
   calendar,
   keptMs,
   onNewDay,
+  onLongUse,
   bounds,
 }: {
   readonly store: UsageStore;
@@ -113,6 +114,8 @@ export function createUsageRecorder({
   readonly keptMs: number;
   /** Called with a key's id when the key sends requests on a new day. */
   readonly onNewDay?: (keyId: string) => void;
+  /** Called when a secret that is not valid was used for an hour. */
+  readonly onLongUse?: ((use: LongUse) => void) | undefined;
   readonly bounds: Pick<
     Bounds,
     | 'usageFlushIntervalMs'
@@ -148,7 +151,7 @@ export function createUsageRecorder({
   const keys = new Map<string, KeySource>();
   const slices = Array.from({ length: bounds.usageSlicesPerFlush }, () => new Set<KeySource>());
   const counted = new OperationsUsage({ calendar, room });
-  const countDead = countDeadSecrets({ calendar, unsent: counted.unsent, bounds });
+  const countDead = countDeadSecrets({ calendar, unsent: counted.unsent, onLongUse, bounds });
   const operations: Source = {
     counted,
     recordOf: (day) => ({ kind: 'operations', day }),

@@ -81,6 +81,9 @@ const ofCore: { readonly [Kind in CoreKind]: readonly Extract<Notice, { kind: Ki
   certificate_expiring: [
     { kind: 'certificate_expiring', listener: 'listen', notice: leaky, notAfterMs: atMs },
   ],
+  dead_secret_used: [
+    { kind: 'dead_secret_used', ...key, digestStart: '9f86d081', sinceMs: atMs, day: 20_000 },
+  ],
   recording_paused: [{ kind: 'recording_paused', reason: leaky }],
   recording_resumed: [{ kind: 'recording_resumed' }],
   worker_ended: [{ kind: 'worker_ended', worker: 1, pid: 7, reason: leaky, pauseMs: 100 }],
