@@ -27,8 +27,12 @@ export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] =
   (_, sources) => webhooksOperators(sources),
 ];
 
-/** What capabilities add to proposals of limits (`Advisor`). */
-const advisors = [
+/**
+ * What capabilities add to proposals of limits (`Advisor`).
+ *
+ * @public the list stands also in a gateway without simulations, which nobody reads there
+ */
+export const advisors = [
   async () => (await import('../guard/what-if/simulated-guard.ts')).adviseGuard,
 ] as const;
 
