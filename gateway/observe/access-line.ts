@@ -6,6 +6,10 @@ import { policyName } from '../shared/words/limit-names.js';
 import { traceIdOf } from './trace-id.ts';
 
 const isoTime = rememberLast((epochMs: number) => new Date(epochMs).toISOString());
+const decisionMembers = rememberLast(
+  (decision: Found<'decision'>) =>
+    `,"decision":"${decision.kind}","source":"${decision.source}"${windowMembers(decision.rateLimit)}${unitsMember(decision)}${trialMember(decision)}`,
+);
 
 type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
 
@@ -64,11 +68,6 @@ const longSegment = new RegExp(`[^/]{${segmentShownMax + 1},}`, 'g');
 /** 30 is pino's number for `info`. */
 function beginning(requestId: string): string {
   return `{"level":30,"time":"${isoTime(Date.now())}","requestId":"${requestId}"`;
-}
-
-function decisionMembers(decision: Found<'decision'>): string {
-  const { kind, source, rateLimit } = decision;
-  return `,"decision":"${kind}","source":"${source}"${windowMembers(rateLimit)}${unitsMember(decision)}${trialMember(decision)}`;
 }
 
 /** Empty for a cost of 1 unit. Also empty for a bucket's decision, because a bucket counts requests and not units. */

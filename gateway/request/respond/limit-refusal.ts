@@ -1,6 +1,7 @@
 import type { Refusal } from '../../shared/errors.ts';
 import type { BucketDecision, Decision, RateLimitState, Window } from '../../shared/model.ts';
 import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
+import { rememberLast } from '../../shared/structures/remember-last.ts';
 import { per, policyName, windowText } from '../../shared/words/limit-names.js';
 
 /**
@@ -8,7 +9,7 @@ import { per, policyName, windowText } from '../../shared/words/limit-names.js';
  *
  * @param counted the word for what limits count: `unit` if an operation has another cost than 1, otherwise `request`
  */
-export function limitRefusal(decision: NotAdmitted, counted: 'request' | 'unit'): Refusal {
+export const limitRefusal = rememberLast((decision: NotAdmitted, counted: 'request' | 'unit'): Refusal => {
   const { rateLimit, retryAtMs } = decision;
   const seconds = secondsUntil(retryAtMs, rateLimit.nowMs);
   const fields = ['Retry-After', String(seconds)];
@@ -25,7 +26,7 @@ export function limitRefusal(decision: NotAdmitted, counted: 'request' | 'unit')
     case 'unavailable':
       return { code: 'store_unavailable', fields };
   }
-}
+});
 
 type NotAdmitted = Exclude<Decision, { kind: 'admitted' }>;
 

@@ -1,5 +1,6 @@
 import { type RateLimitState, shownWindow, type Window } from '../../shared/model.ts';
 import { secondsUntil } from '../../shared/schema/dates-and-durations.ts';
+import { rememberLast } from '../../shared/structures/remember-last.ts';
 import { policyName } from '../../shared/words/limit-names.js';
 
 /** Returns the value of `RateLimit-Policy` for the windows of one key. */
@@ -46,31 +47,30 @@ function policyOf(windows: readonly Window[]): string {
  * @param policyText the cache of the key; undefined without a key
  * @returns a flat list of names and values
  */
-export function rateLimitFields(
-  rateLimit: RateLimitState,
-  policyText: PolicyText | undefined,
-): readonly string[] {
-  const { windows, nowMs, ban } = rateLimit;
-  const shown = shownWindow(rateLimit);
-  let policy = (policyText ?? policyOf)(windows);
-  let state = '';
-  for (const { name, group, remaining, resetMs } of windows) {
-    state += `${state === '' ? '"' : ', "'}${policyName(name, group)}";r=${remaining};t=${secondsUntil(resetMs, nowMs)}`;
-  }
-  if (ban !== undefined) {
-    policy += ', "ban";q=0';
-    state += `, "ban";r=0;t=${secondsUntil(ban.untilMs, nowMs)}`;
-  }
-  return [
-    'X-RateLimit-Limit',
-    String(shown.limit),
-    'X-RateLimit-Remaining',
-    String(shown.remaining),
-    'X-RateLimit-Reset',
-    String(Math.ceil(shown.resetMs / 1000)),
-    'RateLimit-Policy',
-    policy,
-    'RateLimit',
-    state,
-  ];
-}
+export const rateLimitFields = rememberLast(
+  (rateLimit: RateLimitState, policyText: PolicyText | undefined): readonly string[] => {
+    const { windows, nowMs, ban } = rateLimit;
+    const shown = shownWindow(rateLimit);
+    let policy = (policyText ?? policyOf)(windows);
+    let state = '';
+    for (const { name, group, remaining, resetMs } of windows) {
+      state += `${state === '' ? '"' : ', "'}${policyName(name, group)}";r=${remaining};t=${secondsUntil(resetMs, nowMs)}`;
+    }
+    if (ban !== undefined) {
+      policy += ', "ban";q=0';
+      state += `, "ban";r=0;t=${secondsUntil(ban.untilMs, nowMs)}`;
+    }
+    return [
+      'X-RateLimit-Limit',
+      String(shown.limit),
+      'X-RateLimit-Remaining',
+      String(shown.remaining),
+      'X-RateLimit-Reset',
+      String(Math.ceil(shown.resetMs / 1000)),
+      'RateLimit-Policy',
+      policy,
+      'RateLimit',
+      state,
+    ];
+  },
+);
