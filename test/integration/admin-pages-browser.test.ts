@@ -506,6 +506,8 @@ describe('the page', () => {
     const page = await tab.show('/', '.figures');
     const focused = () => page.evaluate('document.activeElement.textContent');
     const isSearching = () => page.evaluate("document.activeElement.id === 'search'");
+    // The page moves the focus to its beginning after it is drawn.
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 50)))');
     await page.keyboard.press('/');
     expect(await isSearching()).toBe(true);
     // A letter typed in a field is text, not a shortcut.
