@@ -1,5 +1,6 @@
 import { isoOf, isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import type { DeadState } from '../../shared/schema/query-words.ts';
+import { dayMs } from '../../shared/words/figures.js';
 import type { DeadRequests } from '../../usage/read/dead-secrets-reader.ts';
 import { foundResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
@@ -7,8 +8,6 @@ import { type DeadSecretsShown, listDeadSecretsWire } from '../wires/keys/dead-s
 import { findKeys, type ListedKey } from './find-keys.ts';
 import { fixedState } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
-
-const dayMs = 86_400_000;
 
 /** `GET /dead-secrets` lists the secrets that are not valid but were used in the last 24 hours. */
 export function deadSecretsRoute(keys: KeySources): Route {

@@ -3,6 +3,7 @@ import type { RawKey } from '../../keys/key-schema.ts';
 import { groupNames } from '../../shared/limits.ts';
 import { countedBy } from '../../shared/model.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
+import { dayMs, hourMs } from '../../shared/words/figures.js';
 import type { SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
 import { rowOf } from '../../usage/read/usage-rows.ts';
 import { offeredOf } from '../../usage/tally.ts';
@@ -15,8 +16,6 @@ import { keyItemOf, leakView } from './key-item.ts';
 import type { KeyDetailSources } from './key-sources.ts';
 import { why } from './why.ts';
 
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 const recentRefusalsMax = 20;
 
 /** @returns undefined when the key does not exist; `no_store` when the store does not reply */

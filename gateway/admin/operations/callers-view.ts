@@ -3,6 +3,7 @@ import { countedRefusals } from '../../capabilities/lists/words.js';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { isoOf, isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import { periodOf } from '../../shared/schema/query-parameters.ts';
+import { dayMs } from '../../shared/words/figures.js';
 import type { Caller } from '../../usage/read/operations-reader.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
@@ -115,5 +116,4 @@ async function callsByDay(
   return days;
 }
 
-const dayMs = 86_400_000;
 const trendDaysMax = 14;

@@ -1,7 +1,6 @@
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
+import { dayMs } from '../../shared/words/figures.js';
 import type { UsageState } from '../../usage/usage.ts';
-
-const dayMs = 86_400_000;
 
 /**
  * Shortens a period to the days for which minutes are kept. A query for 400 days then costs no more than a query for

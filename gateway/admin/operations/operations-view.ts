@@ -3,6 +3,7 @@ import { deprecationMembers } from '../../capabilities/lists/configuration.ts';
 import type { Operation } from '../../shared/model.ts';
 import { isoOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import { periodOf } from '../../shared/schema/query-parameters.ts';
+import { dayMs } from '../../shared/words/figures.js';
 import type { OperationUsage } from '../../usage/read/operations-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
@@ -14,8 +15,6 @@ import {
   type operationsPage,
 } from '../wires/operations.ts';
 import { keptPeriod } from './kept-period.ts';
-
-const dayMs = 86_400_000;
 
 /** `GET /operations` */
 export function operationsRoute(sources: KeySources): Route {

@@ -2,6 +2,7 @@ import { plansInForce } from '../../keys/key-table.ts';
 import { maxOf } from '../../shared/limits.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
+import { minuteMs } from '../../shared/words/figures.js';
 import { type KeyMinutes, offeredAt, offeredUnitsAt } from '../../usage/read/key-minutes.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
@@ -31,8 +32,6 @@ export function distributionRoute(sources: KeySources): Route {
 
 /** The number of keys whose usage records are read at the same time. For each key, up to two days are read. */
 const keysPerTurn = 10;
-
-const minuteMs = 60_000;
 
 /**
  * Computes the distribution from every minute of every active key of a plan. The computation is expensive, so its time

@@ -1,8 +1,8 @@
 import { parseDate } from '../../shared/schema/dates-and-durations.ts';
+import { dayMs } from '../../shared/words/figures.js';
 import type { PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 
-const dayMs = 86_400_000;
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs };
 
 /**

@@ -1,6 +1,6 @@
 import type { BanPolicy } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { figure } from '../../shared/words/figures.js';
+import { figure, minuteMs } from '../../shared/words/figures.js';
 import { durationText, ordinal, timeText, whoOf } from '../wording.ts';
 import { aboutKey, exampleKey, type ListedKinds, webhook } from './kind.ts';
 
@@ -33,8 +33,6 @@ const entry = ({ keyId, plan, untilMs }: BanEvent) => ({ key: keyId, plan, until
 /** A process detects a ban only when it serves a request of the key. Reports of one ban may therefore be far apart. */
 const identity = ({ keyId, untilMs }: BanEvent) =>
   ({ kind: 'once', what: [keyId, untilMs], untilMs }) as const;
-
-const minuteMs = 60_000;
 
 export const banKinds: ListedKinds<BanNotice> = {
   ban: {

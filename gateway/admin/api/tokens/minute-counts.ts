@@ -1,3 +1,5 @@
+import { minuteMs } from '../../../shared/words/figures.js';
+
 /** Counts events per name and minute, with a limit. */
 export interface MinuteCounts {
   /** Adds one event. @returns the seconds until another event of this name is allowed; undefined below the limit */
@@ -10,8 +12,6 @@ interface Counted {
   readonly untilMs: number;
   times: number;
 }
-
-const minuteMs = 60_000;
 
 /**
  * Keeps the counts in the memory of this process. A count starts with the first event of a name, and is reset one

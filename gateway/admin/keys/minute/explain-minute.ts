@@ -7,7 +7,7 @@ import { calendarWindowsMs, windowIndex, windowStartMs } from '../../../shared/c
 import { maxOf } from '../../../shared/limits.ts';
 import { type Key, type Limits, type PlanWindow, planWindows } from '../../../shared/model.ts';
 import { isoOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
-import { counted, figure } from '../../../shared/words/figures.js';
+import { counted, figure, hourMs, minuteMs } from '../../../shared/words/figures.js';
 import { groupIn, windowIn } from '../../../shared/words/limit-names.js';
 import type { OperationHour, RefusedCalls } from '../../../usage/read/operations-reader.ts';
 import type { TrialUsage } from '../../../usage/read/trial-reader.ts';
@@ -58,8 +58,6 @@ export interface MinuteFacts {
 
 type Refusal = WhyMinute['refusals'][number];
 
-const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
 /** Other processes send their counts at most this long after a request. */
 const countsLateMs = minuteMs;
 

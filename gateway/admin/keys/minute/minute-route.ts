@@ -9,7 +9,7 @@ import { isGone, mayCall } from '../../../request/route/operation-table.ts';
 import { groupNames } from '../../../shared/limits.ts';
 import { countedBy, type Key, type Settings } from '../../../shared/model.ts';
 import type { Period } from '../../../shared/schema/dates-and-durations.ts';
-import { counted } from '../../../shared/words/figures.js';
+import { counted, dayMs, hourMs, minuteMs } from '../../../shared/words/figures.js';
 import { minuteOfHour } from '../../../usage/usage-calendar.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
@@ -22,10 +22,6 @@ import { type KeySources, noSuchKey } from '../key-sources.ts';
 import { limitsOverTime } from '../limits-over-time.ts';
 import { readChanges } from '../limits-route.ts';
 import { explainMinute, type PastBan } from './explain-minute.ts';
-
-const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
-const dayMs = 24 * hourMs;
 
 interface Lists {
   readonly changes: Pick<Changes, 'read'>;

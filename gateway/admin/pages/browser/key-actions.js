@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { counted, figure } from '../../../shared/words/figures.js';
+import { counted, dayMs, figure, hourMs } from '../../../shared/words/figures.js';
 import { groupIn, limitsInWords, per, windowIn, windowText } from '../../../shared/words/limit-names.js';
 import { askForAll, change, nowMs, toApiError } from './api.js';
 import { Dialog } from './dialog.js';
@@ -236,9 +236,6 @@ function Secret({ text }) {
   useEffect(() => element.current?.focus(), []);
   return html`<pre class="secret" tabindex="0" ref=${element}>${text}</pre>`;
 }
-
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 
 /**
  * The durations of a grant that the operator can choose.

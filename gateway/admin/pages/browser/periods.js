@@ -1,5 +1,4 @@
-const minuteMs = 60_000;
-const dayMs = 86_400_000;
+import { dayMs, minuteMs } from '../../../shared/words/figures.js';
 
 /** The periods that pages offer, by their names in URLs. */
 export const periods = {

@@ -1,3 +1,4 @@
+import { minuteMs } from '../../../../shared/words/figures.js';
 import { eventList } from '../../../words/events.js';
 import { nowMs, usePolled } from '../api.js';
 import { choicesInAddress } from '../parts.js';
@@ -7,7 +8,6 @@ import { timelinePage } from '../timeline.js';
 /** @import { PageProps } from '../live.js' */
 
 const perPage = 50;
-const minuteMs = 60_000;
 
 const kinds = { '': 'all', incident: 'incidents', ban: 'bans', change: 'changes' };
 

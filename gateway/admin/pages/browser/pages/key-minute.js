@@ -1,11 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { hourMs, minuteMs } from '../../../../shared/words/figures.js';
 import { nowMs, usePolled } from '../api.js';
 import { clock, fullInstant } from '../formats.js';
 import { CopyButton, Fresh, html } from '../parts.js';
 import { changeQuery } from '../router.js';
 
-const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
 /** A chart of a longer period is zoomed, because its minutes are too narrow to be clicked. */
 const clickableMs = 2 * hourMs;
 /** Counts of other processes arrive some time after the minute. */

@@ -2,7 +2,7 @@ import { h } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { keyNotes } from '../../../../capabilities/lists/pages.js';
 import { exemptionWords } from '../../../../shared/words/exemptions.js';
-import { counted, figure, noFigure, relative } from '../../../../shared/words/figures.js';
+import { counted, dayMs, figure, minuteMs, noFigure, relative } from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
 import { nowMs, queryOf, usePolled, useRows } from '../api.js';
 import { alongTime, Chart, markersOf } from '../charts.js';
@@ -34,8 +34,6 @@ import { isoMinute, KeyMinute, minuteIn, minuteQuery } from './key-minute.js';
 /** @typedef {BodyOf<'/keys/{id}'>} KeyDetail */
 /** @typedef {RowOf<'/keys/{id}/usage'>} UsageRow */
 
-const minuteMs = 60_000;
-const dayMs = 86_400_000;
 const zoomMin = 5 * minuteMs;
 
 const periodTexts = { '24h': periods['24h'].text, '1h': periods['1h'].text };

@@ -5,6 +5,7 @@ import {
   duration,
   figure,
   milliseconds,
+  minuteMs,
   noFigure,
   percent,
   rate,
@@ -41,8 +42,6 @@ import { DeadSecrets } from './dead-secrets.js';
 /** @typedef {BodyOf<'/keys'>} KeyPage */
 /** @typedef {KeyPage['keys'][number] & { atMs: number }} Key a key with the time of its response */
 /** @typedef {BodyOf<'/events'>['events'][number]} Event */
-
-const minuteMs = 60_000;
 
 /**
  * The largest number of keys to request. The keys with the most refused requests come first. A request for all limited
