@@ -46,3 +46,8 @@ export function instantText(word: string, at: unknown, nowMs: number): string {
   const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
   return Number.isNaN(atMs) ? '' : ` ${word} ${timeText(atMs, nowMs)}`;
 }
+
+/** "a, b and c". */
+export function listOf(parts: readonly string[]): string {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+}

@@ -42,7 +42,8 @@ export async function serveExchange(
     await failForBug(exchange, stations);
   } finally {
     releaseSlot(exchange, stations);
-    observeEnd(exchange, stations, hooks);
+    asMutable(exchange).endedMs = performance.now();
+    tellAll(hooks.observeEnd, (observe) => observe(exchange), exchange, stations);
   }
 }
 
@@ -54,26 +55,16 @@ function releaseSlot({ key, decision, req, status }: Exchange, { limiter }: Stat
   else limiter.release(id);
 }
 
-function observeEnd(exchange: Exchange, stations: Stations, hooks: RequestHooks): void {
-  asMutable(exchange).endedMs = performance.now();
-  for (const observe of hooks.observeEnd) {
-    try {
-      observe(exchange);
-    } catch (bug) {
-      stations.reportBug(bug, exchange);
-    }
-  }
-}
-
-function observeAttempt(
-  exchange: Permitted,
-  attempt: Attempt,
+/** Calls each observer. An exception in one observer affects neither the others nor the request. */
+function tellAll<Observe>(
+  observers: readonly Observe[],
+  call: (observe: Observe) => void,
+  exchange: Exchange,
   stations: Stations,
-  hooks: RequestHooks,
 ): void {
-  for (const observe of hooks.observeAttempt) {
+  for (const observe of observers) {
     try {
-      observe(exchange, attempt);
+      call(observe);
     } catch (bug) {
       stations.reportBug(bug, exchange);
     }
@@ -183,7 +174,8 @@ async function forward(exchange: Permitted, stations: Stations, hooks: RequestHo
     bodyBytesMax: snapshot.settings.bodyBytesMax,
     onAttemptEnd:
       hooks.observeAttempt.length > 0
-        ? (attempt: Attempt) => observeAttempt(exchange, attempt, stations, hooks)
+        ? (attempt: Attempt) =>
+            tellAll(hooks.observeAttempt, (observe) => observe(exchange, attempt), exchange, stations)
         : undefined,
   };
   const outcome =

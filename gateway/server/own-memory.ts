@@ -1,7 +1,8 @@
 import type { Key, KeyStatus } from '../shared/model.ts';
-import { addPacked, type Counts, packCounts } from '../usage/store/counts.ts';
-import type { ActiveKey, StoredRecord, UsageStore } from '../usage/store/usage-store.ts';
-import { completeRecord } from '../usage/unsent-counts.ts';
+import { latestOf } from '../usage/store/active-keys.ts';
+import { type Counts, packCounts } from '../usage/store/counts.ts';
+import type { StoredRecord, UsageStore } from '../usage/store/usage-store.ts';
+import { completeRecord, sumOfFields } from '../usage/unsent-counts.ts';
 import type { Stores } from './stores.ts';
 
 /**
@@ -42,15 +43,10 @@ export function memoryOfWorker(stores: Pick<Stores, 'limiter' | 'usage'>): OwnMe
       const unsent = usage?.recorder.unsent(reads.map(({ record }) => record)) ?? [];
       return reads.map(({ fields }, index) => {
         const complete = [...completeRecord(stored[index] ?? nothing, unsent[index])];
-        const asked = complete.filter(([field]) => fields === undefined || fields.includes(field));
-        return { ...nothing, fields: new Map(asked.map(([field, counts]) => [field, packCounts(counts)])) };
+        return recordOf(complete.filter(([field]) => fields === undefined || fields.includes(field)));
       });
     },
-    async readActive() {
-      const counted = [...(usage?.recorder.lastSeen() ?? [])];
-      const active = counted.map(([keyId, lastSeenMs]) => ({ keyId, lastSeenMs }));
-      return latestOf([...((await own.readActive()) ?? []), ...active]);
-    },
+    readActive: async () => latestOf((await own.readActive()) ?? [], usage?.recorder.lastSeen()),
   };
 }
 
@@ -63,7 +59,10 @@ export function joinMemories(all: () => readonly OwnMemory[]): OwnMemory {
     },
     async readRecords(reads) {
       const read = await Promise.all(all().map((one) => one.readRecords(reads)));
-      return reads.map((_, index) => sumOf(read.flatMap((found) => found?.[index] ?? [])));
+      return reads.map((_, index) => {
+        const records = read.flatMap((found) => found?.[index] ?? []);
+        return recordOf(sumOfFields(records.map(({ fields }) => fields)));
+      });
     },
     async readActive() {
       const read = await Promise.all(all().map((one) => one.readActive()));
@@ -83,21 +82,6 @@ function fullest(all: readonly KeyStatus[]): KeyStatus | undefined {
   return all.toSorted((a, b) => usedIn(b) - usedIn(a))[0];
 }
 
-function sumOf(records: readonly StoredRecord[]): StoredRecord {
-  const sums = new Map<string, Counts>();
-  for (const [field, packed] of records.flatMap(({ fields }) => [...fields])) {
-    const counts = sums.get(field) ?? new Map();
-    sums.set(field, counts);
-    addPacked(counts, packed);
-  }
-  return { ...nothing, fields: new Map([...sums].map(([field, counts]) => [field, packCounts(counts)])) };
-}
-
-/** Returns each key once, with the time of its last request; the most recently active key first. */
-export function latestOf(all: readonly ActiveKey[]): readonly ActiveKey[] {
-  const latest = new Map<string, ActiveKey>();
-  for (const one of all) {
-    if (one.lastSeenMs >= (latest.get(one.keyId)?.lastSeenMs ?? 0)) latest.set(one.keyId, one);
-  }
-  return [...latest.values()].sort((a, b) => b.lastSeenMs - a.lastSeenMs);
+function recordOf(fields: Iterable<readonly [field: string, counts: Counts]>): StoredRecord {
+  return { ...nothing, fields: new Map([...fields].map(([field, counts]) => [field, packCounts(counts)])) };
 }

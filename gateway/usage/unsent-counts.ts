@@ -1,4 +1,4 @@
-import { addCount, addPacked, type Counts } from './store/counts.ts';
+import { addCount, addPacked, type Counts, type PackedCounts } from './store/counts.ts';
 import type { Batch, Fields, StoredRecord } from './store/usage-store.ts';
 
 /** Limits the unsent counts of the whole process, because the store may be away for a long time. */
@@ -97,18 +97,23 @@ export interface UnsentRecord {
 
 /** Adds the unsent counts of the process to the stored record, and returns the sum by field. */
 export function completeRecord(stored: StoredRecord, unsent: UnsentRecord | undefined): Map<string, Counts> {
-  const fields = new Map<string, Counts>();
-  const add = (more: Fields) => {
-    for (const [field, packed] of more) {
-      const counts = fields.get(field) ?? new Map();
-      fields.set(field, counts);
+  const { sender = '', batches = [], counted = [] } = unsent ?? {};
+  const storedNumber = stored.batches.get(sender) ?? 0;
+  const lacking = batches.filter(({ number }) => number > storedNumber);
+  return sumOfFields([stored.fields, ...lacking.map(({ fields }) => fields), counted]);
+}
+
+/** Adds up several parts of a record. */
+export function sumOfFields(
+  parts: readonly Iterable<readonly [field: string, counts: PackedCounts]>[],
+): Map<string, Counts> {
+  const sums = new Map<string, Counts>();
+  for (const part of parts) {
+    for (const [field, packed] of part) {
+      const counts = sums.get(field) ?? new Map();
+      sums.set(field, counts);
       addPacked(counts, packed);
     }
-  };
-  add(stored.fields);
-  if (unsent === undefined) return fields;
-  const storedNumber = stored.batches.get(unsent.sender) ?? 0;
-  for (const batch of unsent.batches) if (batch.number > storedNumber) add(batch.fields);
-  add(unsent.counted);
-  return fields;
+  }
+  return sums;
 }

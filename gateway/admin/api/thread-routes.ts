@@ -1,6 +1,6 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type AdminResponse, errorResponse } from '../admin-response.ts';
-import { withMissing } from './missing-data.ts';
+import { type AdminResponse, errorResponse, storeUnavailable } from '../admin-response.ts';
+import { noteWhile, withMissing } from './missing-data.ts';
 import type { SentBody } from './request-body.ts';
 import { answer, type RequestWithoutBody, type Route } from './route.ts';
 
@@ -30,6 +30,8 @@ export function createThreadRoutes(
     const route = byName.get(name);
     if (route === undefined) return errorResponse('not_found');
     const respond = () => answer(route, { ...request, headers: {} }, sent, bounds);
-    return withMissing(respond, route.isExact ? undefined : awaySinceMs);
+    const { response, isMissing } = await noteWhile(respond);
+    if (!isMissing || response.status !== 200) return response;
+    return route.isExact ? storeUnavailable() : withMissing(response, await awaySinceMs());
   };
 }

@@ -1,4 +1,4 @@
-import { ordinal, timeText } from '../../fleet/wording.ts';
+import { listOf, ordinal, timeText } from '../../fleet/wording.ts';
 import { perLimit } from '../../keys/limits/limit-texts.ts';
 import { maxOf } from '../../shared/limits.ts';
 import type { Key, KeyStatus, Window } from '../../shared/model.ts';
@@ -307,8 +307,4 @@ function clockOf(atMs: number): string {
 
 function percent(share: number): string {
   return `${Math.round(share * 100)} %`;
-}
-
-function listOf(parts: readonly string[]): string {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 }

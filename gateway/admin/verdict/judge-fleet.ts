@@ -1,5 +1,5 @@
 import { capabilityFaults } from '../../capabilities/lists/events.ts';
-import { joinFigures } from '../../fleet/failing/failing-upstreams.ts';
+import { joinFailing, joinFigures } from '../../fleet/failing/failing-upstreams.ts';
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
 import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -94,13 +94,9 @@ function gatewayFailing(
  * no healthy target, the text names this cause.
  */
 function upstreamsFailing(processes: readonly KnownProcess[]): Fault[] {
-  const failing = Map.groupBy(
-    processes.flatMap(({ failingUpstreams = [] }) => failingUpstreams),
-    ({ name }) => name,
-  );
   const figures = joinFigures(processes);
   const upstreams = processes.flatMap((one) => one.upstreams);
-  return [...failing].map(([name, seen]) => {
+  return [...joinFailing(processes)].map(([name, sinceAt]) => {
     const { requests, failed } = figures.get(name) ?? { requests: 0, failed: 0 };
     const isOnly = upstreams.every((one) => one.name === name);
     const where = isOnly ? 'the upstream' : `the upstream ${name}`;
@@ -112,7 +108,6 @@ function upstreamsFailing(processes: readonly KnownProcess[]): Fault[] {
         ? `No request to ${where} has failed in the last minute, after many failures.`
         : `${percent(failed / requests)} of the requests to ${where} failed in the last minute (${figure(failed)} × 5xx or cut off)${cause}.`;
     const severity = failed === 0 ? 'warning' : 'bad';
-    const sinceAt = earliest(seen.map((one) => one.sinceAt)) ?? '';
     return { severity, code: 'upstream_fails_requests', text, sinceAt };
   });
 }

@@ -180,6 +180,17 @@ export function createFailingUpstreams({
 
 const none: UpstreamFigures = { requests: 0, failed: 0 };
 
+/** Returns the upstreams that fail, as any of several processes finds, each with the earliest beginning. */
+export function joinFailing(
+  processes: readonly Pick<ProcessState, 'failingUpstreams'>[],
+): ReadonlyMap<string, string> {
+  const all = processes.flatMap(({ failingUpstreams = [] }) => failingUpstreams);
+  // ISO 8601 timestamps in UTC sort by time as texts. The last entry of a name holds.
+  return new Map(
+    all.toSorted((a, b) => (a.sinceAt > b.sinceAt ? -1 : 1)).map(({ name, sinceAt }) => [name, sinceAt]),
+  );
+}
+
 /** Adds up the requests of several processes, by upstream. */
 export function joinFigures(
   processes: readonly Pick<ProcessState, 'lastMinute'>[],

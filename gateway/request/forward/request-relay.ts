@@ -58,6 +58,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   private isWaiting = false;
   private connection: ActiveConnection | undefined;
   private attempts = 0;
+  /** Only for `onAttemptEnd`. */
   private attemptStartedMs = 0;
   /** The number of attempts whose connection was lost before the first octet of the response. */
   private losses = 0;
@@ -272,7 +273,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.targetRequest = request;
     this.target = target;
     this.attempts++;
-    this.attemptStartedMs = performance.now();
+    if (this.request.onAttemptEnd !== undefined) this.attemptStartedMs = performance.now();
     target.inFlight++;
     this.isWaiting = true;
     target.pool.send(request, this);
@@ -398,8 +399,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.connection = undefined;
     if (target === undefined) return undefined;
     target.inFlight--;
-    const endedMs = performance.now();
-    request.onAttemptEnd?.({ target: target.address, startedMs, endedMs, status, cause });
+    request.onAttemptEnd?.({ target: target.address, startedMs, endedMs: performance.now(), status, cause });
     return target;
   }
 

@@ -1,8 +1,8 @@
 import { noteMissing } from '../../admin/api/missing-data.ts';
 import type { DirectoryKey } from '../../keys/directory/directory-key.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { latestOf } from '../../usage/store/active-keys.ts';
 import type { ActiveKey } from '../../usage/store/usage-store.ts';
-import { latestOf } from '../own-memory.ts';
 import type { Kept } from './reading-messages.ts';
 import { RecordMemory } from './record-memory.ts';
 

@@ -22,6 +22,7 @@ import {
   unitsField,
   withCosts,
 } from '../record-fields.ts';
+import { latestOf } from '../store/active-keys.ts';
 import { type Counts, latest } from '../store/counts.ts';
 import type { ActiveKey, RecordName, RecordRead, UsageStore } from '../store/usage-store.ts';
 import { emptyTally, offeredOf, sumOf, type Tally, unitsOf } from '../tally.ts';
@@ -393,15 +394,7 @@ export function createUsageReader({
 
   async function active(): Promise<readonly ActiveKey[] | undefined> {
     const known = await store.active();
-    if (known === undefined) return undefined;
-    const all = new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
-    for (const [keyId, lastSeenMs] of await recorder.lastSeen()) {
-      all.set(keyId, Math.max(all.get(keyId) ?? 0, lastSeenMs));
-    }
-    return [...all]
-      .map(([keyId, lastSeenMs]) => ({ keyId, lastSeenMs }))
-      .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
-      .slice(0, bounds.usageActiveKeysMax);
+    return known && latestOf(known, await recorder.lastSeen()).slice(0, bounds.usageActiveKeysMax);
   }
 
   function hoursIn(fields: ReadonlyMap<string, Counts>, firstHour: number): UsageMinute[] {

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { joinFigures } from '../../../fleet/failing/failing-upstreams.ts';
+import { joinFailing, joinFigures } from '../../../fleet/failing/failing-upstreams.ts';
 import type { Fleet } from '../../../fleet/presence.ts';
 import type { TargetSeen } from '../../../fleet/process-state.ts';
 import type { Upstream } from '../../../shared/model.ts';
@@ -15,6 +15,7 @@ export function upstreamsView(
   bounds: Bounds,
 ): z.output<typeof upstreamsPage> {
   const figures = joinFigures(fleet.processes);
+  const failingSince = joinFailing(fleet.processes);
   return {
     isComplete: fleet.isComplete,
     upstreams: upstreams.map(({ name, url, health, host, encodedSlashes, timeouts, failing }) => ({
@@ -29,7 +30,7 @@ export function upstreamsView(
         totalMs: timeouts.totalMs ?? bounds.upstreamTotalTimeoutMs,
       },
       failing: { share: percentText(failing.shareMin), failures: failing.failuresMin },
-      failingSinceAt: failingSinceOf(name, fleet),
+      failingSinceAt: failingSince.get(name),
       lastMinute: figures.get(name) ?? { requests: 0, failed: 0 },
       lookupError: lookupErrorOf(name, fleet),
       targets: targetsOf(name, fleet),
@@ -52,12 +53,6 @@ export function upstreamsInShort(
 function lookupErrorOf(name: string, { processes }: Fleet): string | undefined {
   const seen = processes.flatMap(({ upstreams }) => upstreams.filter((upstream) => upstream.name === name));
   return seen.find((upstream) => upstream.lookupError !== undefined)?.lookupError;
-}
-
-function failingSinceOf(name: string, { processes }: Fleet): string | undefined {
-  const seen = processes.flatMap(({ failingUpstreams = [] }) => failingUpstreams);
-  const instants = seen.filter((one) => one.name === name).map(({ sinceAt }) => sinceAt);
-  return instants.toSorted()[0];
 }
 
 /** The timestamps are compared as texts, because ISO 8601 timestamps in UTC sort by time. */

@@ -1,13 +1,18 @@
 import type { CountedRefusal } from '../../../capabilities/interfaces/words.ts';
 import { countedRefusals } from '../../../capabilities/lists/words.js';
-import { timeText } from '../../../fleet/wording.ts';
+import { listOf, timeText } from '../../../fleet/wording.ts';
 import { toLimits } from '../../../keys/limits/limit-fields.ts';
 import { perLimit } from '../../../keys/limits/limit-texts.ts';
-import { calendarWindowsMs, windowIndex, windowStartMs } from '../../../shared/calendar-windows.ts';
+import {
+  calendarStartMs,
+  calendarWindowsMs,
+  windowIndex,
+  windowStartMs,
+} from '../../../shared/calendar-windows.ts';
 import { maxOf } from '../../../shared/limits.ts';
 import { type Key, type Limits, type PlanWindow, planWindows } from '../../../shared/model.ts';
 import { isoOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
-import { counted, figure, hourMs, minuteMs } from '../../../shared/words/figures.js';
+import { counted, figure, minuteMs } from '../../../shared/words/figures.js';
 import { groupIn, windowIn } from '../../../shared/words/limit-names.js';
 import type { OperationHour, RefusedCalls } from '../../../usage/read/operations-reader.ts';
 import type { TrialUsage } from '../../../usage/read/trial-reader.ts';
@@ -199,7 +204,7 @@ function secretReason({ atMs, secrets, secretsOfDay, disabledBecause }: MinuteFa
 
 function refusalsOfHour(facts: MinuteFacts): Refusal[] {
   const { networksOfHour, refusalsOfHour: byCapabilities } = facts;
-  const inHour = `in the hour from ${timeText(startOfHour(facts), facts.nowMs)}`;
+  const inHour = `in the hour from ${timeText(calendarStartMs('hour', facts.atMs), facts.nowMs)}`;
   const fromNetworks = sum(networksOfHour.map(({ requests }) => requests));
   const networks = networksOfHour.map(({ network, requests }) => {
     return `${figure(requests)} from ${network === '*' ? 'other networks' : network}`;
@@ -270,10 +275,6 @@ function notesOn({ atMs, nowMs, counted: unit, failed, trial }: MinuteFacts): st
   ];
 }
 
-function startOfHour({ atMs }: MinuteFacts): number {
-  return Math.floor(atMs / hourMs) * hourMs;
-}
-
 function nameOf(operationId: string): string {
   return operationId === '' ? 'no operation' : operationId === '*' ? 'other operations' : operationId;
 }
@@ -284,8 +285,4 @@ function were(requests: number): string {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
-}
-
-function listOf(parts: readonly string[]): string {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 }

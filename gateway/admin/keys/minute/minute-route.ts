@@ -6,6 +6,7 @@ import type { Listed } from '../../../fleet/shared-list.ts';
 import { timeText } from '../../../fleet/wording.ts';
 import { toLimits } from '../../../keys/limits/limit-fields.ts';
 import { isGone, mayCall } from '../../../request/route/operation-table.ts';
+import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import { groupNames } from '../../../shared/limits.ts';
 import { countedBy, type Key, type Settings } from '../../../shared/model.ts';
 import type { Period } from '../../../shared/schema/dates-and-durations.ts';
@@ -37,7 +38,7 @@ export function minuteRoute(keys: KeySources, lists: Lists): Route {
     async respond({ params: { id = '' }, query }) {
       const { usage } = keys;
       const nowMs = keys.nowMs();
-      const atMs = startOf(query.at ?? nowMs, minuteMs);
+      const atMs = calendarStartMs('minute', query.at ?? nowMs);
       if (atMs > nowMs)
         return errorResponse('invalid_request', 'The query parameter `at` must not be in the future.');
       if (usage === undefined) {
@@ -46,7 +47,7 @@ export function minuteRoute(keys: KeySources, lists: Lists): Route {
         return errorResponse('invalid_request', message);
       }
       const { keptDays } = usage.state();
-      if (atMs < startOf(nowMs, dayMs) - keptDays * dayMs) {
+      if (atMs < calendarStartMs('day', nowMs) - keptDays * dayMs) {
         const message = `The minute ${timeText(atMs, nowMs)} is no longer recorded. Minutes are kept for ${counted(keptDays, 'day')}, and older usage by day.`;
         return errorResponse('invalid_request', message);
       }
@@ -72,8 +73,8 @@ async function readMinute(
   const { id } = key;
   const { reader } = sources.usage;
   const settings = sources.settings();
-  const hour = { fromMs: startOf(atMs, hourMs), toMs: startOf(atMs, hourMs) + hourMs - 1 };
-  const day = { fromMs: startOf(atMs, dayMs), toMs: startOf(atMs, dayMs) + dayMs - 1 };
+  const hour = { fromMs: calendarStartMs('hour', atMs), toMs: calendarStartMs('hour', atMs) + hourMs - 1 };
+  const day = { fromMs: calendarStartMs('day', atMs), toMs: calendarStartMs('day', atMs) + dayMs - 1 };
   const minute = { fromMs: atMs, toMs: atMs + minuteMs - 1 };
   const [statuses, changes, events] = await Promise.all([
     statusesOf(sources, [listed]),
@@ -226,8 +227,4 @@ function remarkOn(operationId: string, key: Key, { operations }: Settings, atMs:
   if (operation === undefined) return undefined;
   if (!mayCall(key, operation)) return 'the key may not call it now';
   return isGone(operation, atMs) ? 'removed' : undefined;
-}
-
-function startOf(atMs: number, lengthMs: number): number {
-  return Math.floor(atMs / lengthMs) * lengthMs;
 }
