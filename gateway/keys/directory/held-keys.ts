@@ -26,7 +26,7 @@ export interface HeldKey {
 }
 
 /**
- * This process's cache of the directory. The cache contains the keys that the process used most recently, and the unknown
+ * The cache of the directory in this process. The cache contains the keys that the process used most recently, and the unknown
  * digests that the process looked up most recently.
  *
  * The order of use is exact to a second. V8 leaves a deleted entry in its hash chain until the table is full, and each insertion with the
