@@ -53,7 +53,7 @@ export function withPeriod(command: Command): Command {
   return command
     .option(
       '--from <when>',
-      'the start of the period: 2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m',
+      'the start of the period: 2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m, -12mo',
     )
     .option(
       '--to <when>',

@@ -13,6 +13,7 @@ import { withinOneMinute } from '../support/within-one-minute.ts';
 
 const token = makeToken('write', 'ops');
 const [acme, quiet] = [makeKey({ id: 'acme' }), makeKey({ id: 'quiet' })];
+const monthly = makeKey({ id: 'monthly', plan: 'enterprise', limits: { perMonth: 1_000 } });
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let gateway: RunningGateway;
 
@@ -23,7 +24,7 @@ const config = (url: string) =>
     keys: { file: './keys.yaml', directory: true },
     admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
   });
-const files = { 'keys.yaml': [acme.entry, quiet.entry] };
+const files = { 'keys.yaml': [acme.entry, monthly.entry, quiet.entry] };
 const start = () =>
   startGatewayHere(config(redis.url), {
     files,
@@ -45,6 +46,7 @@ const answered = [
   ['/keys', '/keys'],
   ['/keys/acme', '/keys/{id}'],
   ['/keys/acme/usage', '/keys/{id}/usage'],
+  ['/keys/monthly/forecast', '/keys/{id}/forecast'],
   ['/keys/acme/limits', '/keys/{id}/limits'],
   ['/keys/acme/why', '/keys/{id}/why'],
   ['/dead-secrets', '/dead-secrets'],
@@ -101,6 +103,13 @@ describe('a gateway whose Redis goes away', () => {
     expect((await ask('/keys/acme')).body.why.sentence).toMatch(/has used 7 of 60 of this minute/);
     const [minute] = (await ask('/traffic')).body.rows;
     expect(minute.requests).toBeGreaterThanOrEqual(7);
+  });
+
+  it('makes no forecast from what it knows alone', async () => {
+    expect((await ask('/keys/monthly/forecast')).body).toMatchObject({
+      sentence: 'No forecast: Redis is away, and the record of this process alone is incomplete.',
+      limit: 1_000,
+    });
   });
 
   it('shows a key of the directory that it has read, and refuses by name what only Redis has', async () => {

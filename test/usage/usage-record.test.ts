@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { monthUsage } from '../../gateway/admin/keys/month-usage.ts';
+import { monthUsage } from '../../gateway/admin/keys/over-time/month-usage.ts';
+import { calendarStartMs } from '../../gateway/shared/calendar-windows.ts';
 import { type Decision, planWindows, type WindowName } from '../../gateway/shared/model.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { offeredUnitsAt } from '../../gateway/usage/read/key-minutes.ts';
@@ -434,14 +435,20 @@ it('rows of hours and days are the sums of their minutes', () => {
   const tally = { ...emptyTally, admitted: 1, day: 2 };
   const minutes = [0, 59, 60, 1_439, 1_440].map((minute) => ({ atMs: today + minute * minuteMs, tally }));
   expect(
-    byPeriod(minutes, hourMs).map(({ atMs, tally: sum }) => [atMs - today, sum.admitted, sum.day]),
+    byPeriod(minutes, (atMs) => calendarStartMs('hour', atMs)).map(({ atMs, tally: sum }) => [
+      atMs - today,
+      sum.admitted,
+      sum.day,
+    ]),
   ).toEqual([
     [0, 2, 4],
     [hourMs, 1, 2],
     [23 * hourMs, 1, 2],
     [dayMs, 1, 2],
   ]);
-  expect(byPeriod(minutes, dayMs).map(({ tally: sum }) => sum.admitted)).toEqual([4, 1]);
+  expect(
+    byPeriod(minutes, (atMs) => calendarStartMs('day', atMs)).map(({ tally: sum }) => sum.admitted),
+  ).toEqual([4, 1]);
 });
 
 describe('the record of several processes', () => {

@@ -11,6 +11,11 @@ export function noteMissing(): void {
   if (response !== undefined) response.isMissing = true;
 }
 
+/** Whether the response in progress lacks data so far. */
+export function lacksData(): boolean {
+  return inProgress.getStore()?.isMissing ?? false;
+}
+
 /** Makes a response, and returns whether it lacks data. */
 export async function noteWhile(
   respond: () => Promise<AdminResponse>,

@@ -3,8 +3,9 @@ import { jsonResponse } from '../admin-response.ts';
 import { directoryIdsRoute, exportRoute } from '../keys/change/export-route.ts';
 import { deadSecretsRoute } from '../keys/dead-secrets.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
-import { limitsRoute } from '../keys/limits-route.ts';
 import { minuteRoute } from '../keys/minute/minute-route.ts';
+import { forecastRoute } from '../keys/over-time/forecast-route.ts';
+import { limitsRoute } from '../keys/over-time/limits-route.ts';
 import { callersRoute } from '../operations/callers-view.ts';
 import { operationsRoute } from '../operations/operations-view.ts';
 import { trafficRoute } from '../operations/traffic-view.ts';
@@ -31,6 +32,7 @@ export async function createReadRoutes(sources: ReadSources): Promise<readonly R
     }),
     ...createKeyRoutes(keys),
     deadSecretsRoute(keys),
+    forecastRoute(keys),
     limitsRoute(keys, changes),
     minuteRoute(keys, { changes, events }),
     trafficRoute(keys),

@@ -10,7 +10,7 @@ import { entityTag } from './change/definition.ts';
 import { findKeys } from './find-keys.ts';
 import { type KeyDetailSources, noSuchKey } from './key-sources.ts';
 import { listKeys } from './list-keys.ts';
-import { monthUsage } from './month-usage.ts';
+import { monthUsage } from './over-time/month-usage.ts';
 import { showKey } from './show-key.ts';
 
 /** The response about a key of the directory that this process has not read before Redis was away. */

@@ -20,7 +20,7 @@ import { getKeyWire } from './keys/key.ts';
 import { listKeysWire } from './keys/keys.ts';
 import { listLeaksWire } from './keys/leaks.ts';
 import { issueSecretWire, removeSecretWire } from './keys/secrets.ts';
-import { getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
+import { getKeyForecastWire, getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
 import { getKeyMinuteWire } from './keys/why.ts';
 import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
 import { getPlanDistributionWire, getPlanTrialWire } from './plans/figures.ts';
@@ -53,6 +53,7 @@ export function wires(bounds: Bounds) {
     grantKeyWire,
     ungrantKeyWire,
     getKeyUsageWire,
+    getKeyForecastWire,
     getKeyLimitsWire,
     getKeyMinuteWire,
     getMonthUsageWire,

@@ -13,3 +13,15 @@ export function refusedInWords({ refused, banned, undecided = 0 }) {
     .map(([name, requests]) => `${name} ${figure(requests)}`)
     .join(', ');
 }
+
+/**
+ * The change of a number in hundredths, such as "+12 %". Without an earlier number, the text says so.
+ *
+ * @param {number} now
+ * @param {number} before
+ */
+export function changeInWords(now, before) {
+  if (before === 0) return now === 0 ? 'none' : 'none before';
+  const hundredths = Math.round((now / before - 1) * 100);
+  return `${hundredths > 0 ? '+' : ''}${hundredths < 0 ? '-' : ''}${figure(Math.abs(hundredths))} %`;
+}

@@ -1,8 +1,10 @@
 import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
-import { type UsageStep, usageSteps } from '../../shared/schema/query-words.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
-const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });
+/** A holder reads at most 30 days, so there are no rows of months. */
+const ownSteps = ['minute', 'hour', 'day'] as const;
+
+const usageQuery = queryOf({ ...periodQuery, step: oneOf(ownSteps).default('minute') });
 
 /** Parses the query parameters of a request for the usage of a key. @param nowMs the store's clock, epoch ms */
 export function parseUsageQuery(search: string, nowMs: number, bounds: Bounds) {
@@ -13,7 +15,7 @@ export function parseUsageQuery(search: string, nowMs: number, bounds: Bounds) {
   return 'kind' in period ? period : ({ kind: 'parsed', step, period } as const);
 }
 
-function daysMaxOf(step: UsageStep, bounds: Bounds): number {
+function daysMaxOf(step: (typeof ownSteps)[number], bounds: Bounds): number {
   switch (step) {
     case 'minute':
       return bounds.ownUsageMinutesDaysMax;

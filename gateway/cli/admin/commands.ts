@@ -94,11 +94,15 @@ function addUsage(program: Command): void {
   withReply(withPeriod(program.command('usage').helpGroup(helpGroups.look)))
     .argument('[key]', 'the id of the key')
     .description(
-      'show the requests of a key and their outcomes; with --all, show the requests of every key in a month',
+      'show the requests of a key and their outcomes, compare them with an earlier period, and forecast when its limit a month is reached; with --all, show the requests of every key in a month',
     )
     .addHelpText(
       'after',
-      examples('usage acme', 'usage acme --month 2026-11', 'usage --all --month 2026-11 --csv > bills.csv'),
+      examples(
+        'usage acme',
+        'usage acme --from -7d --compare -7d',
+        'usage --all --month 2026-11 --csv > bills.csv',
+      ),
     )
     .option('--month <month>', 'a UTC month such as 2026-11, in place of --from and --to')
     .option(
@@ -109,6 +113,10 @@ function addUsage(program: Command): void {
       new Option('--step <step>', 'the period of a row (default: depends on the whole period)').choices(
         usageSteps,
       ),
+    )
+    .option(
+      '--compare <length>',
+      'show the same period this much earlier, and the change: -7d, -12h, -30m, or -12mo with --step month',
     )
     .option('--csv', 'print comma-separated values')
     .action(async (id: string | undefined, options: UsageOptions) => {

@@ -1,20 +1,25 @@
+import { calendarWindowsMs } from '../../shared/calendar-windows.ts';
 import { parseDate } from '../../shared/schema/dates-and-durations.ts';
-import { dayMs } from '../../shared/words/figures.js';
+import type { UsageStep } from '../../shared/schema/query-words.ts';
+import { dayMs, minuteMs } from '../../shared/words/figures.js';
 import type { PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
+
+/** Undefined: the admin API chooses. */
+interface Period {
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+}
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs };
 
 /**
  * Returns the timestamps of a period in the form of the admin API. `today` and `yesterday` mean the start of these days in UTC.
- * `-7d`, `-12h` and `-30m` are times before now.
+ * `-7d`, `-12h`, `-30m` and `-12mo` are times before now.
  *
  * @throws a CommandError
  */
-export function periodQuery(
-  { from, to }: PeriodOptions,
-  nowMs: number,
-): { readonly from: string | undefined; readonly to: string | undefined } {
+export function periodQuery({ from, to }: PeriodOptions, nowMs: number): Period {
   return {
     from: from === undefined ? undefined : toInstant('--from', from, nowMs),
     to: to === undefined ? undefined : toInstant('--to', to, nowMs),
@@ -38,11 +43,74 @@ export function daysOfMonth(month: string): { readonly from: string; readonly to
  * period. If the period began more than a week ago, a row covers a day even if the period is short, because a gateway keeps minutes for
  * eight days by default.
  */
-export function stepFor({ from, to }: ReturnType<typeof periodQuery>, nowMs: number): string {
+export function stepFor({ from, to }: Period, nowMs: number): UsageStep {
   const toMs = to === undefined ? nowMs : Date.parse(to);
   const fromMs = from === undefined ? toMs - dayMs : Date.parse(from);
   if (nowMs - fromMs > 7 * dayMs + 60_000) return 'day';
   return toMs - fromMs <= dayMs ? 'minute' : 'hour';
+}
+
+/** The distance between a period and the earlier period that it is compared with. */
+export interface Shift {
+  /** Returns the earlier period with both of its ends. */
+  periodBefore(period: Period, nowMs: number): { readonly from: string; readonly to: string };
+  /** Returns the beginning of the row that is compared with a row of the earlier period, epoch ms. */
+  later(atMs: number): number;
+}
+
+/**
+ * Reads `--compare`, such as -7d. Rows of months are compared over months, and other rows over a whole number of rows.
+ *
+ * @throws a CommandError
+ */
+export function shiftOf(text: string, step: UsageStep): Shift {
+  const [, number = '', unit = ''] = lengthBefore.exec(text) ?? [];
+  const length = Number(number);
+  if (length === 0) {
+    throw new CommandError(
+      '--compare must be a length of time such as -7d, -12h or -30m, or -12mo with --step month.',
+    );
+  }
+  if ((unit === 'mo') !== (step === 'month')) {
+    throw new CommandError(
+      step === 'month'
+        ? `--compare ${text} does not fit rows of a month. Give months, such as -12mo.`
+        : `--compare ${text} needs --step month. Rows of one ${step} are compared over a fixed length such as -28d.`,
+    );
+  }
+  const shiftMs = length * (unitMs[unit] ?? 0);
+  if (step !== 'month' && shiftMs % calendarWindowsMs[step] !== 0) {
+    throw new CommandError(
+      `--compare ${text} does not fit rows of one ${step}. Give a whole number of them, or a shorter --step.`,
+    );
+  }
+  const shifted = (atMs: number, sign: 1 | -1) =>
+    step === 'month' ? monthsLater(atMs, sign * length) : atMs + sign * shiftMs;
+  return {
+    periodBefore({ from, to }, nowMs) {
+      const toMs = to === undefined ? nowMs : Date.parse(to);
+      const fromMs =
+        from === undefined ? Math.floor(toMs / minuteMs) * minuteMs - dayMs + minuteMs : Date.parse(from);
+      return { from: iso(shifted(fromMs, -1)), to: iso(shifted(toMs, -1)) };
+    },
+    later: (atMs) => shifted(atMs, 1),
+  };
+}
+
+/** The same time of the day in another month. A day that this month lacks becomes its last day. */
+function monthsLater(atMs: number, months: number): number {
+  const date = new Date(atMs);
+  const day = date.getUTCDate();
+  date.setUTCDate(1);
+  date.setUTCMonth(date.getUTCMonth() + months);
+  const lastDay = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  date.setUTCDate(Math.min(day, lastDay));
+  return date.getTime();
+}
+
+/** Returns the beginning of the first of the last 12 months, the default period of rows of months. */
+export function yearBefore(nowMs: number): string {
+  return `${iso(monthsLater(nowMs, -11)).slice(0, 7)}-01`;
 }
 
 /**
@@ -129,13 +197,17 @@ function toInstant(option: string, text: string, nowMs: number): string {
     case 'yesterday':
       return iso(startOfDay(nowMs) - dayMs);
   }
-  const before = /^-(\d{1,6})([mhd])$/.exec(text);
-  if (before !== null) return iso(nowMs - Number(before[1]) * (unitMs[before[2] ?? ''] ?? dayMs));
+  const [, number, unit = ''] = lengthBefore.exec(text) ?? [];
+  if (unit === 'mo') return iso(monthsLater(nowMs, -Number(number)));
+  if (number !== undefined) return iso(nowMs - Number(number) * (unitMs[unit] ?? dayMs));
   if (parseDate(text) !== undefined) return text;
   throw new CommandError(
-    `${option} must be a date such as 2026-11-22 (the start of that day, in UTC), a time such as 2026-11-22T10:31:00Z, now, today, yesterday, or a time before now such as -7d, -12h or -30m.`,
+    `${option} must be a date such as 2026-11-22 (the start of that day, in UTC), a time such as 2026-11-22T10:31:00Z, now, today, yesterday, or a time before now such as -7d, -12h, -30m or -12mo.`,
   );
 }
+
+/** Such as -7d. */
+const lengthBefore = /^-(\d{1,6})(mo|m|h|d)$/;
 
 function iso(epochMs: number): string {
   return new Date(epochMs).toISOString();

@@ -1,16 +1,48 @@
-import type { KeyUsage, MonthPage, UsageRow } from '../../admin/wires/keys/usage.ts';
+import type { MonthPage, UsageRow } from '../../admin/wires/keys/usage.ts';
 import type { Callers } from '../../admin/wires/operations.ts';
-import { refusedInWords } from '../../admin/words/usage.js';
+import { changeInWords, refusedInWords } from '../../admin/words/usage.js';
+import { calendarStartMs } from '../../shared/calendar-windows.ts';
 import { planWindows } from '../../shared/model.ts';
-import { oneLine } from '../../shared/terminal/text-width.ts';
+import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
+import { printable } from '../../shared/terminal/printable.ts';
+import { oneLine, wrapText } from '../../shared/terminal/text-width.ts';
 import { policyName } from '../../shared/words/limit-names.js';
 import { csv } from '../output/csv.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
+import type { Shift } from './period.ts';
+import type { ReadUsage } from './read/read-usage.ts';
 
-export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
-  const digits = step === 'day' ? 10 : 16;
+interface Shown {
+  readonly shift: Shift | undefined;
+  readonly screen: Screen;
+  readonly nowMs: number;
+}
+
+/** The table of the usage of a key, what it is compared with, and the forecast of the key. */
+export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[] {
+  const { forecast, before } = usage;
+  const { screen, shift } = shown;
+  const isEmpty = usage.rows.length === 0 && (before?.rows.length ?? 0) === 0;
+  const lines = isEmpty
+    ? [`No request of ${printable(id)} is recorded in this period.`]
+    : usageTable(usage, shown);
+  const nothing =
+    shift !== undefined && !isEmpty && (before?.rows.length ?? 0) === 0
+      ? [`No request of ${printable(id)} is recorded in the period before.`]
+      : [];
+  const notes = [...nothing, ...(forecast ? [printable(forecast.sentence)] : [])];
+  return [...lines, ...notes.flatMap((note) => wrapText(note, screen.columns))];
+}
+
+/** The number of digits of a timestamp that name a row. */
+const digitsOf: Readonly<Record<string, number>> = { day: 10, month: 7 };
+
+function usageTable(usage: ReadUsage, { shift, screen, nowMs }: Shown): string[] {
+  const { step } = usage;
+  const { rows, beforeOf } = compared(usage, shift);
+  const digits = digitsOf[step] ?? 16;
   const total = sumOf(rows);
   const columns: readonly Column<UsageRow>[] = [
     {
@@ -18,6 +50,7 @@ export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
       cell: (row) => (row === total ? 'total' : instant(row.at).slice(0, digits)),
     },
     { title: 'OFFERED', cell: ({ offered }) => offered },
+    ...(shift === undefined ? [] : changeColumns()),
     { title: 'ADMITTED', cell: ({ admitted }) => admitted },
     ...unitsColumn(rows),
     ...groupsIn(rows).map((name) => ({
@@ -35,7 +68,45 @@ export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
     { title: 'REFUSED BY', cell: refusedInWords, cutsTo: 10 },
   ];
   return table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined));
+
+  /** The present row is not over, so it has no change. The total compares the other rows. */
+  function changeColumns(): Column<UsageRow>[] {
+    const presentMs = calendarStartMs(step, nowMs);
+    const isOver = ({ at }: UsageRow) => Date.parse(at) < presentMs;
+    const over = rows.filter(isOver);
+    return [
+      { title: 'BEFORE', cell: (row) => (row === total ? sumOf(rows.map(beforeOf)) : beforeOf(row)).offered },
+      {
+        title: 'CHANGE',
+        align: 'right',
+        cell: (row) => {
+          if (row === total) return changeInWords(sumOf(over).offered, sumOf(over.map(beforeOf)).offered);
+          return isOver(row) ? changeInWords(row.offered, beforeOf(row).offered) : 'not over';
+        },
+      },
+    ];
+  }
 }
+
+/**
+ * Joins the rows of a period with the rows of the earlier period. A row that is in only one of them has zeros in the
+ * other.
+ */
+function compared({ rows, before }: ReadUsage, shift: Shift | undefined) {
+  const earlier = new Map(
+    (before?.rows ?? []).map((row) => [shift?.later(Date.parse(row.at)) ?? 0, row] as const),
+  );
+  const known = new Set(rows.map(({ at }) => Date.parse(at)));
+  const onlyEarlier = [...earlier.keys()]
+    .filter((atMs) => !known.has(atMs))
+    .map((atMs) => ({ ...noRequests, at: isoSecondOf(atMs) }));
+  return {
+    rows: [...rows, ...onlyEarlier].sort((a, b) => Date.parse(a.at) - Date.parse(b.at)),
+    beforeOf: ({ at }: UsageRow): UsageRow => earlier.get(Date.parse(at)) ?? noRequests,
+  };
+}
+
+const noRequests: UsageRow = { at: '', offered: 0, admitted: 0, refused: {}, banned: 0 };
 
 function groupsIn(rows: readonly UsageRow[]): readonly string[] {
   return [...new Set(rows.flatMap(({ groups }) => Object.keys(groups ?? {})))].sort();
@@ -43,9 +114,10 @@ function groupsIn(rows: readonly UsageRow[]): readonly string[] {
 
 /**
  * The columns are the same for every period. Four columns for each group of operations follow, then `refused_group` if groups that the key
- * no longer has refused requests.
+ * no longer has refused requests, and the columns of the earlier period if there is one.
  */
-export function usageCsv({ rows }: KeyUsage): readonly string[] {
+export function usageCsv(usage: ReadUsage, shift?: Shift): readonly string[] {
+  const { rows, beforeOf } = compared(usage, shift);
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
   const groups = groupsIn(rows);
   const groupColumns = rows.some(({ refused }) => refused.group !== undefined) ? ['refused_group'] : [];
@@ -54,6 +126,7 @@ export function usageCsv({ rows }: KeyUsage): readonly string[] {
     ...['banned', 'undecided', 'unauthorized', 'units', 'refused_concurrent'],
     ...groups.flatMap((name) => groupFigures.map((figure) => `${figure}_${name}`)),
     ...groupColumns,
+    ...(shift === undefined ? [] : ['offered_before', 'admitted_before', 'units_before']),
   ];
   return csv(
     titles,
@@ -61,6 +134,7 @@ export function usageCsv({ rows }: KeyUsage): readonly string[] {
       const { at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 } = row;
       const byWindow = planWindows.map((window) => refused[window] ?? 0);
       const { concurrent = 0, group = 0 } = refused;
+      const earlier = beforeOf(row);
       return [
         ...[at, offered, admitted, ...byWindow, banned, undecided, unauthorized, chargedUnits(row)],
         concurrent,
@@ -71,6 +145,7 @@ export function usageCsv({ rows }: KeyUsage): readonly string[] {
           return [ofGroup?.offered ?? 0, ofGroup?.admitted ?? 0, ofGroup?.units ?? 0, ofWindows];
         }),
         ...groupColumns.map(() => group),
+        ...(shift === undefined ? [] : [earlier.offered, earlier.admitted, chargedUnits(earlier)]),
       ];
     }),
   );

@@ -1,18 +1,18 @@
-import { getKeyUsageWire, getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
+import { getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
 import { listCallersWire } from '../../admin/wires/operations.ts';
 import { callerList } from '../../admin/words/callers.js';
 import { keysPerPageMax } from '../../shared/http/wire.ts';
-import { printable } from '../../shared/terminal/printable.ts';
-import { figure } from '../../shared/words/figures.js';
+import type { UsageStep } from '../../shared/schema/query-words.ts';
+import { dayMs, figure } from '../../shared/words/figures.js';
 import type { Asking, PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { show } from '../output/show.ts';
 import { showList } from '../output/show-list.ts';
-import { daysOfMonth, periodQuery, stepFor } from './period.ts';
+import { daysOfMonth, periodQuery, shiftOf, stepFor, yearBefore } from './period.ts';
 import { clientAfterFlush } from './read/flush-counts.ts';
-import { ofKey } from './read/read-key.ts';
 import { readList } from './read/read-list.ts';
-import { callersTitle, monthCsv, monthNotice, monthTable, usageCsv, usageTable } from './usage-view.ts';
+import { readUsage } from './read/read-usage.ts';
+import { callersTitle, monthCsv, monthNotice, monthTable, usageCsv, usageLines } from './usage-view.ts';
 
 export interface CallersOptions extends Asking, PeriodOptions {
   readonly limit: number;
@@ -20,7 +20,8 @@ export interface CallersOptions extends Asking, PeriodOptions {
 }
 
 export interface UsageOptions extends Asking, PeriodOptions {
-  readonly step?: string;
+  readonly step?: UsageStep;
+  readonly compare?: string;
   readonly csv?: true;
   readonly month?: string;
   readonly all?: true;
@@ -49,10 +50,11 @@ export async function usage(id: string | undefined, { all, ...options }: UsageOp
   await (id === undefined ? showMonth(options) : showUsage(id, options));
 }
 
-async function showMonth({ month, from, to, step, csv, ...options }: UsageOptions): Promise<void> {
-  if (month === undefined || from !== undefined || to !== undefined || step !== undefined)
+async function showMonth({ month, csv, ...options }: UsageOptions): Promise<void> {
+  const { from, to, step, compare } = options;
+  if (month === undefined || [from, to, step, compare].some((option) => option !== undefined))
     throw new CommandError(
-      '--all needs a month, such as --month 2026-11, and does not accept --from, --to or --step.',
+      '--all needs a month, such as --month 2026-11, and does not accept --from, --to, --step or --compare.',
     );
   daysOfMonth(month);
   const client = await clientAfterFlush(options);
@@ -64,18 +66,23 @@ async function showMonth({ month, from, to, step, csv, ...options }: UsageOption
 
 async function showUsage(
   id: string,
-  { month, from, to, step, csv, ...options }: UsageOptions,
+  { month, from, to, step, compare, csv, ...options }: UsageOptions,
 ): Promise<void> {
   if (month !== undefined && (from !== undefined || to !== undefined))
     throw new CommandError('Which period? Give --month, or --from and --to, not both.');
   const nowMs = Date.now();
-  const period = periodQuery(month === undefined ? { from, to } : daysOfMonth(month), nowMs);
+  const usual = step === 'month' && to === undefined ? yearBefore(nowMs) : undefined;
+  const period = periodQuery(month === undefined ? { from: from ?? usual, to } : daysOfMonth(month), nowMs);
   const query = { ...period, step: step ?? (month === undefined ? stepFor(period, nowMs) : 'day') };
+  const shift = compare === undefined ? undefined : shiftOf(compare, query.step);
   const client = await clientAfterFlush(options);
-  const reply = await ofKey(client, id, () => client.ask(getKeyUsageWire, { params: { id }, query }));
-  if (csv) return show(options, reply, usageCsv);
-  const nothing = [`No request of ${printable(id)} is recorded in this period.`];
-  show(options, reply, (body, screen) => (body.rows.length === 0 ? nothing : usageTable(body, screen)));
+  // A forecast continues the days of the period, so a past period has none.
+  const isOfDays = query.step === 'day' || query.step === 'month';
+  const endsLater = query.to === undefined || Date.parse(query.to) > nowMs - dayMs;
+  const withForecast = isOfDays && endsLater && csv === undefined;
+  const reply = await readUsage(client, id, query, { shift, withForecast, nowMs });
+  if (csv) return show(options, reply, (body) => usageCsv(body, shift));
+  show(options, reply, (body, screen) => usageLines(id, body, { shift, screen, nowMs }));
 }
 
 const monthPage = { wire: getMonthUsageWire, member: 'keys', perPage: keysPerPageMax };

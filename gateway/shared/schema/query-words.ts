@@ -20,7 +20,8 @@ export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
 
 export type KeySort = (typeof keySorts)[number];
 
-export const usageSteps = ['minute', 'hour', 'day'] as const;
+/** Periods of UTC. */
+export const usageSteps = ['minute', 'hour', 'day', 'month'] as const;
 
 export type UsageStep = (typeof usageSteps)[number];
 

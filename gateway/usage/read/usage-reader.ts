@@ -428,9 +428,9 @@ function addHour(
   sum.units += admitted + (hours.get(extraUnitsNumber(hour)) ?? 0) - (hours.get(freeNumber(hour)) ?? 0);
 }
 
-/** Merges minutes into rows of whole hours or days. */
-export function byPeriod(minutes: readonly UsageMinute[], lengthMs: number): UsageMinute[] {
-  const groups = Map.groupBy(minutes, ({ atMs }) => Math.floor(atMs / lengthMs) * lengthMs);
+/** Merges minutes into rows of longer periods. @param startOf returns the beginning of the period of a time, epoch ms */
+export function byPeriod(minutes: readonly UsageMinute[], startOf: (atMs: number) => number): UsageMinute[] {
+  const groups = Map.groupBy(minutes, ({ atMs }) => startOf(atMs));
   return [...groups].map(([atMs, within]) => {
     const unauthorized = unauthorizedIn(within);
     const tally = sumOf(within.map(({ tally }) => tally));

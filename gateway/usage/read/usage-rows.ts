@@ -1,16 +1,20 @@
+import {
+  calendarStartMs,
+  calendarWindowsMs,
+  windowIndex,
+  windowStartMs,
+} from '../../shared/calendar-windows.ts';
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import type { UsageStep } from '../../shared/schema/query-words.ts';
-import { dayMs, hourMs, minuteMs } from '../../shared/words/figures.js';
+import { dayMs } from '../../shared/words/figures.js';
 import type { GroupTally } from '../groups.ts';
 import { differingUnits, offeredOf, refusedByLimit, type Tally, unitsOf } from '../tally.ts';
 import type { Usage, UsageState } from '../usage.ts';
 import { byPeriod, type UsageMinute, type UsageReader } from './usage-reader.ts';
 
-const stepMs: Readonly<Record<UsageStep, number>> = { minute: minuteMs, hour: hourMs, day: dayMs };
-
-/** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
+/** The requests of a key in one minute, hour, day or month of UTC, by outcome. A period without a request has no row. */
 export interface UsageRow {
-  /** The beginning of the minute, hour or day, ISO 8601. */
+  /** The beginning of the minute, hour, day or month, ISO 8601. */
   readonly at: string;
   readonly offered: number;
   readonly admitted: number;
@@ -45,12 +49,14 @@ export interface UsageQuery extends Period {
 
 /** Returns the largest possible number of rows of a query. */
 export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
-  return Math.floor(toMs / stepMs[step]) - Math.floor(fromMs / stepMs[step]) + 1;
+  const lengthMs = calendarWindowsMs[step];
+  return windowIndex(lengthMs, toMs) - windowIndex(lengthMs, fromMs) + 1;
 }
 
 /**
- * Returns the usage of a key as rows. A day whose minutes are already deleted is included only if the step is a
- * day. The result is undefined when the store does not reply.
+ * Returns the usage of a key as rows. A day whose minutes are already deleted is included only if the step is a day or
+ * a month. The oldest month lacks the days before the record begins. The result is undefined when the store does not
+ * reply.
  *
  * @param days `minutes` makes the row of a day from its minutes while they are kept, and `totals` from the daily
  *   totals if they exist. Daily totals are cheaper to read than minutes, but do not contain `unauthorized`.
@@ -62,28 +68,29 @@ export async function usageRows(
   nowMs: number,
   days: 'minutes' | 'totals' = 'minutes',
 ): Promise<readonly UsageRow[] | undefined> {
-  const length = stepMs[step];
-  // The period begins with the whole minute, hour or day of the first row.
+  const lengthMs = calendarWindowsMs[step];
+  // The period begins with the whole minute, hour, day or month of the first row.
   const period = {
-    fromMs: Math.floor(fromMs / length) * length,
-    toMs: Math.min(Math.floor(toMs / length) * length + length - 1, nowMs),
+    fromMs: calendarStartMs(step, fromMs),
+    toMs: Math.min(windowStartMs(lengthMs, windowIndex(lengthMs, toMs) + 1) - 1, nowMs),
   };
-  const keptFromMs = (Math.floor(nowMs / stepMs.day) - usage.state().keptDays) * stepMs.day;
-  const readsTotals = step === 'day' && (days === 'totals' || period.fromMs < keptFromMs);
+  const keptFromMs = (Math.floor(nowMs / dayMs) - usage.state().keptDays) * dayMs;
+  const isOfDays = step === 'day' || step === 'month';
+  const readsTotals = isOfDays && (days === 'totals' || period.fromMs < keptFromMs);
   const [totals] = readsTotals ? ((await usage.totals([keyId])) ?? []) : [new Map<number, Tally>()];
   if (totals === undefined) return undefined;
   // The total of a day is written one day after the day ends. The rows of days after the last total are therefore
   // computed from minutes.
   const minutesFromMs =
-    days === 'totals' ? Math.max(keptFromMs, (Math.max(-1, ...totals.keys()) + 1) * stepMs.day) : keptFromMs;
+    days === 'totals' ? Math.max(keptFromMs, (Math.max(-1, ...totals.keys()) + 1) * dayMs) : keptFromMs;
   const recent = { ...period, fromMs: Math.max(period.fromMs, minutesFromMs) };
   const minutes = await usage.reader.minutes(keyId, recent, groups);
   if (minutes === undefined) return undefined;
   const older = [...totals]
-    .map(([day, tally]): UsageMinute => ({ atMs: day * stepMs.day, tally }))
+    .map(([day, tally]): UsageMinute => ({ atMs: day * dayMs, tally }))
     .filter(({ atMs }) => atMs >= period.fromMs && atMs <= period.toMs && atMs < minutesFromMs)
     .sort((a, b) => a.atMs - b.atMs);
-  return [...older, ...byPeriod(minutes, length)].map(rowOf);
+  return byPeriod([...older, ...minutes], (atMs) => calendarStartMs(step, atMs)).map(rowOf);
 }
 
 export function rowOf({ atMs, tally, unauthorized }: UsageMinute): UsageRow {

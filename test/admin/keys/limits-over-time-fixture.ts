@@ -1,4 +1,4 @@
-import { limitsOverTime } from '../../../gateway/admin/keys/limits-over-time.ts';
+import { limitsOverTime } from '../../../gateway/admin/keys/over-time/limits-over-time.ts';
 import type { RecordedChange } from '../../../gateway/fleet/changes.ts';
 import { toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
 import { compilePlans } from '../../../gateway/keys/plans.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { limitsOverTime } from '../../../gateway/admin/keys/limits-over-time.ts';
+import { limitsOverTime } from '../../../gateway/admin/keys/over-time/limits-over-time.ts';
 import { toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
 import { compilePlans } from '../../../gateway/keys/plans.ts';
 import { makeKey } from '../../support/gateway-process.ts';

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import type { KeyDetailSources } from '../../../gateway/admin/keys/key-sources.ts';
 import { type KeyQuery, listKeys } from '../../../gateway/admin/keys/list-keys.ts';
-import { monthUsage } from '../../../gateway/admin/keys/month-usage.ts';
+import { monthUsage } from '../../../gateway/admin/keys/over-time/month-usage.ts';
 import { showKey } from '../../../gateway/admin/keys/show-key.ts';
 import { createPlanDistributions } from '../../../gateway/admin/plans/plan-distribution.ts';
 import { createPlansView } from '../../../gateway/admin/plans/plans-view.ts';

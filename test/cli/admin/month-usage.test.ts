@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { monthCsv, monthNotice, monthTable, usageTable } from '../../../gateway/cli/admin/usage-view.ts';
+import { monthCsv, monthNotice, monthTable, usageLines } from '../../../gateway/cli/admin/usage-view.ts';
 import { screenOf } from '../../../gateway/cli/output/screen.ts';
 import { makeToken } from '../../support/admin-client.ts';
 import { directoryOf } from '../../support/directory-of.ts';
@@ -111,6 +111,8 @@ for (const keys of [60, 300])
 it.each([
   [['--all'], /--all needs a month, such as --month 2026-11/],
   [['acme', '--month', '2026-11', '--to', 'today'], /not both/],
+  [['acme', '--compare', '7d'], /^--compare must be a length of time such as -7d/],
+  [['--all', '--month', '2026-11', '--compare', '-7d'], /does not accept .*--compare/],
   [['acme', '--all', '--month', '2026-11'], /^Whose usage\?/],
 ])('usage %j prints a sentence', async (args, expected) => {
   const { exitCode, stderr } = await runTollgate(['usage', ...args], {});
@@ -159,12 +161,7 @@ it('usage has units where a request did not cost 1 unit, and a bill has them for
     { ...row, offered: 2, admitted: 2 },
     { ...row, offered: 2, admitted: 2, units: 0 },
   ];
-  expect(cellsOf(usageTable({ step: 'day', rows }, screen)).at(-1)).toEqual([
-    'total',
-    '4',
-    '4',
-    '2',
-    '0',
-    '0',
-  ]);
+  expect(
+    cellsOf(usageLines('a', { step: 'day', rows }, { screen, shift: undefined, nowMs: 0 })).at(-1),
+  ).toEqual(['total', '4', '4', '2', '0', '0']);
 });

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { grantText } from '../../../gateway/cli/admin/keys-view.ts';
-import { grantPeriod, minuteAt, periodQuery, stepFor } from '../../../gateway/cli/admin/period.ts';
+import {
+  grantPeriod,
+  minuteAt,
+  periodQuery,
+  shiftOf,
+  stepFor,
+  yearBefore,
+} from '../../../gateway/cli/admin/period.ts';
 
 const nowMs = Date.parse('2026-11-22T10:31:07.250Z');
 
@@ -12,6 +19,7 @@ describe('--from and --to', () => {
     ['-7d', '2026-11-15T10:31:07.250Z'],
     ['-12h', '2026-11-21T22:31:07.250Z'],
     ['-30m', '2026-11-22T10:01:07.250Z'],
+    ['-12mo', '2025-11-22T10:31:07.250Z'],
     ['2026-11-22', '2026-11-22'],
     ['2026-11-22T10:31+01:00', '2026-11-22T10:31+01:00'],
   ])('%s is %s', (text, instant) => {
@@ -43,6 +51,51 @@ describe('the step of usage', () => {
     [{ to: '2026-10-31' }, 'day'],
   ])('for %j is a %s', (options, step) => {
     expect(stepFor(periodQuery(options, nowMs), nowMs)).toBe(step);
+  });
+});
+
+describe('--compare', () => {
+  it.each([
+    ['-7d', 'minute', '2026-11-15T10:31:07.250Z'],
+    ['-12h', 'hour', '2026-11-21T22:31:07.250Z'],
+    ['-28d', 'day', '2026-10-25T10:31:07.250Z'],
+    ['-12mo', 'month', '2025-11-22T10:31:07.250Z'],
+  ] as const)('%s by %s moves a period, and back', (text, step, to) => {
+    const shift = shiftOf(text, step);
+    const before = shift.periodBefore({ from: '2026-11-22', to: undefined }, nowMs);
+    expect(before.to).toBe(to);
+    expect(shift.later(Date.parse(before.from))).toBe(Date.parse('2026-11-22T00:00Z'));
+  });
+
+  it('moves the last 24 hours if the period has no beginning', () => {
+    expect(shiftOf('-7d', 'minute').periodBefore({ from: undefined, to: undefined }, nowMs).from).toBe(
+      '2026-11-14T10:32:00.000Z',
+    );
+  });
+
+  it('of the last day of a month stays in the earlier month', () => {
+    const march = { from: '2027-03-01', to: '2027-03-31T12:00:00Z' };
+    expect(shiftOf('-1mo', 'month').periodBefore(march, nowMs)).toEqual({
+      from: '2027-02-01T00:00:00.000Z',
+      to: '2027-02-28T12:00:00.000Z',
+    });
+  });
+
+  it.each([
+    ['7d', 'day', /^--compare must be a length of time/],
+    ['-0d', 'day', /^--compare must be a length of time/],
+    ['last week', 'day', /^--compare must be a length of time/],
+    ['-12h', 'day', /does not fit rows of one day/],
+    ['-90m', 'hour', /does not fit rows of one hour/],
+    ['-1mo', 'day', /needs --step month/],
+    ['-28d', 'month', /does not fit rows of a month/],
+  ] as const)('%s by %s is refused', (text, step, message) => {
+    expect(() => shiftOf(text, step)).toThrow(message);
+  });
+
+  it('the last 12 months begin with the first day of a month', () => {
+    expect(yearBefore(nowMs)).toBe('2025-12-01');
+    expect(yearBefore(Date.parse('2026-01-31T23:59:59Z'))).toBe('2025-02-01');
   });
 });
 

@@ -20,8 +20,8 @@ import { getKeyMinuteWire } from '../../wires/keys/why.ts';
 import { findKeys, type ListedKey, statusesOf } from '../find-keys.ts';
 import { fixedState } from '../key-item.ts';
 import { type KeySources, noSuchKey } from '../key-sources.ts';
-import { limitsOverTime } from '../limits-over-time.ts';
-import { readChanges } from '../limits-route.ts';
+import { limitsOverTime } from '../over-time/limits-over-time.ts';
+import { readChanges } from '../over-time/limits-route.ts';
 import { explainMinute, type PastBan } from './explain-minute.ts';
 
 interface Lists {

@@ -23,7 +23,7 @@ import {
 } from '../../../shared/schema/query-parameters.ts';
 import { usageSteps } from '../../../shared/schema/query-words.ts';
 
-/** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
+/** The requests of a key in one minute, hour, day or month, by outcome. A period without a request has no row. */
 export const usageRow = z
   .object({
     at: instant.describe('The beginning of the row.'),
@@ -62,7 +62,7 @@ export const getKeyUsageWire = defineWire({
   tag: 'Keys',
   summary: 'The usage of a key',
   description:
-    'A row for each minute, hour or day of UTC in which the key sent requests, from the row of `from` to the row of `to`. Minutes are kept for `usage.keepDays`; older usage is available only by day, for 400 days.',
+    'A row for each minute, hour, day or month of UTC in which the key sent requests, from the row of `from` to the row of `to`. Minutes are kept for `usage.keepDays`; older usage is available only by day or month, for 400 days. The row of the oldest month may lack its first days, and the row of the present month ends now.',
   params: { id: keyIdParameter },
   query: queryOf({
     ...periodQuery,
@@ -70,6 +70,47 @@ export const getKeyUsageWire = defineWire({
   }),
   answers: { 200: { description: 'The rows.', schema: keyUsage } },
 });
+
+const keyForecast = z
+  .object({
+    missing,
+    sentence: z.string().describe('What the forecast says, or the reason why there is none.'),
+    limit: positive.optional().describe('The present limit a month; absent if the key has none.'),
+    used: count
+      .optional()
+      .describe('The units that were charged in the present month; absent without a limit.'),
+    expected: z
+      .object({ units: count, low: count, high: count })
+      .optional()
+      .describe(
+        'The units at the end of the month, as if there was no limit, and their 80 % range. Absent without a forecast.',
+      ),
+    earliestAt: instant
+      .optional()
+      .describe(
+        'The first day of UTC on which the high end of the range reaches the limit; absent if it does not in this month.',
+      ),
+    latestAt: instant
+      .optional()
+      .describe(
+        'The same day for the low end of the range; absent if it does not reach the limit in this month.',
+      ),
+  })
+  .register(components, { id: 'KeyForecast' });
+
+export const getKeyForecastWire = defineWire({
+  method: 'GET',
+  path: '/keys/{id}/forecast',
+  operationId: 'getKeyForecast',
+  tag: 'Keys',
+  summary: 'When a key reaches its limit a month',
+  description:
+    'A forecast of the units that the key is charged until the end of the present UTC month, from the units of the last 14 complete days. The present limit a month of all operations counts, also if a plan change or a grant has changed it in this month; limits of groups have no forecast. There is no forecast with fewer than 14 complete days on record, with requests on fewer than 5 of them, if the limit a month refused requests on one of them, if they are so uneven that the range says nothing, and while Redis is away.',
+  params: { id: keyIdParameter },
+  answers: { 200: { description: 'The forecast, or the reason why there is none.', schema: keyForecast } },
+});
+
+export type KeyForecast = z.output<typeof keyForecast>;
 
 const monthPage = z
   .object({

@@ -1,11 +1,11 @@
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { dayMs } from '../../shared/words/figures.js';
-import { firstDayOf, monthAfter, totalsKeptDays } from '../../usage/read/daily-totals.ts';
-import type { Requests } from '../../usage/read/usage-reader.ts';
-import { differingUnits, offeredOf, unitsOf } from '../../usage/tally.ts';
-import type { MonthPage } from '../wires/keys/usage.ts';
-import { findKeys, pageOfIds } from './find-keys.ts';
-import type { KeySources } from './key-sources.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { dayMs } from '../../../shared/words/figures.js';
+import { firstDayOf, monthAfter, totalsKeptDays } from '../../../usage/read/daily-totals.ts';
+import type { Requests } from '../../../usage/read/usage-reader.ts';
+import { differingUnits, offeredOf, unitsOf } from '../../../usage/tally.ts';
+import type { MonthPage } from '../../wires/keys/usage.ts';
+import { findKeys, pageOfIds } from '../find-keys.ts';
+import type { KeySources } from '../key-sources.ts';
 
 export interface MonthQuery {
   /** A month of UTC such as 2026-11; by default the present month. */

@@ -4,7 +4,7 @@ import {
   isLimitsChange,
   type LimitsBefore,
   type RecordedChange,
-} from '../../fleet/changes.ts';
+} from '../../../fleet/changes.ts';
 import {
   type GroupsByName,
   type LimitsByField,
@@ -13,13 +13,13 @@ import {
   toLimitFields,
   toLimits,
   withGroups,
-} from '../../keys/limits/limit-fields.ts';
-import { limitsAt, plansAt } from '../../keys/plans.ts';
-import { applyGrant } from '../../quota/grants.ts';
-import { ofAllOperations } from '../../shared/limits.ts';
-import type { Grant, Key, Plan, Plans, Settings } from '../../shared/model.ts';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import type { LimitsSteps } from '../wires/keys/usage.ts';
+} from '../../../keys/limits/limit-fields.ts';
+import { limitsAt, plansAt } from '../../../keys/plans.ts';
+import { applyGrant } from '../../../quota/grants.ts';
+import { ofAllOperations } from '../../../shared/limits.ts';
+import type { Grant, Key, Plan, Plans, Settings } from '../../../shared/model.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import type { LimitsSteps } from '../../wires/keys/usage.ts';
 
 interface Held<Value> {
   readonly fromMs: number;

@@ -1,12 +1,12 @@
-import type { Changes, RecordedChange } from '../../fleet/changes.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { dayMs } from '../../shared/words/figures.js';
-import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
-import { defineRoute, type Route } from '../api/route.ts';
-import { readPages } from '../read-pages.ts';
-import { getKeyLimitsWire } from '../wires/keys/usage.ts';
-import { findKeys, statusesOf } from './find-keys.ts';
-import { type KeySources, noSuchKey } from './key-sources.ts';
+import type { Changes, RecordedChange } from '../../../fleet/changes.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { dayMs } from '../../../shared/words/figures.js';
+import { errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import { readPages } from '../../read-pages.ts';
+import { getKeyLimitsWire } from '../../wires/keys/usage.ts';
+import { findKeys, statusesOf } from '../find-keys.ts';
+import { type KeySources, noSuchKey } from '../key-sources.ts';
 import { limitsOverTime } from './limits-over-time.ts';
 
 /** `GET /keys/{id}/limits` computes the limits of a key over a period from the record of changes. */

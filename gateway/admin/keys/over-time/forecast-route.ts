@@ -1,0 +1,139 @@
+import { calendarStartMs } from '../../../shared/calendar-windows.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { dayMs, figure } from '../../../shared/words/figures.js';
+import { type Forecast, forecast, forecastDays } from '../../../usage/forecast.ts';
+import { totalsKeptDays } from '../../../usage/read/daily-totals.ts';
+import { type UsageRow, usageRows } from '../../../usage/read/usage-rows.ts';
+import { jsonResponse, storeUnavailable } from '../../admin-response.ts';
+import { lacksData } from '../../api/missing-data.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import { getKeyForecastWire, type KeyForecast } from '../../wires/keys/usage.ts';
+import { findKeys, statusesOf } from '../find-keys.ts';
+import { type KeySources, noSuchKey } from '../key-sources.ts';
+
+/** `GET /keys/{id}/forecast` states when the key reaches its limit a month. */
+export function forecastRoute(sources: KeySources): Route {
+  return defineRoute({
+    ...getKeyForecastWire,
+    needs: 'read',
+    readsCounts: true,
+    async respond({ params: { id = '' } }) {
+      const found = await findKeys(sources, [id]);
+      if (found?.length === 0) return noSuchKey();
+      const status = (await statusesOf(sources, found ?? []))?.get(id);
+      if (status === undefined) return storeUnavailable();
+      const { windows, nowMs } = status.rateLimit;
+      const place = windows.findIndex(({ name, group }) => name === 'month' && group === undefined);
+      const window = windows[place];
+      if (window === undefined) {
+        return jsonResponse({ sentence: `There is no forecast, because ${id} has no limit a month.` });
+      }
+      const { limit, resetMs: endMs } = window;
+      const month = { id, limit, used: status.used[place] ?? 0, nowMs, endMs };
+      const days = sources.usage && (await recordedDays(sources.usage, id, nowMs));
+      if (sources.usage !== undefined && days === undefined) return storeUnavailable();
+      return jsonResponse(forecastView(month, days));
+    },
+  });
+}
+
+interface Month {
+  readonly id: string;
+  readonly limit: number;
+  readonly used: number;
+  readonly nowMs: number;
+  readonly endMs: number;
+}
+
+/** Reads the rows of all recorded days. Most of them come from one read of the daily totals. */
+function recordedDays(
+  usage: NonNullable<KeySources['usage']>,
+  id: string,
+  nowMs: number,
+): Promise<readonly UsageRow[] | undefined> {
+  const period = { fromMs: nowMs - totalsKeptDays * dayMs, toMs: nowMs };
+  return usageRows(usage, id, { ...period, step: 'day' }, nowMs, 'totals');
+}
+
+/** @param rows the recorded days; undefined without a usage record */
+function forecastView(month: Month, rows: readonly UsageRow[] | undefined): KeyForecast {
+  const { id, limit, used, nowMs, endMs } = month;
+  const none = (reason: string): KeyForecast => ({ limit, used, sentence: `No forecast: ${reason}.` });
+  if (lacksData()) return none('Redis is away, and the record of this process alone is incomplete');
+  if (used >= limit) {
+    const sentence = `${id} has used its present limit of ${unitsAMonth(limit)}. The next month begins on ${dateOf(endMs)}.`;
+    return { limit, used, sentence };
+  }
+  if (rows === undefined) return none('usage is not recorded, because usage.keepDays is 0');
+  const todayMs = calendarStartMs('day', nowMs);
+  // The first recorded day may have begun before the first request, so it is not complete.
+  const completeDays = (todayMs - Date.parse(rows[0]?.at ?? isoOf(todayMs))) / dayMs - 1;
+  if (completeDays < forecastDays) {
+    return none(
+      `it needs ${forecastDays} complete days on record, and ${id} has ${Math.max(0, completeDays)}`,
+    );
+  }
+  const byDay = new Map(rows.map((row) => [Date.parse(row.at), row]));
+  const days = Array.from({ length: forecastDays }, (_, index) =>
+    byDay.get(todayMs - (forecastDays - index) * dayMs),
+  );
+  const cut = days.filter((row) => row?.refused.month !== undefined).length;
+  if (cut > 0) {
+    return none(
+      `the limit a month refused requests on ${cut} of the last ${forecastDays} days, so these days do not show the pace`,
+    );
+  }
+  const units = days.map((row) => row?.units ?? row?.admitted ?? 0);
+  const found = forecast({ days: units, used, limit, nowMs, endMs });
+  switch (found.kind) {
+    case 'few_days':
+      return none(`${id} was charged on only ${found.activeDays} of the last ${forecastDays} days`);
+    case 'uneven':
+      return none(`the last ${forecastDays} days of ${id} are too uneven`);
+    case 'forecast': {
+      const [expected, low, high] = [found.expected, found.low, found.high].map(Math.round) as [
+        number,
+        number,
+        number,
+      ];
+      return {
+        limit,
+        used,
+        sentence: sentenceOf(month, found),
+        expected: { units: expected, low, high },
+        earliestAt: isoOf(found.earliestMs),
+        latestAt: isoOf(found.latestMs),
+      };
+    }
+  }
+}
+
+function sentenceOf(
+  { id, limit }: Month,
+  { expected, low, high, earliestMs, latestMs }: Extract<Forecast, { kind: 'forecast' }>,
+): string {
+  const ofMonth = `its present limit of ${unitsAMonth(limit)}`;
+  const reached = () => {
+    if (earliestMs === undefined) return `${id} does not reach ${ofMonth}`;
+    if (latestMs === undefined) return `${id} may reach ${ofMonth}, on ${dateOf(earliestMs)} at the earliest`;
+    if (latestMs === earliestMs) return `${id} reaches ${ofMonth} on ${dateOf(earliestMs)}`;
+    return `${id} reaches ${ofMonth} between ${new Date(earliestMs).getUTCDate()} and ${dateOf(latestMs)}`;
+  };
+  const range = figure(low) === figure(high) ? '' : `, ${figure(low)} to ${figure(high)}`;
+  return `At the pace of the last ${forecastDays} days, ${reached()}; expected ${figure(expected)} by the month's end${range}.`;
+}
+
+function unitsAMonth(limit: number): string {
+  return `${figure(limit)} ${limit === 1 ? 'unit' : 'units'} a month`;
+}
+
+const months = [
+  ...['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October'],
+  ...['November', 'December'],
+];
+
+/** A day of UTC such as "21 December". */
+function dateOf(atMs: number): string {
+  const date = new Date(atMs);
+  return `${date.getUTCDate()} ${months[date.getUTCMonth()]}`;
+}

@@ -1,0 +1,148 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { calendarStartMs } from '../../../gateway/shared/calendar-windows.ts';
+import { dayMs } from '../../../gateway/shared/words/figures.js';
+import { askAdmin, makeToken } from '../../support/admin-client.ts';
+import { connectRedis, removeAll } from '../../support/connect-redis.ts';
+import { faultsOf } from '../../support/described-replies.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
+import { type PastDay, recordPastDays } from '../../support/past-days.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { patientGateway } from '../../support/tuning.ts';
+
+const { token, entry } = makeToken('read');
+const monthly = { plan: 'enterprise', limits: { perMinute: 100, perMonth: 1_000_000 } };
+const small = { plan: 'enterprise', limits: { perMinute: 100, perMonth: 1 } };
+const limitsOf = {
+  steady: monthly,
+  tight: { plan: 'enterprise', limits: { perMonth: 2 } },
+  young: monthly,
+  sparse: monthly,
+  refused: monthly,
+  full: small,
+  daily: { plan: 'enterprise', limits: { perMinute: 100, perDay: 1_000 } },
+};
+type Id = keyof typeof limitsOf;
+const keys = Object.entries(limitsOf).map(([id, plan]) => makeKey({ id, ...plan }));
+
+const nowMs = Date.now();
+const daysOf = (count: number, admittedOf: (daysAgo: number) => number): PastDay[] =>
+  Array.from({ length: count }, (_, index) => ({ daysAgo: index + 1, admitted: admittedOf(index + 1) }));
+const pastDays: Partial<Record<Id, PastDay[]>> = {
+  steady: daysOf(40, () => 1_000),
+  // The limit is reached within a second, so that a test at the end of a month reaches it, too.
+  tight: daysOf(40, () => 1_000_000),
+  young: daysOf(10, () => 1_000),
+  sparse: [...daysOf(3, () => 1_000), { daysAgo: 40, admitted: 1 }],
+  refused: daysOf(40, () => 1_000).map((day) => (day.daysAgo < 4 ? { ...day, refusedByMonth: 5 } : day)),
+  daily: daysOf(40, () => 1_000),
+};
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  const prefix = freshPrefix();
+  const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
+  for (const [id, days] of Object.entries(pastDays)) await recordPastDays(redis, id, days, nowMs);
+  const config = testConfig({
+    upstream: { url: 'http://127.0.0.1:1' },
+    redis: { url: redisUrl(), prefix },
+    keys: keys.map((key) => key.entry),
+    admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
+  });
+  gateway = await startGatewayHere(config, { tuning: { bounds: patientGateway } });
+  const full = keys.find((key) => key.entry.id === 'full')?.secret;
+  await fetch(`${gateway.baseUrl}/pets`, { headers: { authorization: `Bearer ${full}` } });
+  return async () => {
+    await gateway.stop('SIGKILL');
+    await removeAll(redis);
+  };
+});
+
+const ask = (path: string) => askAdmin(Number(new URL(gateway.adminUrl).port), `/api/v1${path}`, { token });
+
+const none = {
+  young: 'No forecast: it needs 14 complete days on record, and young has 9.',
+  sparse: 'No forecast: sparse was charged on only 3 of the last 14 days.',
+  refused:
+    'No forecast: the limit a month refused requests on 3 of the last 14 days, so these days do not show the pace.',
+  daily: 'There is no forecast, because daily has no limit a month.',
+} as const;
+
+describe('the forecast of a key', () => {
+  it('continues the pace of the last 14 days to the end of the month', async () => {
+    const reply = await ask('/keys/steady/forecast');
+    const { status, body } = reply;
+    expect(status).toBe(200);
+    const daysLeft =
+      (calendarStartMs('month', calendarStartMs('month', nowMs) + 40 * dayMs) - Date.now()) / dayMs;
+    const { units, low, high } = body.expected;
+    // The gateway asks the clock some seconds earlier.
+    expect(Math.abs(units - 1_000 * daysLeft)).toBeLessThan(50);
+    expect([low, high]).toEqual([units, units]);
+    expect(body).toMatchObject({ limit: 1_000_000, used: 0 });
+    expect(body.sentence).toMatch(
+      /^At the pace of the last 14 days, steady does not reach its present limit of 1,000,000 units a month; expected [\d,]+ by the month's end\.$/,
+    );
+    expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
+  });
+
+  it('names the day on which the limit is reached', async () => {
+    const reply = await ask('/keys/tight/forecast');
+    const { body } = reply;
+    const day = new Date(body.earliestAt);
+    expect(body.latestAt).toBe(body.earliestAt);
+    expect([0, 1]).toContain(Math.round((day.getTime() - calendarStartMs('day', nowMs)) / dayMs));
+    const month = day.toLocaleString('en-GB', { month: 'long', timeZone: 'UTC' });
+    expect(body.sentence).toContain(
+      `tight reaches its present limit of 2 units a month on ${day.getUTCDate()} ${month};`,
+    );
+    expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
+  });
+
+  it('of a used limit says when the next month begins', async () => {
+    const { body } = await ask('/keys/full/forecast');
+    expect(body).toMatchObject({ limit: 1, used: 1 });
+    expect(body.sentence).toMatch(
+      /^full has used its present limit of 1 unit a month\. The next month begins on 1 \w+\.$/,
+    );
+  });
+
+  it.each(Object.entries(none))('of %s is refused with the reason', async (id, sentence) => {
+    const reply = await ask(`/keys/${id}/forecast`);
+    const { status, body } = reply;
+    expect([status, body.sentence, body.expected]).toEqual([200, sentence, undefined]);
+    expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
+  });
+
+  it('of an unknown key is 404', async () => {
+    expect(await ask('/keys/nobody/forecast')).toMatchObject({ status: 404 });
+  });
+});
+
+describe('rows of months', () => {
+  it('are the sums of the recorded days, also of days without minutes', async () => {
+    const from = new Date(nowMs - 70 * dayMs).toISOString();
+    const [months, days] = await Promise.all(
+      ['month', 'day'].map(
+        async (step) => (await ask(`/keys/steady/usage?step=${step}&from=${from}`)).body.rows,
+      ),
+    );
+    const byMonth = Object.groupBy(days as { at: string; admitted: number }[], ({ at }) => at.slice(0, 7));
+    const sums = Object.entries(byMonth).map(([month, rows = []]) => [
+      `${month}-01T00:00:00Z`,
+      rows.reduce((sum, { admitted }) => sum + admitted, 0),
+    ]);
+    expect(months.map((row: { at: string; admitted: number }) => [row.at, row.admitted])).toEqual(sums);
+    expect(sums.length).toBeGreaterThan(1);
+  });
+
+  it('include the whole month of the beginning', async () => {
+    const { body } = await ask(
+      `/keys/steady/usage?step=month&from=${new Date(nowMs - 12 * dayMs).toISOString()}`,
+    );
+    const { body: all } = await ask(
+      `/keys/steady/usage?step=month&from=${new Date(nowMs - 70 * dayMs).toISOString()}`,
+    );
+    expect(all.rows).toEqual(expect.arrayContaining(body.rows));
+  });
+});
