@@ -7,7 +7,7 @@ import { dayMs } from '../shared/words/figures.js';
  *
  * The range should contain the truth in 80 % of all cases. The table has the measured shares, from 4,000 simulated
  * months for each row, with 1 to 27 days left. `test/usage/forecast.test.ts` repeats the measurement with 1,000 months.
- * The range of dates contains the true day in 89 to 100 % of these months, because dates are whole days.
+ * The range of dates contains the true day in 79 to 100 % of these months, because dates are whole days.
  *
  * | units of a day | truth in the range | half of the range | no forecast |
  * |---|---|---|---|

@@ -459,7 +459,7 @@ describe('the page', () => {
     ['/', '[role=group] button:nth-child(2)', '/?period=1h', '[role=group] [aria-pressed=true]', '1 h'],
     [
       '/keys/acme',
-      '[role=group] button',
+      '[role=group] button:nth-child(2)',
       '/keys/acme?period=24h',
       '[role=group] [aria-pressed=true]',
       '24 h',

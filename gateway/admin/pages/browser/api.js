@@ -217,26 +217,27 @@ const keptBeforeMs = 3_600_000;
  *
  * @template {'/traffic' | '/keys/{id}/usage'} Path
  * @param {Path} path a path template of the API, whose parameter `from` selects the rows
- * @param {{ id: string, params?: SentAt<Path>['params'], fromMs: () => number, everyMs: number }} options `id` identifies the
- * requested rows
+ * @param {{ id: string, params?: SentAt<Path>['params'], step?: string, fromMs: () => number, everyMs: number }} options `id`
+ * identifies the requested rows
  * @returns {Polled<Map<number, RowOf<Path>>>} the rows by their timestamps, epoch ms
  */
-export function useRows(path, { id, params, fromMs, everyMs }) {
+export function useRows(path, { id, params, step, fromMs, everyMs }) {
   const [polled, setPolled] = useState(/** @type {Polled<Map<number, RowOf<Path>>>} */ (nothingYet));
-  const latest = useRef({ params, fromMs });
-  latest.current = { params, fromMs };
+  const latest = useRef({ params, step, fromMs });
+  latest.current = { params, step, fromMs };
   useEffect(() => {
     /** @type {Map<number, RowOf<Path>>} */
     const rows = new Map();
     let completeUntilMs = 0;
     setPolled(nothingYet);
     async function find(/** @type {AbortSignal} */ signal) {
-      const firstMs = latest.current.fromMs();
+      const { params, step, fromMs: first } = latest.current;
+      const firstMs = first();
       const askedMs = nowMs();
       const fromMs = Math.max(firstMs, completeUntilMs - stillGrowingMs);
-      const query = { from: new Date(fromMs).toISOString() };
+      const query = { from: new Date(fromMs).toISOString(), step };
       /** @type {{ rows: RowOf<Path>[] }} */
-      const body = await request(addressOf(path, { params: latest.current.params, query }), { signal });
+      const body = await request(addressOf(path, { params, query }), { signal });
       for (const row of body.rows) rows.set(Date.parse(row.at), row);
       for (const atMs of rows.keys()) if (atMs < firstMs - keptBeforeMs) rows.delete(atMs);
       completeUntilMs = askedMs;

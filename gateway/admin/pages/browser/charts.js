@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { beginOfOutage, chartMarks } from '../../../shared/words/event-names.js';
 import { figure } from '../../../shared/words/figures.js';
-import { axisTime, clock, fullInstant } from './formats.js';
+import { axisPeriod, axisTime, fullInstant, periodText } from './formats.js';
 import { html } from './parts.js';
 import { useTheme } from './theme.js';
 
@@ -14,6 +14,7 @@ import { useTheme } from './theme.js';
  * @property {string} colour the name of a custom property of styles.css, without the dashes
  * @property {(number | undefined)[]} values one for each time; undefined where nothing was recorded
  * @property {boolean} [isDashed]
+ * @property {(value: number | undefined) => string} [write] in place of the chart's `write`
  *
  * @typedef {object} Marker an event, as a vertical line in the chart
  * @property {number} atMs
@@ -22,10 +23,13 @@ import { useTheme } from './theme.js';
  *
  * @typedef {object} ChartProps
  * @property {string} label what the chart shows, for screen readers
- * @property {number[]} timesMs the beginning of each value's period, evenly spaced
+ * @property {number[]} timesMs the beginning of each value's period, evenly spaced except for months
  * @property {number} fromMs
  * @property {number} toMs
  * @property {Series[]} series
+ * @property {Series[]} [over] for stacked bars: series that are drawn as lines over the bars
+ * @property {'day' | 'month'} [step] the length of a value's period, in UTC. Without it, the periods are shorter than a day,
+ * and the axis has local time
  * @property {'stacked' | 'lines'} kind `stacked` shows bars with the series on top of each other
  * @property {(value: number | undefined) => string} write formats a value with its unit
  * @property {(value: number) => string} [writeAxis]
@@ -56,17 +60,18 @@ const syncKey = 'page';
  * @param {ChartProps} props
  */
 export function Chart(props) {
-  const { label, timesMs, series, kind, write, limit, markers = [], note } = props;
+  const { label, timesMs, series, over = [], step, kind, write, limit, markers = [], note } = props;
   const theme = useTheme();
   const holder = useRef(/** @type {HTMLDivElement | null} */ (null));
   const chart = useRef(/** @type {uPlot | undefined} */ (undefined));
   const latest = useRef(props);
   latest.current = props;
   const [pointed, setPointed] = useState(/** @type {number | undefined} */ (undefined));
-  const data = useMemo(() => dataOf(props), [timesMs, series, kind]);
+  const data = useMemo(() => dataOf(props), [timesMs, series, over, kind]);
 
   // A change of the chart's appearance makes a new chart. A change of the chart's data or period updates the chart.
-  const shape = JSON.stringify([theme, kind, series.map(({ label, colour }) => [label, colour])]);
+  const looks = [...series, ...over].map(({ label, colour }) => [label, colour]);
+  const shape = JSON.stringify([theme, kind, step, series.length, looks]);
   useEffect(() => {
     const element = holder.current;
     if (element === null) return undefined;
@@ -103,7 +108,7 @@ export function Chart(props) {
   const last = lastKnown(series);
   const shown = pointed ?? last;
   const atMs = shown === undefined ? undefined : timesMs[shown];
-  const plot = props.onPick
+  const plot = isSlider(props)
     ? html`<div class="plot" ref=${holder} ...${sliderOf(props, shown)} onKeyDown=${(/** @type {KeyboardEvent} */ event) => moveByKey(event, props, chart.current, shown)}></div>`
     : html`<div class="plot" ref=${holder} role="img" aria-label=${label}></div>`;
   return html`<figure class="chart">
@@ -111,12 +116,12 @@ export function Chart(props) {
     ${last === undefined && note && html`<p class="note">${note}</p>`}
     <figcaption>
       <span class="at" title=${atMs === undefined ? '' : fullInstant(atMs)}
-        >${atMs === undefined ? '' : clock(atMs, Date.now()).replace(/:\d\d$/, '')}</span
+        >${atMs === undefined ? '' : periodText(step, atMs, Date.now())}</span
       >
-      ${series.map(
+      ${[...series, ...over].map(
         (one) => html`<span class="legend" key=${one.label}>
-          <i class=${`swatch ${one.colour} ${kind === 'lines' ? 'line' : ''} ${one.isDashed ? 'dashed' : ''}`}></i>${one.label}
-          <b>${write(shown === undefined ? undefined : one.values[shown])}</b>
+          <i class=${`swatch ${one.colour} ${kind === 'lines' || over.includes(one) ? 'line' : ''} ${one.isDashed ? 'dashed' : ''}`}></i>${one.label}
+          <b>${(one.write ?? write)(shown === undefined ? undefined : one.values[shown])}</b>
         </span>`,
       )}
       ${limit && html`<span class="legend"><i class="swatch limit"></i>${limit.label}</span>`}
@@ -124,21 +129,29 @@ export function Chart(props) {
   </figure>`;
 }
 
+/** @param {ChartProps} props */
+function isSlider({ onPick, step }) {
+  return onPick !== undefined || step !== undefined;
+}
+
 /**
- * A chart whose periods can be picked is a slider over time for keyboards and screen readers.
+ * A chart of days or months, or a chart whose periods can be picked, is a slider over time for keyboards and screen
+ * readers.
  *
  * @param {ChartProps} props @param {number | undefined} shown
  */
-function sliderOf({ label, timesMs, series, write }, shown = timesMs.length - 1) {
-  const figures = series.map(({ label, values }) => `${label} ${write(values[shown])}`).join(', ');
+function sliderOf({ label, timesMs, series, over = [], step, onPick, write }, shown = timesMs.length - 1) {
+  const figures = [...series, ...over]
+    .map(({ label, values, write: own = write }) => `${label} ${own(values[shown])}`)
+    .join(', ');
   return {
     role: 'slider',
     tabindex: 0,
-    'aria-label': `${label}. Arrow keys choose a time, Enter explains it.`,
+    'aria-label': `${label}. Arrow keys choose a time${onPick ? ', Enter explains it' : ''}.`,
     'aria-valuemin': 0,
     'aria-valuemax': timesMs.length - 1,
     'aria-valuenow': shown,
-    'aria-valuetext': `${fullInstant(timesMs[shown] ?? 0)}: ${figures}`,
+    'aria-valuetext': `${step ? periodText(step, timesMs[shown] ?? 0, 0) : fullInstant(timesMs[shown] ?? 0)}: ${figures}`,
   };
 }
 
@@ -193,10 +206,12 @@ function stepOf({ timesMs: [first = 0, second = first] }) {
  */
 function indexUnder({ cursor: { left = -1, idx }, posToVal }, props) {
   if (left < 0) return undefined;
-  const stepMs = stepOf(props);
-  if (props.kind === 'lines' || stepMs === 0) return idx ?? undefined;
-  const index = Math.floor((posToVal(left, 'x') * 1_000 - (props.timesMs[0] ?? 0)) / stepMs);
-  return Math.min(Math.max(index, 0), props.timesMs.length - 1);
+  if (props.kind === 'lines' || props.timesMs.length < 2) return idx ?? undefined;
+  const pointedMs = posToVal(left, 'x') * 1_000;
+  return Math.max(
+    props.timesMs.findLastIndex((atMs) => atMs <= pointedMs),
+    0,
+  );
 }
 
 /** Returns the index of the last time with a known value. @param {Series[]} series */
@@ -209,7 +224,7 @@ function lastKnown(series) {
 }
 
 /** @param {ChartProps} props @returns {uPlot.AlignedData} */
-function dataOf({ timesMs, series, kind, isLog }) {
+function dataOf({ timesMs, series, over = [], kind, isLog }) {
   const times = timesMs.map((atMs) => atMs / 1_000);
   if (kind === 'lines') {
     const lines = series.map(({ values }) =>
@@ -225,7 +240,8 @@ function dataOf({ timesMs, series, kind, isLog }) {
     const below = sums[0];
     sums.unshift(values.map((value, index) => (value === undefined ? null : value + (below?.[index] ?? 0))));
   }
-  return /** @type {uPlot.AlignedData} */ ([times, ...sums]);
+  const lines = over.map(({ values }) => values.map((value) => value ?? null));
+  return /** @type {uPlot.AlignedData} */ ([times, ...sums, ...lines]);
 }
 
 /**
@@ -237,15 +253,18 @@ function dataOf({ timesMs, series, kind, isLog }) {
  * @returns {uPlot.Options}
  */
 function optionsOf(latest, width, point) {
-  const { kind, series, isLog = false } = latest.current;
+  const { kind, series, over = [], step, isLog = false } = latest.current;
   const colours = getComputedStyle(document.documentElement);
   const colour = (/** @type {string} */ name) => colours.getPropertyValue(`--${name}`).trim();
   const drawn = kind === 'stacked' ? series.toReversed() : series;
-  const bars = uPlot.paths.bars?.({ align: 1, size: [0.9, 64, 1] });
+  const bars = uPlot.paths.bars?.({ align: 1, size: [0.9, 100, 1] });
+  // A step of the line is as wide as a bar.
+  const steps = uPlot.paths.stepped?.({ align: 1 });
   return {
     width: Math.max(width, 100),
     height,
     legend: { show: false },
+    ...(step && { tzDate: (at) => uPlot.tzDate(new Date(at * 1_000), 'Etc/UTC') }),
     // The space above the plot is for the texts of events, which would otherwise cover bars.
     padding: [latest.current.markers ? 8 + markerRows * markerRowHeight : 12, 20, 0, 0],
     scales: {
@@ -265,6 +284,14 @@ function optionsOf(latest, width, point) {
           ? { fill: colour(one.colour), width: 0, ...(bars && { paths: bars }), points: { show: false } }
           : { width: 2, dash: one.isDashed ? [6, 4] : [], points: { size: 5, filter: lonely } }),
       })),
+      ...over.map((one) => ({
+        label: one.label,
+        stroke: colour(one.colour),
+        width: 2,
+        dash: one.isDashed ? [6, 4] : [],
+        ...(steps && { paths: steps }),
+        points: { show: false },
+      })),
     ],
     axes: [
       {
@@ -274,7 +301,7 @@ function optionsOf(latest, width, point) {
         ticks: { stroke: colour('line'), width: 1, size: 4 },
         space: 70,
         size: 30,
-        values: (_, splits) => splits.map((at) => axisTime(at * 1_000)),
+        values: (_, splits) => splits.map((at) => axisLabel(latest.current, at * 1_000)),
       },
       {
         stroke: colour('muted'),
@@ -354,6 +381,12 @@ const wholeSteps = Array.from({ length: 16 }, (_, power) => 10 ** power).flatMap
   2 * ten,
   5 * ten,
 ]);
+
+/** The end of a chart of days or months gets no label, because no bar begins there. @param {ChartProps} props @param {number} atMs */
+function axisLabel({ step, toMs }, atMs) {
+  if (step === undefined) return axisTime(atMs);
+  return atMs < toMs ? axisPeriod(step, atMs) : '';
+}
 
 /** @param {ChartProps} props @param {number | null} value */
 function axisValue({ writeAxis, write }, value) {

@@ -43,6 +43,29 @@ export function axisTime(atMs) {
   return time === '00:00' ? dayAndMonth.format(atMs) : time;
 }
 
+const utcDay = timeFormat({ day: 'numeric', month: 'short', timeZone: 'UTC' });
+const utcWeekday = timeFormat({ weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' });
+const utcMonth = timeFormat({ month: 'short', year: 'numeric', timeZone: 'UTC' });
+
+/**
+ * Formats a day or month of UTC for an axis: 21 Nov, Nov 2026.
+ *
+ * @param {'day' | 'month'} step @param {number} atMs
+ */
+export function axisPeriod(step, atMs) {
+  return (step === 'day' ? utcDay : utcMonth).format(atMs);
+}
+
+/**
+ * Names a period by its beginning: a day (Sat, 21 Nov) or a month (Nov 2026) of UTC, or a local time to the minute.
+ *
+ * @param {'day' | 'month' | undefined} step @param {number} atMs @param {number} nowMs
+ */
+export function periodText(step, atMs, nowMs) {
+  if (step === undefined) return clock(atMs, nowMs).slice(0, -':00'.length);
+  return (step === 'day' ? utcWeekday : utcMonth).format(atMs);
+}
+
 /** Formats a time with its date, in local time and in UTC. @param {number} atMs */
 export function fullInstant(atMs) {
   return `${inFull.format(atMs)} (${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC)`;

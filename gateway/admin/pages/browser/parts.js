@@ -305,13 +305,11 @@ export function choices(texts, { label, chosen, choose }, more) {
  * @param {string} name of the parameter @param {string} label
  * @param {Record<string, string>} texts the text of each value; '' is the usual one
  * @param {string} chosen
+ * @param {ComponentChildren} [more]
  */
-export function choicesInAddress(name, label, texts, chosen) {
-  return choices(texts, {
-    label,
-    chosen,
-    choose: (value) => changeQuery({ [name]: value, after: undefined }),
-  });
+export function choicesInAddress(name, label, texts, chosen, more) {
+  const choose = (/** @type {string} */ value) => changeQuery({ [name]: value, after: undefined });
+  return choices(texts, { label, chosen, choose }, more);
 }
 
 /**

@@ -6,7 +6,7 @@ import { CopyButton, Fresh, html } from '../parts.js';
 import { changeQuery } from '../router.js';
 
 /** A chart of a longer period is zoomed, because its minutes are too narrow to be clicked. */
-const clickableMs = 2 * hourMs;
+export const clickableMs = 2 * hourMs;
 /** Counts of other processes arrive some time after the minute. */
 const stillGrowingMs = 3 * minuteMs;
 

@@ -1,11 +1,9 @@
-import { h } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { keyNotes } from '../../../../capabilities/lists/pages.js';
 import { exemptionWords } from '../../../../shared/words/exemptions.js';
 import { counted, dayMs, figure, minuteMs, noFigure, relative } from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
-import { nowMs, queryOf, usePolled, useRows } from '../api.js';
-import { alongTime, Chart, markersOf } from '../charts.js';
+import { nowMs, queryOf, usePolled } from '../api.js';
 import { clock, fullInstant } from '../formats.js';
 import { KeyActions, result } from '../key-actions.js';
 import { keyStateWord } from '../list.js';
@@ -13,7 +11,6 @@ import {
   Age,
   CopyButton,
   cards,
-  choices,
   errorColumns,
   Fresh,
   html,
@@ -23,9 +20,9 @@ import {
   useNow,
   windowBar,
 } from '../parts.js';
-import { periods } from '../periods.js';
-import { changeQuery, keyPath } from '../router.js';
-import { isoMinute, KeyMinute, minuteIn, minuteQuery } from './key-minute.js';
+import { keyPath } from '../router.js';
+import { minuteQuery } from './key-minute.js';
+import { UsageChart } from './key-usage.js';
 
 /** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
 /** @import { Polled } from '../api.js' */
@@ -33,10 +30,6 @@ import { isoMinute, KeyMinute, minuteIn, minuteQuery } from './key-minute.js';
 
 /** @typedef {BodyOf<'/keys/{id}'>} KeyDetail */
 /** @typedef {RowOf<'/keys/{id}/usage'>} UsageRow */
-
-const zoomMin = 5 * minuteMs;
-
-const periodTexts = { '24h': periods['24h'].text, '1h': periods['1h'].text };
 
 /**
  * The page of a key. The page explains by a sentence, figures and charts why requests of the key are admitted or
@@ -138,137 +131,6 @@ function banAndGrant({ ban, strikes, grant }) {
   if (!grant) return first;
   const begin = grant.fromMs && instant('begins ', grant.fromMs);
   return html`${first} · granted ${grantedText(grant)}${begin}${instant('ends ', grant.untilMs)}`;
-}
-
-/**
- * Charts of the key's requests by minute, over the last 24 hours or the period in the URL.
- *
- * @param {{ id: string, ban: KeyDetail['ban'], query: URLSearchParams }} props
- */
-function UsageChart({ id, ban, query }) {
-  const nowAt = useNow();
-  const usage = useRows('/keys/{id}/usage', {
-    id,
-    params: { id },
-    fromMs: () => Math.floor(nowMs() / minuteMs) * minuteMs - dayMs + minuteMs,
-    everyMs: 4_000,
-  });
-  const limits = usePolled('/keys/{id}/limits', 10_000, { params: { id } });
-  const happened = usePolled('/events', 10_000, {
-    query: { kind: 'incident,reload,reload_failed', limit: 50 },
-  });
-  const pickedMs = minuteIn(query);
-  const zoom = zoomIn(query);
-  const period = periodIn(query, usage.body, nowAt);
-  const toMs = zoom ? zoom.toMs : Math.floor(nowAt / minuteMs) * minuteMs + minuteMs;
-  const fromMs = zoom ? zoom.fromMs : toMs - periods[period].lengthMs;
-  const { timesMs, series, units } = useMemo(() => {
-    const minutes = { fromMs, toMs, stepMs: minuteMs };
-    const { timesMs, found } = alongTime(usage.body, { ...minutes, merge: ([row]) => row });
-    const series = [
-      { label: 'admitted', colour: 'blue', values: found.map((row) => row?.admitted) },
-      // The refused requests are all requests that were neither admitted nor banned.
-      {
-        label: 'refused',
-        colour: 'orange',
-        values: found.map((row) => row && row.offered - row.admitted - row.banned),
-      },
-      { label: 'banned', colour: 'grey', values: found.map((row) => row?.banned) },
-    ];
-    const hasCosts = found.some((row) => row?.units !== undefined);
-    const charged = found.map((row) => row && (row.units ?? row.admitted));
-    const units = hasCosts ? [{ label: 'units', colour: 'blue', values: charged }] : undefined;
-    return { timesMs, series, units };
-  }, [usage.body, fromMs, toMs]);
-  const choose = (/** @type {string} */ name) =>
-    changeQuery({ period: name, from: undefined, to: undefined });
-  const tools = choices(
-    periodTexts,
-    { label: 'Period', chosen: zoom ? undefined : period, choose },
-    html`<span class="muted">drag to zoom, click a minute to see why</span>`,
-  );
-  const limit = limitOver(limits.body?.limits, { fromMs, toMs, nowAt });
-  const note = noteOf(usage, 'No requests in this period.');
-  const common = /** @type {const} */ ({
-    kind: 'stacked',
-    timesMs,
-    fromMs,
-    toMs,
-    write: figure,
-    markers: happened.body?.events.flatMap(markersOf) ?? [],
-    note,
-    onZoom: zoomTo,
-    onPick: (/** @type {number} */ atMs) => changeQuery(minuteQuery(atMs, toMs - fromMs)),
-    pickedMs,
-  });
-  const label = `of ${id} by minute, from ${fullInstant(fromMs)} to ${fullInstant(toMs)}`;
-  return html`<${Section} title="Requests by minute" tools=${tools} polled=${usage}>
-    ${h(Chart, {
-      ...common,
-      series,
-      limit: units ? undefined : limit,
-      spans: ban ? [{ fromMs: nowAt, untilMs: ban.untilMs }] : [],
-      label: `Requests ${label}`,
-    })}
-    ${units && html`<h3>Units charged to the limits, by minute</h3> ${h(Chart, { ...common, series: units, limit, label: `Units ${label}` })}`}
-    ${pickedMs !== undefined && html`<${KeyMinute} id=${id} atMs=${pickedMs} />`}
-  <//>`;
-}
-
-/** @param {number} fromMs @param {number} toMs */
-function zoomTo(fromMs, toMs) {
-  const startMs = Math.floor(fromMs / minuteMs) * minuteMs;
-  const endMs = Math.max(Math.ceil(toMs / minuteMs) * minuteMs, startMs + zoomMin);
-  changeQuery({ from: isoMinute(startMs), to: isoMinute(endMs), period: undefined });
-}
-
-/**
- * Returns the minute limit over the period, and a legend such as "limit 50 a minute, 60 until 14:05". The result is
- * undefined if the key had no minute limit in the period.
- *
- * @param {BodyOf<'/keys/{id}/limits'>['limits'] | undefined} limits the oldest first
- * @param {{ fromMs: number, toMs: number, nowAt: number }} period
- */
-function limitOver(limits = [], { fromMs, toMs, nowAt }) {
-  const steps = limits
-    .map(({ fromAt, limits }) => ({ fromMs: Date.parse(fromAt), value: limits.perMinute }))
-    .filter(
-      ({ fromMs: atMs, value }, index, all) =>
-        atMs < toMs && (index === 0 || value !== all[index - 1]?.value),
-    )
-    .filter((_, index, all) => (all[index + 1]?.fromMs ?? toMs) > fromMs);
-  if (steps.every(({ value }) => value === undefined)) return undefined;
-  const [last, before] = [steps.at(-1), steps.at(-2)];
-  const now = last?.value === undefined ? 'no limit a minute' : `limit ${figure(last.value)} a minute`;
-  const earlier =
-    last && before
-      ? `, ${before.value === undefined ? 'none' : figure(before.value)} until ${clock(last.fromMs, nowAt).slice(0, -3)}`
-      : '';
-  return { steps, label: `${now}${earlier}` };
-}
-
-/**
- * Chooses the period of the chart if the URL has none. While only the last hour has requests, the chart shows one hour,
- * because a chart of a day would show these requests too small.
- *
- * @param {URLSearchParams} query
- * @param {Map<number, UsageRow> | undefined} rows
- * @param {number} nowAt
- * @returns {keyof typeof periodTexts}
- */
-function periodIn(query, rows, nowAt) {
-  const name = query.get('period') ?? '';
-  if (name in periodTexts) return /** @type {keyof typeof periodTexts} */ (name);
-  const isRecent = rows !== undefined && rows.size > 0 && Math.min(...rows.keys()) > nowAt - 60 * minuteMs;
-  return isRecent ? '1h' : '24h';
-}
-
-/** @param {URLSearchParams} query */
-function zoomIn(query) {
-  const fromMs = Date.parse(query.get('from') ?? '');
-  const toMs = Date.parse(query.get('to') ?? '');
-  const isPeriod = toMs - fromMs >= minuteMs && toMs - fromMs <= dayMs;
-  return isPeriod ? { fromMs, toMs } : undefined;
 }
 
 /** @param {KeyDetail} key @param {BodyOf<'/operations'>['operations']} known @param {Polled} polled */

@@ -14,6 +14,7 @@ import {
 import { windowIn, windowText } from '../../../../shared/words/limit-names.js';
 import { ask, nowMs, staleAfterMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart, markersOf } from '../charts.js';
+import { compareButton, earlierLine, isCompared, useEarlier, weekBefore } from '../earlier.js';
 import { clock, fullInstant } from '../formats.js';
 import {
   choicesInAddress,
@@ -67,7 +68,7 @@ export function Now({ query, live }) {
     <h1 class="sr">Now</h1>
     <${Verdict} live=${live} />
     <${Figures} live=${live} traffic=${traffic} refused=${refused} />
-    <${Charts} live=${live} traffic=${traffic} period=${period} events=${happened.body?.events ?? []} />
+    <${Charts} live=${live} traffic=${traffic} period=${period} query=${query} events=${happened.body?.events ?? []} />
     <div class="two lists">
       <${NeedsALook} refused=${refused} />
       ${incidents(happened)}
@@ -233,14 +234,18 @@ const times = [
   { label: 'upstream p99', colour: 'orange', isDashed: true, of: (row) => row.upstreamTime.p99Ms },
 ];
 
-/** @param {{ live: Live, traffic: Traffic, period: ReturnType<typeof chosenPeriod>, events: readonly Event[] }} props */
-function Charts({ live: { totals, polled }, traffic, period, events }) {
+/** @param {{ live: Live, traffic: Traffic, period: ReturnType<typeof chosenPeriod>, query: URLSearchParams, events: readonly Event[] }} props */
+function Charts({ live: { totals, polled }, traffic, period, query, events }) {
   const { value, text, lengthMs, texts } = period;
   const stepMs = lengthMs > periods['1h'].lengthMs ? 10 * minuteMs : minuteMs;
   // The end of the period is a whole second, so that charts are drawn at most once a second.
   const toMs = startOf(nowMs(), 1_000);
   const fromMs = startOf(toMs - lengthMs, stepMs);
-  const { timesMs, series, timeSeries } = useMemo(() => {
+  const isEarlierShown = isCompared(query);
+  const before = useEarlier(isEarlierShown ? '/traffic' : undefined, {
+    ...{ step: 'minute', fromMs, toMs, shiftMs: weekBefore.shiftMs },
+  });
+  const { timesMs, series, over, timeSeries } = useMemo(() => {
     const { timesMs, found } = alongTime(traffic.body, { fromMs, toMs, stepMs, merge: (rows) => rows });
     const running = timesMs.length - 1;
     const rates = found.map((rows, index) => {
@@ -260,19 +265,24 @@ function Charts({ live: { totals, polled }, traffic, period, events }) {
       ...one,
       values: found.map((rows) => rows && highestOf(rows, of)),
     }));
-    return { timesMs, series, timeSeries };
-  }, [traffic.body, toMs, value, polled.body === undefined]);
+    const earlier = alongTime(before, { fromMs, toMs, stepMs, merge: (rows) => rows }).found;
+    const perSecond = earlier.map(
+      (rows) => rows && sumOf(rows, ({ requests }) => requests) / (stepMs / 1_000),
+    );
+    const over = isEarlierShown ? [earlierLine(weekBefore, perSecond)] : [];
+    return { timesMs, series, over, timeSeries };
+  }, [traffic.body, before, isEarlierShown, toMs, value, polled.body === undefined]);
   const note = noteOf(traffic, 'No requests in this period.');
   const write = (/** @type {number | undefined} */ value) =>
     value === undefined ? noFigure : `${rate(value)} /s`;
   const common = { timesMs, fromMs, toMs, markers: events.flatMap(markersOf), note };
-  const choice = choicesInAddress('period', 'Period', texts, value);
+  const choice = choicesInAddress('period', 'Period', texts, value, compareButton(query, weekBefore));
   return html`<div class="two">
     <${Section} title="Requests a second, by outcome" tools=${choice} polled=${traffic}>
       ${h(Chart, {
         ...common,
         kind: 'stacked',
-        series,
+        ...{ series, over },
         write,
         writeAxis: rate,
         label: `Requests a second by outcome, the last ${text}`,
