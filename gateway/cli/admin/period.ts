@@ -56,14 +56,21 @@ export interface Shift {
   periodBefore(period: Period, nowMs: number): { readonly from: string; readonly to: string };
   /** Returns the beginning of the row that is compared with a row of the earlier period, epoch ms. */
   later(atMs: number): number;
+  /**
+   * Checks that rows of the period are compared with whole rows: rows of months over months, and other rows over a whole
+   * number of rows.
+   *
+   * @throws a CommandError
+   */
+  checkStep(step: UsageStep): void;
 }
 
 /**
- * Reads `--compare`, such as -7d. Rows of months are compared over months, and other rows over a whole number of rows.
+ * Reads `--compare`, such as -7d.
  *
  * @throws a CommandError
  */
-export function shiftOf(text: string, step: UsageStep): Shift {
+export function shiftOf(text: string): Shift {
   const [, number = '', unit = ''] = lengthBefore.exec(text) ?? [];
   const length = Number(number);
   if (length === 0) {
@@ -71,21 +78,10 @@ export function shiftOf(text: string, step: UsageStep): Shift {
       '--compare must be a length of time such as -7d, -12h or -30m, or -12mo with --step month.',
     );
   }
-  if ((unit === 'mo') !== (step === 'month')) {
-    throw new CommandError(
-      step === 'month'
-        ? `--compare ${text} does not fit rows of a month. Give months, such as -12mo.`
-        : `--compare ${text} needs --step month. Rows of one ${step} are compared over a fixed length such as -28d.`,
-    );
-  }
+  const isMonths = unit === 'mo';
   const shiftMs = length * (unitMs[unit] ?? 0);
-  if (step !== 'month' && shiftMs % calendarWindowsMs[step] !== 0) {
-    throw new CommandError(
-      `--compare ${text} does not fit rows of one ${step}. Give a whole number of them, or a shorter --step.`,
-    );
-  }
   const shifted = (atMs: number, sign: 1 | -1) =>
-    step === 'month' ? monthsLater(atMs, sign * length) : atMs + sign * shiftMs;
+    isMonths ? monthsLater(atMs, sign * length) : atMs + sign * shiftMs;
   return {
     periodBefore({ from, to }, nowMs) {
       const toMs = to === undefined ? nowMs : Date.parse(to);
@@ -94,6 +90,21 @@ export function shiftOf(text: string, step: UsageStep): Shift {
       return { from: iso(shifted(fromMs, -1)), to: iso(shifted(toMs, -1)) };
     },
     later: (atMs) => shifted(atMs, 1),
+    checkStep(step) {
+      if (step === 'month' && !isMonths) {
+        throw new CommandError(`--compare ${text} does not fit rows of a month. Give months, such as -12mo.`);
+      }
+      if (step !== 'month' && isMonths) {
+        throw new CommandError(
+          `--compare ${text} needs --step month. Rows of one ${step} are compared over a fixed length such as -28d.`,
+        );
+      }
+      if (!isMonths && shiftMs % calendarWindowsMs[step] !== 0) {
+        throw new CommandError(
+          `--compare ${text} does not fit rows of one ${step}. Give a whole number of them, or a shorter --step.`,
+        );
+      }
+    },
   };
 }
 

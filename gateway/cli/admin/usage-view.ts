@@ -18,12 +18,14 @@ interface Shown {
   readonly shift: Shift | undefined;
   readonly screen: Screen;
   readonly nowMs: number;
+  /** Whether the rows of minutes or hours may begin before the record of minutes does. */
+  readonly mayLackRows: boolean;
 }
 
 /** The table of the usage of a key, what it is compared with, and the forecast of the key. */
 export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[] {
   const { forecast, before } = usage;
-  const { screen, shift } = shown;
+  const { screen, shift, mayLackRows } = shown;
   const isEmpty = usage.rows.length === 0 && (before?.rows.length ?? 0) === 0;
   const lines = isEmpty
     ? [`No request of ${printable(id)} is recorded in this period.`]
@@ -32,7 +34,13 @@ export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[]
     shift !== undefined && !isEmpty && (before?.rows.length ?? 0) === 0
       ? [`No request of ${printable(id)} is recorded in the period before.`]
       : [];
-  const notes = [...nothing, ...(forecast ? [printable(forecast.sentence)] : [])];
+  const lacking =
+    shift !== undefined && mayLackRows
+      ? [
+          'Minutes are kept for usage.keepDays, so earlier rows may be missing. With --step day, they are complete.',
+        ]
+      : [];
+  const notes = [...nothing, ...lacking, ...(forecast ? [printable(forecast.sentence)] : [])];
   return [...lines, ...notes.flatMap((note) => wrapText(note, screen.columns))];
 }
 

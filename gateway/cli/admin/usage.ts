@@ -73,16 +73,20 @@ async function showUsage(
   const nowMs = Date.now();
   const usual = step === 'month' && to === undefined ? yearBefore(nowMs) : undefined;
   const period = periodQuery(month === undefined ? { from: from ?? usual, to } : daysOfMonth(month), nowMs);
-  const query = { ...period, step: step ?? (month === undefined ? stepFor(period, nowMs) : 'day') };
-  const shift = compare === undefined ? undefined : shiftOf(compare, query.step);
+  const shift = compare === undefined ? undefined : shiftOf(compare);
+  // The rows must exist in the earlier period, too.
+  const oldest = shift?.periodBefore(period, nowMs) ?? period;
+  const query = { ...period, step: step ?? (month === undefined ? stepFor(oldest, nowMs) : 'day') };
+  shift?.checkStep(query.step);
   const client = await clientAfterFlush(options);
   // A forecast continues the days of the period, so a past period has none.
   const isOfDays = query.step === 'day' || query.step === 'month';
   const endsLater = query.to === undefined || Date.parse(query.to) > nowMs - dayMs;
+  const mayLackRows = !isOfDays && stepFor(oldest, nowMs) === 'day';
   const withForecast = isOfDays && endsLater && csv === undefined;
   const reply = await readUsage(client, id, query, { shift, withForecast, nowMs });
   if (csv) return show(options, reply, (body) => usageCsv(body, shift));
-  show(options, reply, (body, screen) => usageLines(id, body, { shift, screen, nowMs }));
+  show(options, reply, (body, screen) => usageLines(id, body, { shift, screen, nowMs, mayLackRows }));
 }
 
 const monthPage = { wire: getMonthUsageWire, member: 'keys', perPage: keysPerPageMax };

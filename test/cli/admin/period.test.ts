@@ -61,21 +61,22 @@ describe('--compare', () => {
     ['-28d', 'day', '2026-10-25T10:31:07.250Z'],
     ['-12mo', 'month', '2025-11-22T10:31:07.250Z'],
   ] as const)('%s by %s moves a period, and back', (text, step, to) => {
-    const shift = shiftOf(text, step);
+    const shift = shiftOf(text);
+    shift.checkStep(step);
     const before = shift.periodBefore({ from: '2026-11-22', to: undefined }, nowMs);
     expect(before.to).toBe(to);
     expect(shift.later(Date.parse(before.from))).toBe(Date.parse('2026-11-22T00:00Z'));
   });
 
   it('moves the last 24 hours if the period has no beginning', () => {
-    expect(shiftOf('-7d', 'minute').periodBefore({ from: undefined, to: undefined }, nowMs).from).toBe(
+    expect(shiftOf('-7d').periodBefore({ from: undefined, to: undefined }, nowMs).from).toBe(
       '2026-11-14T10:32:00.000Z',
     );
   });
 
   it('of the last day of a month stays in the earlier month', () => {
     const march = { from: '2027-03-01', to: '2027-03-31T12:00:00Z' };
-    expect(shiftOf('-1mo', 'month').periodBefore(march, nowMs)).toEqual({
+    expect(shiftOf('-1mo').periodBefore(march, nowMs)).toEqual({
       from: '2027-02-01T00:00:00.000Z',
       to: '2027-02-28T12:00:00.000Z',
     });
@@ -90,7 +91,7 @@ describe('--compare', () => {
     ['-1mo', 'day', /needs --step month/],
     ['-28d', 'month', /does not fit rows of a month/],
   ] as const)('%s by %s is refused', (text, step, message) => {
-    expect(() => shiftOf(text, step)).toThrow(message);
+    expect(() => shiftOf(text).checkStep(step)).toThrow(message);
   });
 
   it('the last 12 months begin with the first day of a month', () => {

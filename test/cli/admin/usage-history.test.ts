@@ -96,6 +96,13 @@ describe('usage --compare', () => {
     expect(rows.find(([at]) => at === ago(0))?.slice(0, 4)).toEqual([ago(0), '0', '200', 'not over']);
   });
 
+  it('shows days without --step if the minutes of the earlier period are no longer kept', async () => {
+    const rows = cellsOf(await usage('acme', '--from', '-7d', '--compare', '-7d'));
+    expect(rows[0]?.[0]).toBe('DAY (UTC)');
+    const hours = await usage('acme', '--from', '-7d', '--compare', '-7d', '--step', 'hour');
+    expect(hours).toContain('earlier rows may be missing. With --step day, they are complete.\n');
+  });
+
   it('says that nothing is recorded in a period before the record', async () => {
     expect(await usage('acme', '--from', ago(7), '--step', 'day', '--compare', '-90d')).toContain(
       'No request of acme is recorded in the period before.\n',
