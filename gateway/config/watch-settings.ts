@@ -48,6 +48,8 @@ export interface Rejected {
   readonly problems: readonly Problem[];
   /** The version of the content on disk. */
   readonly version: string;
+  /** The digests of the files that were read. */
+  readonly digests: Digests;
   /**
    * The files whose last valid content is in use; empty if loading failed as a whole, because all files then have their last valid content.
    */
@@ -283,13 +285,14 @@ function identityOf(loaded: Loaded | LoadedInThread): string {
 
 function rejectedBy(loaded: LoadedInThread, before: Rejected | undefined): Rejected | undefined {
   if (loaded.kind === 'invalid') return { ...loaded, kept: [] };
-  const { kept, versionOnDisk: version } = loaded;
+  const { kept, versionOnDisk: version, digests } = loaded;
   if (kept.length === 0) return undefined;
   const sinceOf = new Map(before?.kept.map(({ file, sinceMs }) => [file, sinceMs]));
   const problems = new Map(kept.flatMap((each) => each.problems).map((each) => [JSON.stringify(each), each]));
   return {
     problems: [...problems.values()],
     version,
+    digests,
     kept: kept.map((each) => ({ ...each, sinceMs: sinceOf.get(each.file) ?? Date.now() })),
   };
 }

@@ -4,7 +4,7 @@ import type { StatedKey } from '../keys/key-schema.ts';
 import type { LimitsByField } from '../keys/limits/limit-fields.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import type { AdminToken, Leak } from '../shared/model.ts';
+import type { AdminToken, Author, Leak } from '../shared/model.ts';
 import { digestStart } from '../shared/secrets.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createSharedList, type Listed, type PageQuery } from './shared-list.ts';
@@ -47,11 +47,12 @@ const knownActions: ReadonlySet<string> = new Set(changeActions);
 /** The values are JSON, without secrets and complete digests. */
 export type ChangedMembers = Readonly<Record<string, unknown>>;
 
-/** A change of a key, or of many keys together, by an operator or by the holder of the key. */
-export interface KeyChange {
+/**
+ * A change of a key, or of many keys together, by an operator or by the holder of the key. `by` is `holder` for the holder of the key, and
+ * `github` for a report of GitHub.
+ */
+export interface KeyChange extends Author {
   readonly action: KeyAction;
-  /** The name of the token that made the change; `holder` for the holder of the key; `github` for a report of GitHub. */
-  readonly by: string;
   /** Absent for a change of many keys. */
   readonly key?: string | undefined;
   /** The plan at the time of the change, for receivers of webhooks. The record of changes does not have it. */
@@ -60,6 +61,18 @@ export interface KeyChange {
   readonly after?: ChangedMembers | undefined;
   /** The store gave no reply, but may still have written the change. */
   readonly error?: string;
+}
+
+/**
+ * An edited file, as the first process that reported the edit saw it. The owner of a file is not always the author of the edit, and a copied
+ * file can have an earlier time.
+ */
+export interface EditedFile {
+  readonly name: string;
+  /** The name of the owner, or the number of a user without a name on this host; absent for a file that was removed. */
+  readonly owner?: string;
+  /** The modification time, ISO 8601. */
+  readonly modifiedAt?: string;
 }
 
 /** The previous values of limits that a reload changed. */
@@ -77,8 +90,9 @@ export type Change =
       readonly action: 'reload' | 'reload_failed';
       /** `file`: an edit of the configuration files. */
       readonly by: string;
-      /** The edited files. */
-      readonly files?: readonly string[];
+      /** The names of the edited files. Earlier releases of Tollgate recorded only the names. */
+      readonly files?: readonly string[] | undefined;
+      readonly editedFiles?: readonly EditedFile[] | undefined;
       /** Versions of the configuration. In a failed reload, `after` was rejected. */
       readonly before: string;
       readonly after?: string;

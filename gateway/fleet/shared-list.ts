@@ -74,6 +74,8 @@ export function createSharedList<Entry extends object>({
   const own: Listed<Entry>[] = [];
   const unsent: Unsent<Entry>[] = [];
   let number = 0;
+  /** Ids grow, as in Redis, also if the clock of this process is set back. */
+  let lastIdMs = 0;
   let sending: Promise<void> | undefined;
   const [stream, hash] = names(records?.prefix ?? '');
   records?.commands.defineCommand('addReport', { numberOfKeys: 2, lua: script });
@@ -83,7 +85,8 @@ export function createSharedList<Entry extends object>({
     number += 1;
     const atMs = nowMs();
     const at = new Date(atMs).toISOString();
-    own.unshift({ ...report.entry, id: `${atMs}-${number}`, at, process: seenBy(report), processes: 1 });
+    lastIdMs = Math.max(lastIdMs, atMs);
+    own.unshift({ ...report.entry, id: `${lastIdMs}-${number}`, at, process: seenBy(report), processes: 1 });
     if (own.length > entriesMax) own.pop();
     if (records === undefined) return;
     unsent.push({ ...report, number, happenedMs: performance.now() });

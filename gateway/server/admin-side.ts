@@ -11,7 +11,7 @@ import { watchFaults } from '../admin/verdict/fault-watch.ts';
 import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
 import { joinPlanFigures, partsOf, readKeyMembers } from '../capabilities/interfaces/join-parts.ts';
 import { operatorsParts } from '../capabilities/lists/parts.ts';
-import { createChanges, type KeyChange, tokenEdit } from '../fleet/changes.ts';
+import { createChanges, type EditedFile, type KeyChange, tokenEdit } from '../fleet/changes.ts';
 import { createEvents } from '../fleet/events.ts';
 import { createFailingUpstreams } from '../fleet/failing/failing-upstreams.ts';
 import { createFlushFleet } from '../fleet/flush/flush-fleet.ts';
@@ -305,15 +305,19 @@ export function createAdminSide({
 
   function recordKeyChange({ plan, ...change }: KeyChange): void {
     if (recordedLeaks.isRepeated(change)) return;
-    const { key, by, action } = change;
+    const { key, by, ranBy, action } = change;
     changes.record(change);
     recordNotice({ kind: 'key_changed', plan, ...change });
     const leaked = leakNotice(change, settings.keys.get(key ?? '')?.plan ?? directory?.planOf(key ?? ''));
     if (leaked !== undefined) recordNotice(leaked);
-    logger.info({ keyId: key, by, action }, 'a key was changed');
+    logger.info({ keyId: key, by, ranBy, action }, 'a key was changed');
   }
 
-  async function recordReload(before: Settings, after: Settings, files: readonly string[]): Promise<void> {
+  async function recordReload(
+    before: Settings,
+    after: Settings,
+    files: readonly EditedFile[],
+  ): Promise<void> {
     const loadDescribing = () => import('../admin/settings/describe-edit.ts');
     const { describeEdit } = await loadInTurns(schemaParts, loadDescribing);
     const { planEdits, ...edit } = await describeEdit(before, after, bounds);
@@ -321,7 +325,7 @@ export function createAdminSide({
     changes.record({
       action: 'reload',
       by: 'file',
-      ...(files.length > 0 && { files }),
+      ...membersOf(files),
       ...versions,
       ...edit,
     });
@@ -353,8 +357,8 @@ export function createAdminSide({
       certificates.start();
       leakTimer = setInterval(renewLeaks, bounds.leakRenewalMs).unref();
     },
-    /** @param now the part of the configuration on disk that is not in these settings @param files names of the edited files */
-    reload(next: Settings, now: NotInForce = {}, files: readonly string[] = []) {
+    /** @param now the part of the configuration on disk that is not in these settings @param files the edited files */
+    reload(next: Settings, now: NotInForce = {}, files: readonly EditedFile[] = []) {
       const before = settings;
       settings = planChanges.take(next);
       loadedAtMs = nowMs();
@@ -369,7 +373,12 @@ export function createAdminSide({
       recording = recording.then(() => recordReload(before, after, files)).catch(reportBug);
     },
     /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
-    reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']) {
+    reportFailedReload(
+      error: string,
+      version?: string,
+      kept?: NotInForce['kept'],
+      files: readonly EditedFile[] = [],
+    ) {
       const { waitsForRestart } = notInForce;
       notInForce = { lastError: error, kept, waitsForRestart };
       const before = settings.version;
@@ -377,7 +386,14 @@ export function createAdminSide({
       // The valid files of the same edit were loaded first, and a receiver must get the events in this order.
       recording = recording
         .then(() => {
-          changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });
+          changes.record({
+            action: 'reload_failed',
+            by: 'file',
+            ...membersOf(files),
+            before,
+            ...after,
+            error,
+          });
           recordNotice({ kind: 'reload_failed', before, after: version, error });
         })
         .catch(reportBug);
@@ -407,6 +423,10 @@ export function createAdminSide({
       admin.close();
     },
   };
+}
+
+function membersOf(files: readonly EditedFile[]) {
+  return files.length === 0 ? {} : { files: files.map(({ name }) => name), editedFiles: files };
 }
 
 function serversAway(store: StoreState): number {

@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import type { Logger } from 'pino';
 import type { Loaded } from '../config/load-settings.ts';
 import type { LoadedInThread, SettingsLoader } from '../config/loader/settings-loader.ts';
@@ -11,6 +10,7 @@ import {
   watchSettings,
 } from '../config/watch-settings.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import { createEditedFiles } from './edited-files.ts';
 import type { Gateway } from './gateway.ts';
 import type { Supervisor } from './workers/supervisor.ts';
 
@@ -46,14 +46,15 @@ export function followSettings(
         ...(waitsForRestart.length > 0 && { waitsForRestart }),
       };
       // A setting that needs a restart keeps its value until the restart, and the admin API shows this value.
-      gateway.reload(settingsInForce(settings, next), notInForce, editedFiles(digests), message);
+      const files = editedFiles.ofLoaded(digests);
+      gateway.reload(settingsInForce(settings, next), notInForce, files, message);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },
     onInvalid: (rejected) => {
       const { problems, version } = rejected;
       const text = formatProblems(problems);
       const kept = keptContents(rejected);
-      gateway.reportFailedReload(text, version, kept);
+      gateway.reportFailedReload(text, version, kept, editedFiles.ofRejected(rejected));
       const files = kept.map(({ file }) => file).join(', ');
       const effect =
         kept.length === 0
@@ -68,17 +69,6 @@ export function followSettings(
       );
     },
   });
-}
-
-/** Returns a function that receives the file digests of each configuration and returns the names of the edited files. */
-function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
-  let before = first;
-  return (after: typeof first): readonly string[] => {
-    const all = new Set([...before.keys(), ...after.keys()]);
-    const edited = [...all].filter((file) => before.get(file) !== after.get(file));
-    before = after;
-    return edited.map((file) => basename(file));
-  };
 }
 
 /** The invalid files whose last valid content applies, for `/readyz` and the log. */

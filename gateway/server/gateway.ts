@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NotInForce, Phase } from '../admin/readiness.ts';
+import type { EditedFile } from '../fleet/changes.ts';
 import type { Log } from '../observe/create-log.ts';
 import type { Settings } from '../shared/model.ts';
 import { type Bounds, defaultBounds } from '../shared/timeouts-and-sizes.ts';
@@ -35,9 +36,14 @@ export interface Gateway {
    *
    * @param notInForce the part of the configuration on disk that is not in these settings; for `/readyz`
    */
-  reload(settings: Settings, notInForce?: NotInForce, files?: readonly string[]): void;
+  reload(settings: Settings, notInForce?: NotInForce, files?: readonly EditedFile[]): void;
   /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
-  reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
+  reportFailedReload(
+    error: string,
+    version?: string,
+    kept?: NotInForce['kept'],
+    files?: readonly EditedFile[],
+  ): void;
   /**
    * Ends the gateway gracefully. `/readyz` answers 503 for `graceMs`. After that, WebSockets are closed, no connection is accepted, and
    * requests in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the remaining connections are closed.

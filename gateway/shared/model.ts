@@ -463,6 +463,14 @@ export interface AdminToken {
   readonly may: 'read' | 'write';
 }
 
+/** The author of a change through the admin API. */
+export interface Author {
+  /** The name of the token. */
+  readonly by: string;
+  /** The person and the host that the command claims, "alice on ops-1". The gateway cannot verify it. */
+  readonly ranBy?: string | undefined;
+}
+
 export interface Certificate {
   /** For messages. */
   readonly file: string;

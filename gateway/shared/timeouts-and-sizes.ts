@@ -901,6 +901,9 @@ export const defaultBounds = Object.freeze({
    */
   importRetries: 15,
   importRetryMs: 5_000,
+  /** How often `tollgate changes --follow` reads new changes, and the longest pause before it tries again while they cannot be read. */
+  followIntervalMs: 2_000,
+  followRetryMaxMs: 30_000,
   /** How often `tollgate top` reads and draws the state, and the silence after which it shows a warning. */
   topIntervalMs: 1_000,
   topSilenceShownMs: 3_000,

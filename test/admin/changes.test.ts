@@ -72,6 +72,41 @@ describe('a change that a command made in the configuration', () => {
     ]);
   });
 
+  it('has the person and the host that the command states, and the author stays the token', async () => {
+    logged.length = 0;
+    const headers = { 'Tollgate-Ran-By': 'bob on ops-1' };
+    expect((await report(revoked, { headers })).status).toBe(204);
+    expect((await changes())[0]).toMatchObject({
+      by: 'alice',
+      ranBy: 'bob on ops-1',
+      text: 'alice revoked acme.',
+    });
+    expect(logged.find(({ keyId }) => keyId !== undefined)).toMatchObject({
+      by: 'alice',
+      ranBy: 'bob on ops-1',
+    });
+    await report(revoked);
+    expect((await changes())[0]).not.toHaveProperty('ranBy');
+  });
+
+  it.each([
+    ['an empty text', ''],
+    ['101 characters', 'x'.repeat(101)],
+    ['a control character', 'bob\u0085'],
+    ['a character that is not ASCII', 'bób'],
+    ['a tab', 'bob\ton ops-1'],
+    ['a secret', issueSecret()],
+    ['a digest', digestSecret('x')],
+  ])('is refused if the person is %s', async (_, ranBy) => {
+    const before = await changes();
+    const { status, body } = await report(revoked, { headers: { 'Tollgate-Ran-By': ranBy } });
+    expect([status, body.message]).toEqual([
+      400,
+      expect.stringMatching(/^The header field Tollgate-Ran-By must be /),
+    ]);
+    expect(await changes()).toEqual(before);
+  });
+
   it.each([
     [{ action: 'create', after: { plan: 'free' } }, 'alice created the key acme (free).'],
     [{ action: 'secret', after: { secret: '1a2b3c4d' } }, 'alice issued a secret of acme.'],

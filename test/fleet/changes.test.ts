@@ -60,6 +60,22 @@ it('the same reload on several processes is one change with their number, and a 
   });
 });
 
+it('a reload that processes on several hosts report has the files as the first process saw them', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const [one, other] = [changesOf('p1', shared), changesOf('p2', shared)];
+  const filesOf = (owner: string, modifiedAt: string) => ({
+    files: ['tollgate.yaml'],
+    editedFiles: [{ name: 'tollgate.yaml', owner, modifiedAt }],
+  });
+  const ofFirst = filesOf('alice', '2026-11-28T14:03:10.000Z');
+  one.record({ ...reload('a', 'b'), ...ofFirst });
+  await expect.poll(async () => (await other.read({ limit: 9 })).changes).toHaveLength(1);
+  other.record({ ...reload('a', 'b'), ...filesOf('1000', '2026-11-28T14:03:12.000Z') });
+  await expect
+    .poll(async () => (await one.read({ limit: 9 })).changes)
+    .toEqual([expect.objectContaining({ ...ofFirst, process: 'p1', processes: 2 })]);
+});
+
 it.each([
   ['Redis', () => ({ url: redisUrl(), prefix: freshPrefix() })],
   ['memory', () => undefined],

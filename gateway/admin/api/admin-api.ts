@@ -1,14 +1,15 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import type { RequestFlush } from '../../fleet/flush/flush-fleet.ts';
 import { plainAddress } from '../../shared/addresses/address-group.ts';
-import type { AdminSettings, AdminToken } from '../../shared/model.ts';
+import type { AdminSettings, AdminToken, Author } from '../../shared/model.ts';
 import { parseQuery } from '../../shared/schema/query-parameters.ts';
 import { Shares } from '../../shared/structures/shares.ts';
 import { Turns, type Waiting } from '../../shared/structures/turns.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, apiPrefix, errorResponse } from '../admin-response.ts';
+import { ranByFault, ranByField, ranBySchema } from '../wires/ran-by.ts';
 import { type ReadBody, readBody } from './request-body.ts';
 import { answer, type RequestWithoutBody, type Route, routeRequest } from './route.ts';
 import { type AskThread, nameOf } from './thread-routes.ts';
@@ -132,7 +133,9 @@ export function createAdminApi({
     if (parsed.kind === 'invalid') return errorResponse('invalid_request', parsed.message);
     const waitSeconds = route.needs === 'write' && !isReading(method) ? changes.count(token.name) : undefined;
     if (waitSeconds !== undefined) return tooManyChanges(waitSeconds);
-    const request = { params, query: parsed.query, token, headers };
+    const author = isReading(method) ? { by: token.name } : authorOf(token, headers);
+    if (author === undefined) return errorResponse('invalid_request', ranByFault);
+    const request = { params, query: parsed.query, token, author, headers };
     if (route.readsCounts) requestFlush();
     if (route.waits) return answerHere(req, route, request);
     return (
@@ -154,7 +157,7 @@ export function createAdminApi({
   async function answerInThread(
     req: IncomingMessage,
     route: Route,
-    { headers: _, ...request }: RequestWithoutBody,
+    { headers: _, author: __, ...request }: RequestWithoutBody,
     waiting: Waiting,
   ): Promise<AdminResponse | undefined> {
     const made = Promise.withResolvers<AdminResponse | undefined>();
@@ -189,6 +192,14 @@ export function createAdminApi({
     const message = `A token may make ${bounds.adminChangesPerMinuteMax} changes a minute; retry after the time in the Retry-After header.`;
     return errorResponse('rate_limited', message, { 'Retry-After': String(waitSeconds) });
   }
+}
+
+/** Returns undefined if the header field `Tollgate-Ran-By` is not valid. */
+function authorOf({ name: by }: AdminToken, headers: IncomingHttpHeaders): Author | undefined {
+  const stated = headers[ranByField.toLowerCase()];
+  if (stated === undefined) return { by };
+  const parsed = ranBySchema.safeParse(stated);
+  return parsed.success ? { by, ranBy: parsed.data } : undefined;
 }
 
 const realm = 'Bearer realm="admin"';

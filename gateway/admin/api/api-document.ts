@@ -5,6 +5,7 @@ import { parameterShown, sharedParameters } from '../../shared/schema/query-para
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { whatHoldsAnswer } from '../wires/keys/bans-and-grants.ts';
 import { definitionAnswer, issuedAnswer } from '../wires/keys/definitions.ts';
+import { ranByField, ranBySchema } from '../wires/ran-by.ts';
 import { wires } from '../wires/wires.ts';
 
 type JsonSchema = Record<string, unknown>;
@@ -101,7 +102,8 @@ function parametersShared(all: readonly Wire[]) {
   );
 }
 
-function placesOf({ params, query, headers }: Wire) {
+function placesOf({ method, params, query, headers: stated }: Wire) {
+  const headers = method === 'GET' ? stated : { ...stated, [ranByField]: ranBySchema };
   return (['path', 'query', 'header'] as const).flatMap((place) => {
     const ofPlace: Readonly<Record<string, z.ZodType>> =
       { path: params, query: query.shape, header: headers }[place] ?? {};

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type * as z from 'zod';
 import type { Wire } from '../../shared/http/wire.ts';
-import type { AdminToken } from '../../shared/model.ts';
+import type { AdminToken, Author } from '../../shared/model.ts';
 import { noQuery, type QuerySchema } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminResponse } from '../admin-response.ts';
@@ -17,7 +17,7 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
   readonly bodyMembersMax?: number;
   /**
    * True for a route that reads many keys, recorded minutes or recorded changes. It runs in the reading thread, so it does not delay
-   * customers' requests. There it has its own data sources, and does not get the header fields of the request.
+   * customers' requests. There it has its own data sources, and does not get the header fields and the author of the request.
    */
   readonly inThread?: true;
   /** True for a route without parameters whose response depends only on the settings. The response is cached for a short time. */
@@ -41,6 +41,8 @@ interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType> {
   /** The validated body; undefined for a route without a body. */
   readonly body: z.output<Body>;
   readonly token: AdminToken;
+  /** The author of the change, for the record of changes. */
+  readonly author: Author;
   readonly headers: IncomingHttpHeaders;
 }
 

@@ -5,7 +5,7 @@ import type { SentBody } from './request-body.ts';
 import { answer, type RequestWithoutBody, type Route } from './route.ts';
 
 /** A request to a route in the reading thread, as plain data. The main thread has already checked token, path and query. */
-export interface ThreadRequest extends Omit<RequestWithoutBody, 'headers'> {
+export interface ThreadRequest extends Omit<RequestWithoutBody, 'headers' | 'author'> {
   /** The name of the route, from `nameOf`. */
   readonly route: string;
   readonly isFixed: Route['isFixed'];
@@ -29,7 +29,8 @@ export function createThreadRoutes(
   return async ({ route: name, isFixed: _, sent, ...request }) => {
     const route = byName.get(name);
     if (route === undefined) return errorResponse('not_found');
-    const respond = () => answer(route, { ...request, headers: {} }, sent, bounds);
+    const respond = () =>
+      answer(route, { ...request, headers: {}, author: { by: request.token.name } }, sent, bounds);
     const { response, isMissing } = await noteWhile(respond);
     if (!isMissing || response.status !== 200) return response;
     return route.isExact ? storeUnavailable() : withMissing(response, await awaySinceMs());

@@ -19,6 +19,7 @@ import { afterPage, defineWire } from '../../shared/http/wire.ts';
 import { cursor, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { expects, fields, membersByName, text } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { secretLike } from './ran-by.ts';
 
 const changedMembers = z
   .record(z.string(), z.unknown())
@@ -63,6 +64,12 @@ const changesPage = z
           .describe(
             `The author of the change: the name of the token, ${authors.slice(0, -1).map((one) => `${one}, `)}or ${authors.at(-1)}.`,
           ),
+        ranBy: z
+          .string()
+          .optional()
+          .describe(
+            'The person who ran the command and the host of the command, such as `alice on ops-1`. It is a claim of the client in the header field `Tollgate-Ran-By`.',
+          ),
         key: z.string().optional().describe('The id of the key.'),
         plan: z.string().optional().describe('The plan that was reverted or retried.'),
         figures: z
@@ -70,6 +77,22 @@ const changesPage = z
           .optional()
           .describe('The requests and refused requests during the ten minutes before a revert.'),
         files: list(z.string()).optional().describe('The names of the configuration files that were edited.'),
+        editedFiles: list(
+          z.object({
+            name: z.string(),
+            owner: z
+              .string()
+              .optional()
+              .describe(
+                'The name of the owner of the file, or the number of a user without a name on the host of the gateway. The owner is not always the author of the edit.',
+              ),
+            modifiedAt: instant.optional().describe('The modification time of the file.'),
+          }),
+        )
+          .optional()
+          .describe(
+            'The files of `files` as `process` saw them when it loaded the edit. Symbolic links are followed. A file that was removed has only its name. Absent in records of an earlier version.',
+          ),
         text: z.string().describe('The change as a sentence.'),
         edits: list(z.string())
           .optional()
@@ -127,9 +150,6 @@ export const listChangesWire = (bounds: Bounds) =>
 const reported = keyActions.filter(
   (action) => !['unban', 'grant', 'ungrant', 'leak', ...Object.keys(keyChanges)].includes(action),
 );
-
-/** Matches a secret, a token or a complete digest, which the record of changes must not contain. */
-const secretLike = /\btga?_\w{20}|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i;
 
 function membersSchema(membersMax: number) {
   const what = `an object with at most ${membersMax} members: texts, numbers, true, false, lists and objects of these`;

@@ -21,28 +21,60 @@ export const changeList = {
     key: ({ key }) => key,
     text: ({ text }) => text,
     error: ({ error }) => error,
+    ran_by: ({ ranBy }) => ranBy,
+    owners: ({ editedFiles }) => editedFiles?.map(({ owner = '' }) => owner).join(' '),
+    modified_at: ({ editedFiles }) => editedFiles?.map(({ modifiedAt = '' }) => modifiedAt).join(' '),
   },
 };
 
 /** @param {Change} change @param {Say} say @returns {Entry} */
-function entry({ id, at, action, by, files, key, text, before, after, inForce, error }, say) {
+function entry(change, say) {
+  const {
+    id,
+    at,
+    action,
+    by,
+    ranBy,
+    files,
+    editedFiles = [],
+    key,
+    text,
+    before,
+    after,
+    inForce,
+    error,
+  } = change;
   const label = files?.join(', ') ?? (by === 'file' ? 'an edit of the files' : by);
   const isOfKey = typeof before !== 'string' && !/^(?:reload|plan\.)/.test(action);
   return {
     ...{ id, at, label, text, error },
     ...(action === 'reload_failed' ? { tone: 'bad' } : {}),
     ...(key === undefined ? {} : { key }),
-    // The sentence about a key names the author, and the sentences about reloads and plans state what changed.
-    ...(isOfKey ? {} : { by: label }),
-    details: isOfKey
-      ? membersOf(Object(before), Object(after), say)
-      : [
-          ...(inForce ? [{ parts: [inForceText(inForce)] }] : []),
-          ...(action === 'reload'
-            ? [{ parts: [`configuration ${versionText(before)} → ${versionText(after)}`] }]
-            : []),
-        ],
+    // The sentence about a key names the author, and the sentences about reloads and plans state what changed. The details name the files, if there are several.
+    ...(isOfKey || editedFiles.length > 1 ? {} : { by: label }),
+    details: [
+      ...(ranBy === undefined ? [] : [{ parts: [`run by ${ranBy}`] }]),
+      ...fileTexts(editedFiles, say).map((text) => ({ parts: [text] })),
+      ...(isOfKey ? membersOf(Object(before), Object(after), say) : []),
+      ...(inForce ? [{ parts: [inForceText(inForce)] }] : []),
+      ...(action === 'reload'
+        ? [{ parts: [`configuration ${versionText(before)} → ${versionText(after)}`] }]
+        : []),
+    ],
   };
+}
+
+/**
+ * The owner and the time of each edited file. The owner is not always the author of the edit, so the texts do not name an author.
+ *
+ * @param {NonNullable<Change['editedFiles']>} files @param {Say} say
+ */
+function fileTexts(files, say) {
+  return files.flatMap(({ name, owner, modifiedAt }) => {
+    if (owner === undefined || modifiedAt === undefined) return [];
+    const seen = `owner ${owner}, changed ${say.clock(Date.parse(modifiedAt))}`;
+    return [files.length === 1 ? seen : `${name}: ${seen}`];
+  });
 }
 
 /** @param {Change['before']} version */

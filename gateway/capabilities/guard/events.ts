@@ -83,13 +83,13 @@ export function revertChange({
   return { ...limitsChange('plan.reverted', { by: 'guard', plan, before, after }), figures };
 }
 
-export function retryChange({ by, plan, before, after }: Omit<PlanRetried, 'kind'>) {
-  return limitsChange('plan.retried', { by, plan, before, after });
+export function retryChange({ by, ranBy, plan, before, after }: Omit<PlanRetried, 'kind'>) {
+  return limitsChange('plan.retried', { by, ranBy, plan, before, after });
 }
 
 function limitsChange<Action extends keyof typeof guardChanges>(
   action: Action,
-  change: Pick<LimitsChange, 'by' | 'plan' | 'before' | 'after'>,
+  change: Pick<LimitsChange, 'by' | 'ranBy' | 'plan' | 'before' | 'after'>,
 ) {
   return { action, ...change, limitsBefore: { plans: { [change.plan]: change.before } } };
 }

@@ -1,5 +1,6 @@
 import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limits/limit-fields.ts';
 import { limitChangeTexts } from '../../keys/limits/limit-texts.ts';
+import type { Author } from '../../shared/model.ts';
 import { figure, percent } from '../../shared/words/figures.js';
 import type { Revert } from './guard.ts';
 import type { GuardedEdit } from './guarded-edit.ts';
@@ -17,11 +18,9 @@ export interface PlanReverted extends Revert {
 }
 
 /** An operator lets a reverted plan try its edit again. */
-export interface PlanRetried {
+export interface PlanRetried extends Author {
   readonly kind: 'plan_retried';
   readonly plan: string;
-  /** The name of the token. */
-  readonly by: string;
   /** The limits from before the edit, which applied before the retry. */
   readonly before: LimitsByField;
   /** The limits of the edit, which apply after the retry. */
@@ -34,10 +33,9 @@ export function revertOf({ plan, limits, guard }: GuardedEdit, revert: Revert): 
   return { kind: 'plan_reverted', plan, ...revert, refusedShareMax, edit, inForce };
 }
 
-/** @param by the name of the token */
-export function retryOf({ plan, limits, guard }: GuardedEdit, by: string): PlanRetried {
+export function retryOf({ plan, limits, guard }: GuardedEdit, author: Author): PlanRetried {
   const [before, after] = [toLimitFields(guard.before), toLimitFields(limits)];
-  return { kind: 'plan_retried', plan, by, before, after };
+  return { kind: 'plan_retried', plan, ...author, before, after };
 }
 
 /** "The guard of plan free returned it to its earlier limits (40 → 60 a minute), because …" */

@@ -1,10 +1,9 @@
 import type { LimitsByField } from '../../keys/limits/limit-fields.ts';
+import type { Author } from '../../shared/model.ts';
 
-/** A change of the limits of a plan that a capability has made, in the record of changes. */
-export interface LimitsChange {
+/** A change of the limits of a plan that a capability has made, in the record of changes. `by` may be the name of the capability. */
+export interface LimitsChange extends Author {
   readonly action: string;
-  /** The name of the token that made the change, or the name of the capability. */
-  readonly by: string;
   readonly plan: string;
   /** The limits of the plan before and after the change. */
   readonly before: LimitsByField;

@@ -28,7 +28,7 @@ export function makegoodRoute(
   return defineRoute({
     ...makegoodWire,
     needs: 'read',
-    async respond({ body, token }) {
+    async respond({ body, token, author }) {
       if (!body.dryRun && token.may !== 'write') return errorResponse('read_only_token');
       if (usage === undefined) return errorResponse('conflict', notRecorded);
       const nowMs = await readStoreNowMs();
@@ -53,7 +53,7 @@ export function makegoodRoute(
       const part = await runPart(of, { period, upstream, plan }, run, position.after);
       const asked = { from: isoOf(period.fromMs), to: isoOf(period.toMs) };
       if (!isDryRun) {
-        const noted = { by: token.name, asked: { ...asked, upstream, plan }, figures: part.figures };
+        const noted = { author, asked: { ...asked, upstream, plan }, figures: part.figures };
         runs.note(run.name, noted, part.last === undefined || part.isAway);
       }
       if (part.isAway) return storeUnavailable();

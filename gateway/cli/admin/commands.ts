@@ -148,7 +148,24 @@ function addFleet(program: Command): void {
 
   withCsv(withLimit(withReply(program.command('changes').helpGroup(helpGroups.look))))
     .description('list changes of configuration and keys, the newest first')
-    .addHelpText('after', examples('changes --limit 10'))
+    .addOption(
+      new Option(
+        '--follow',
+        'print the last changes with the oldest first, and then each new change; with --json, print one JSON object a line',
+      ).conflicts('csv'),
+    )
+    .option(
+      '--after <id>',
+      'with --follow: print all changes after the change with this id, in place of the last --limit changes',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'changes --limit 10',
+        'changes --follow --json --limit 0',
+        'changes --follow --json --after 1795600000000-0',
+      ),
+    )
     .action(async (options: ChangesOptions) => {
       const { listChanges } = await import('./history.ts');
       await listChanges(options);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { hostname, userInfo } from 'node:os';
 import type { Settings } from '../../shared/model.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../command.ts';
@@ -9,10 +10,8 @@ import { type AdminClient, createAdminClient, type GatewayToAsk } from './admin-
 
 /** @throws a CommandError that says what to set, where no gateway or no token is named */
 export async function clientOf(options: GatewayOptions): Promise<AdminClient> {
-  return createAdminClient(
-    await findGateway({ ...options, config: configOr(options.config) }, process.env),
-    defaultBounds,
-  );
+  const gateway = await findGateway({ ...options, config: configOr(options.config) }, process.env);
+  return createAdminClient({ ...gateway, ranBy: ranBy(process.env) }, defaultBounds);
 }
 
 /**
@@ -61,6 +60,25 @@ export function adminUrlOf({ admin }: GatewayOptions, settings: Pick<Settings, '
 
 export function hasToken({ TOLLGATE_ADMIN_TOKEN, TOLLGATE_ADMIN_TOKEN_FILE }: NodeJS.ProcessEnv): boolean {
   return Boolean(TOLLGATE_ADMIN_TOKEN || TOLLGATE_ADMIN_TOKEN_FILE);
+}
+
+/**
+ * The login name of the person and the host name, "alice on ops-1". For a command that runs with sudo, it is the person who ran sudo. A
+ * header field has only printable ASCII, so each other character becomes a question mark.
+ */
+function ranBy({ SUDO_USER }: NodeJS.ProcessEnv): string {
+  const login = (process.getuid?.() === 0 && SUDO_USER) || loginName();
+  const text = `${login.slice(0, 32)} on ${hostname().slice(0, 63)}`;
+  return text.replace(/[^\x20-\x7e]/gu, '?').trim();
+}
+
+function loginName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // The user of a container often has no name.
+    return `user ${process.getuid?.()}`;
+  }
 }
 
 function readToken(env: NodeJS.ProcessEnv): string {

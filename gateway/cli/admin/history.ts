@@ -3,20 +3,29 @@ import { listEventsWire } from '../../admin/wires/events.ts';
 import { changeList } from '../../admin/words/changes.js';
 import { eventList } from '../../admin/words/events.js';
 import type { Timeline } from '../../admin/words/list.js';
+import { printable, printableJsonText } from '../../shared/terminal/printable.ts';
 import type { Asking, PeriodOptions } from '../command.ts';
-import { show } from '../output/show.ts';
+import { CommandError } from '../output/command-error.ts';
+import { screenNow, show } from '../output/show.ts';
 import { timelineCsv, timelineLines } from '../output/time-list.ts';
 import type { Reply } from './admin-client.ts';
 import { clientOf } from './find-gateway.ts';
 import { periodQuery } from './period.ts';
+import { type FollowedChanges, followChanges } from './read/follow-changes.ts';
 import { readList } from './read/read-list.ts';
 
-export interface ChangesOptions extends Asking {
+interface TimelineOptions extends Asking {
   readonly limit: number;
   readonly csv?: true;
 }
 
-export interface EventsOptions extends ChangesOptions, PeriodOptions {
+export interface ChangesOptions extends TimelineOptions {
+  readonly follow?: true;
+  /** The id of a change. */
+  readonly after?: string | undefined;
+}
+
+export interface EventsOptions extends TimelineOptions, PeriodOptions {
   readonly kind?: string;
 }
 
@@ -29,10 +38,40 @@ export async function listEvents({ from, to, kind, limit, ...options }: EventsOp
   showTimeline(options, await readList(client, page, query, limit), eventList);
 }
 
-export async function listChanges({ limit, ...options }: ChangesOptions): Promise<void> {
+export async function listChanges({
+  limit,
+  follow: isFollowing,
+  after,
+  ...options
+}: ChangesOptions): Promise<void> {
+  if (after !== undefined && !isFollowing) throw new CommandError('--after needs --follow.');
+  if (after !== undefined && !/^\d{1,15}-\d{1,15}$/.test(after)) {
+    throw new CommandError('--after must be the id of a change, such as 1795600000000-0.');
+  }
+  if (isFollowing) return follow({ limit, after, ...options });
   const client = await clientOf(options);
   const page = { wire: listChangesWire(client.bounds), member: 'changes', perPage };
   showTimeline(options, await readList(client, page, {}, limit), changeList);
+}
+
+/** Runs until a signal or a closed pipe ends the command. */
+async function follow({ limit, after, json, ...options }: ChangesOptions): Promise<void> {
+  const client = await clientOf(options);
+  const write = (lines: readonly string[]) =>
+    new Promise<void>((resolve) => process.stdout.write(`${lines.join('\n')}\n`, () => resolve()));
+  let isFirst = true;
+  const print = ({ changes, jsonChanges }: FollowedChanges) => {
+    if (json) return write(jsonChanges.map((change) => printableJsonText(change, 0)));
+    const lines = timelineLines(changeList, { isComplete: true, changes }, screenNow(), Date.now());
+    const [titles = '', ...rest] = lines;
+    const shown = isFirst ? [titles, ...rest] : rest;
+    isFirst = false;
+    return write(shown);
+  };
+  const end = () => process.exit();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end);
+  const tell = (line: string) => process.stderr.write(`${printable(line)}\n`);
+  await followChanges(client, { limit, after }, { print, tell });
 }
 
 function showTimeline<Page extends { readonly isComplete: boolean }, Item>(

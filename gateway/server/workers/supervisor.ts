@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NotInForce, Phase } from '../../admin/readiness.ts';
 import { fullMessage, type SettingsMessage } from '../../config/loader/settings-message.ts';
+import type { EditedFile } from '../../fleet/changes.ts';
 import type { Notice } from '../../fleet/kinds/kinds.ts';
 import {
   joinProcessMetrics,
@@ -36,7 +37,7 @@ export interface Supervisor extends Omit<Gateway, 'reload'> {
   reload(
     settings: Settings,
     notInForce: NotInForce,
-    files: readonly string[],
+    files: readonly EditedFile[],
     message: SettingsMessage,
   ): void;
   /** Ends all workers immediately. */

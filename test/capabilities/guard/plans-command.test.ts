@@ -81,6 +81,6 @@ it('plans lists the state of each guard, and retry lets a reverted plan try its 
   expect([retried.exitCode, retried.stdout]).toEqual([0, 'The plan free tries its edit again: 1 a day.\n']);
   expect((await linesOf())[1]).toBe('free | 1 a day | 1 | refused 0 % of 0 requests, at most 50 %');
   expect((await run('changes')).stdout).toMatch(
-    /alice +alice let plan free try its edit again \(100 → 1 a day, 900 → no limit a month\)\.\n/,
+    /alice +alice let plan free try its edit again \(100 → 1 a day, 900 → no limit a month\)\. \(run by \S+ on \S+\)\n/,
   );
 });

@@ -12,7 +12,7 @@ function open() {
   const runs = createRecordedRuns({ record: (change) => void recorded.push(change), bounds });
   const asked = { from: '2026-11-26T10:00:00.000Z', to: '2026-11-26T10:20:00.000Z' };
   const part = (units: number) => ({
-    by: 'ops',
+    author: { by: 'ops' },
     asked,
     figures: {
       ...noFigures,

@@ -1,3 +1,4 @@
+import { hostname, userInfo } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeToken } from '../../support/admin-client.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
@@ -29,7 +30,7 @@ function run(command: string, token: string | undefined, admin = gateway.adminUr
 }
 
 interface Changes {
-  readonly changes: readonly { readonly action: string; readonly by: string }[];
+  readonly changes: readonly { readonly action: string; readonly by: string; readonly ranBy?: string }[];
 }
 
 async function toldChanges() {
@@ -57,6 +58,9 @@ test('changes of commands in the file are in the record of changes, with the nam
   }
   const told = await toldChanges();
   const by = 'ada';
+  expect(new Set(told.map(({ ranBy }) => ranBy))).toEqual(
+    new Set([`${userInfo().username} on ${hostname()}`]),
+  );
   const start = expect.stringMatching(/^[0-9a-f]{8}$/);
   expect(told).toMatchObject([
     { by, action: 'create', key: 'new', after: { plan: 'free', name: 'New', secret: start } },
@@ -70,12 +74,13 @@ test('changes of commands in the file are in the record of changes, with the nam
   const shownKey = async () => (await run('keys show new', reader.token)).stdout;
   await expect.poll(shownKey).toMatch(/^written in +gateway\.yaml:\d+$/m);
   const { stdout: table } = await run('changes', reader.token);
-  expect(table).toMatch(/ ada +ada revoked acme\. \(disabled false → true\)$/m);
+  expect(table).toMatch(/ ada +ada revoked acme\. \(run by \S+ on \S+ · disabled false → true\)$/m);
   expect(table).toMatch(
-    / ada +ada created the key new \(free\)\. \(plan free · name New · secret [0-9a-f]{8}\)$/m,
+    / ada +ada created the key new \(free\)\. \(run by \S+ on \S+ · plan free · name New · secret [0-9a-f]{8}\)$/m,
   );
   // A gateway may load several of the edits together.
-  expect(table).toMatch(/ gateway\.yaml +(?:.*; k|K)ey new added\.(?: \(.*\))?$/m);
+  const seen = `owner ${userInfo().username}, changed \\d\\d:\\d\\d:\\d\\d UTC`;
+  expect(table).toMatch(new RegExp(` gateway\\.yaml +(?:.*; k|K)ey new added\\. \\(${seen}.*\\)$`, 'm'));
   expect(await shownKey()).toMatch(
     /^secret +[0-9a-f]{8}… \(of its SHA-256\), issued 20\d\d-\d\d-\d\d, never expires$/m,
   );

@@ -128,7 +128,7 @@ async function change(
   const reason = obstacle?.(earlier);
   if (reason !== undefined) return errorResponse('conflict', reason);
   const reply = await run(key.id);
-  const changed = { action, by: request.token.name, key: key.id, before: before(earlier), after };
+  const changed = { action, ...request.author, key: key.id, before: before(earlier), after };
   if (reply.kind === 'changed') {
     record(changed);
     const { strikes, bannedUntilMs, banLevel, grant } = reply.state;

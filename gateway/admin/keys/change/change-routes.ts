@@ -25,8 +25,8 @@ function reportedChangeRoute({ record, bounds }: Pick<KeyChangeSources, 'record'
   return defineRoute({
     ...reportChangeWire(bounds),
     needs: 'write',
-    respond({ body: { action, key, before, after }, token }) {
-      record({ action, by: token.name, key, before, after });
+    respond({ body: { action, key, before, after }, author }) {
+      record({ action, ...author, key, before, after });
       return { status: 204, body: '' };
     },
   });

@@ -6,7 +6,7 @@ import { keyIdPattern } from '../../../keys/key-schema.ts';
 import type { Change } from '../../../quota/adjust.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
 import type { QuotaChanged, StoreFailure } from '../../../request/limit/store/quota-store.ts';
-import type { AdminToken } from '../../../shared/model.ts';
+import type { AdminToken, Author } from '../../../shared/model.ts';
 import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-sources.ts';
 
@@ -27,6 +27,7 @@ export interface ChangeRequest {
   readonly params: Readonly<Record<string, string>>;
   readonly headers: IncomingHttpHeaders;
   readonly token: AdminToken;
+  readonly author: Author;
 }
 
 export interface Refused {

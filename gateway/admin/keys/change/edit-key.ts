@@ -32,7 +32,7 @@ export interface Edited {
  */
 export async function editKey(
   sources: KeyChangeSources,
-  { params: { id = '' }, headers, token }: ChangeRequest,
+  { params: { id = '' }, headers, author }: ChangeRequest,
   edit: (key: DirectoryKey) => Edit | { readonly kind: 'unchanged' } | Refused,
 ): Promise<Edited | Refused> {
   for (let attempt = 1; attempt <= sources.bounds.directoryChangeAttemptsMax; attempt++) {
@@ -47,7 +47,7 @@ export async function editKey(
     switch (reply.kind) {
       case 'written':
       case 'removed':
-        sources.record({ ...made.change, by: token.name, key: id, plan });
+        sources.record({ ...made.change, ...author, key: id, plan });
         return { kind: 'done', key: reply.kind === 'written' ? reply.key : found.key };
       case 'absent':
         return noSuchKey();
@@ -57,7 +57,7 @@ export async function editKey(
       case 'away': {
         const failed = storeFailed(reply);
         if (reply.mayHaveRun) {
-          sources.record({ ...made.change, by: token.name, key: id, plan, error: failed.message });
+          sources.record({ ...made.change, ...author, key: id, plan, error: failed.message });
         }
         return failed;
       }

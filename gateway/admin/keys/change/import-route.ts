@@ -39,7 +39,7 @@ async function importKeys(
   sources: KeyChangeSources,
   directory: KeyDirectory,
   keys: readonly MovedKey[],
-  { token }: ChangeRequest,
+  { author }: ChangeRequest,
 ): Promise<AdminResponse> {
   const { record, bounds } = sources;
   const counts = { created: 0, unchanged: 0 };
@@ -68,7 +68,7 @@ async function importKeys(
     }
   }
   if (counts.created > 0) {
-    record({ action: 'import', by: token.name, after: { ...counts, refused: refused.length } });
+    record({ action: 'import', ...author, after: { ...counts, refused: refused.length } });
   }
   return failure
     ? storeFailed(failure).response

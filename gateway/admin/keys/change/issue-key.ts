@@ -85,7 +85,7 @@ async function create(
   sources: KeyChangeSources,
   directory: KeyDirectory,
   { expiresAt, ...stated }: z.output<typeof issueKeyBody>,
-  { token, kind, createdMs }: ChangeRequest & Begun,
+  { author, kind, createdMs }: ChangeRequest & Begun,
 ): Promise<AdminResponse> {
   const { record } = sources;
   const secret = issueSecret();
@@ -98,7 +98,7 @@ async function create(
   const definition = { ...stated, disabled: false, createdMs, secrets: [issued] };
   const change = {
     action: 'create',
-    by: token.name,
+    ...author,
     key: id,
     after: {
       ...terms,

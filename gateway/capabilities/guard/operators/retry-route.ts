@@ -17,7 +17,7 @@ export function retryRoute(guards: Pick<Guards, 'retry'>, { settings, recordRetr
   return defineRoute({
     ...retryPlanWire,
     needs: 'write',
-    async respond({ params: { name = '' }, token }) {
+    async respond({ params: { name = '' }, author }) {
       if (!settings().plans.has(name)) return errorResponse('not_found', 'There is no plan with this name.');
       const outcome = await guards.retry(name);
       switch (outcome.kind) {
@@ -28,7 +28,7 @@ export function retryRoute(guards: Pick<Guards, 'retry'>, { settings, recordRetr
         case 'not_reverted':
           return errorResponse('conflict', `The plan ${name} is not reverted.`);
         case 'retried': {
-          const retry = retryOf(outcome.edit, token.name);
+          const retry = retryOf(outcome.edit, author);
           recordRetry(retry);
           return jsonResponse({
             plan: name,

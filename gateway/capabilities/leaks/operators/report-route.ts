@@ -21,13 +21,13 @@ export function reportLeaksRoute(
     needs: 'write',
     bodyBytesMax: bounds.leakBodyBytesMax,
     bodyMembersMax: bounds.leakBodyMembersMax,
-    async respond({ body, token: { name } }) {
+    async respond({ body, author }) {
       const secrets = body.map((one) => reportedSecret(one, bounds));
-      const applied = await reports.inTurn(`token ${name}`, (slices) =>
+      const applied = await reports.inTurn(`token ${author.by}`, (slices) =>
         reports.apply(secrets, {
           settings: settings(),
-          by: name,
-          record: (leak) => recordKeyChange(leakChange(leak)),
+          by: author.by,
+          record: (leak) => recordKeyChange({ ...leakChange(leak), ...author }),
           slices,
         }),
       );

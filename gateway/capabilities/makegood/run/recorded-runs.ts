@@ -1,4 +1,5 @@
 import type { ChangedMembers, KeyChange } from '../../../fleet/changes.ts';
+import type { Author } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { MakegoodFigures } from '../wires.ts';
 import { addParts } from './add-parts.ts';
@@ -6,7 +7,7 @@ import { addParts } from './add-parts.ts';
 export type RecordedRuns = ReturnType<typeof createRecordedRuns>;
 
 interface OpenRun {
-  readonly by: string;
+  readonly author: Author;
   /** The period and the filters of the run. */
   readonly asked: ChangedMembers;
   figures: MakegoodFigures;
@@ -35,7 +36,7 @@ export function createRecordedRuns({
     const unread = unreadKeys > 0 ? { unreadKeys } : {};
     record({
       action: 'makegood',
-      by: ended.by,
+      ...ended.author,
       after: { ...ended.asked, keys: creditedKeys, failedKeys: keys, failedUnits, givenBack, ...unread },
     });
   }
@@ -44,14 +45,14 @@ export function createRecordedRuns({
     /** Notes a part of a run. @param isLast whether the run ends with this part */
     note(
       run: string,
-      { by, asked, figures }: Pick<OpenRun, 'by' | 'asked' | 'figures'>,
+      { author, asked, figures }: Pick<OpenRun, 'author' | 'asked' | 'figures'>,
       isLast: boolean,
     ): void {
       const before = open.get(run);
       clearTimeout(before?.timer);
       const sum = before ? addParts(before.figures, figures, bounds.makegoodKeysNamedMax) : figures;
       const timer = setTimeout(() => end(run), bounds.makegoodIdleMs).unref();
-      open.set(run, { by, asked, figures: sum, timer });
+      open.set(run, { author, asked, figures: sum, timer });
       if (isLast) end(run);
     },
     /** Records the runs whose last part has not arrived. */
