@@ -6,6 +6,7 @@ import { createKeyRoutes } from '../keys/key-routes.ts';
 import { limitsRoute } from '../keys/limits-route.ts';
 import { minuteRoute } from '../keys/minute/minute-route.ts';
 import { callersRoute } from '../operations/callers-view.ts';
+import { deprecatedRoute } from '../operations/deprecated-view.ts';
 import { operationsRoute } from '../operations/operations-view.ts';
 import { trafficRoute } from '../operations/traffic-view.ts';
 import { distributionRoute } from '../plans/plan-distribution.ts';
@@ -36,6 +37,7 @@ export async function createReadRoutes(sources: ReadSources): Promise<readonly R
     trafficRoute(keys),
     operationsRoute(keys),
     callersRoute(keys),
+    deprecatedRoute(keys),
     exportRoute(keys),
     directoryIdsRoute(keys),
     plansRoute(keys),

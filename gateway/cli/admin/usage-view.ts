@@ -1,8 +1,6 @@
 import type { KeyUsage, MonthPage, UsageRow } from '../../admin/wires/keys/usage.ts';
-import type { Callers } from '../../admin/wires/operations.ts';
 import { refusedInWords } from '../../admin/words/usage.js';
 import { planWindows } from '../../shared/model.ts';
-import { oneLine } from '../../shared/terminal/text-width.ts';
 import { policyName } from '../../shared/words/limit-names.js';
 import { csv } from '../output/csv.ts';
 import { instant } from '../output/figures.ts';
@@ -159,8 +157,4 @@ export function monthNotice({ month, fromAt, toAt }: MonthPage): string | undefi
   return toAt.startsWith(month)
     ? `${month} is not over: these are its requests until ${instant(toAt)} UTC.`
     : undefined;
-}
-
-export function callersTitle({ operationId, fromAt, toAt }: Callers): string {
-  return `${oneLine(operationId)}, from ${instant(fromAt)} to ${instant(toAt)} UTC`;
 }

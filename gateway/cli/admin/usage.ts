@@ -1,46 +1,20 @@
 import { getKeyUsageWire, getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
-import { listCallersWire } from '../../admin/wires/operations.ts';
-import { callerList } from '../../admin/words/callers.js';
 import { keysPerPageMax } from '../../shared/http/wire.ts';
 import { printable } from '../../shared/terminal/printable.ts';
-import { figure } from '../../shared/words/figures.js';
 import type { Asking, PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { show } from '../output/show.ts';
-import { showList } from '../output/show-list.ts';
 import { daysOfMonth, periodQuery, stepFor } from './period.ts';
 import { clientAfterFlush } from './read/flush-counts.ts';
 import { ofKey } from './read/read-key.ts';
 import { readList } from './read/read-list.ts';
-import { callersTitle, monthCsv, monthNotice, monthTable, usageCsv, usageTable } from './usage-view.ts';
-
-export interface CallersOptions extends Asking, PeriodOptions {
-  readonly limit: number;
-  readonly csv?: true;
-}
+import { monthCsv, monthNotice, monthTable, usageCsv, usageTable } from './usage-view.ts';
 
 export interface UsageOptions extends Asking, PeriodOptions {
   readonly step?: string;
   readonly csv?: true;
   readonly month?: string;
   readonly all?: true;
-}
-
-/** The maximum number of callers in one response. */
-const callersMax = 10_000;
-
-export async function listCallers(
-  operationId: string,
-  { from, to, limit, csv, ...options }: CallersOptions,
-): Promise<void> {
-  const query = { ...periodQuery({ from, to }, Date.now()), limit: csv ? callersMax : limit };
-  const client = await clientAfterFlush(options);
-  const reply = await client.ask(listCallersWire, { params: { operationId }, query });
-  showList({ ...options, ...(csv && { csv }) }, reply, callerList, {
-    asked: { filter: {} },
-    title: callersTitle,
-    more: ({ more = 0 }) => (more === 0 ? [] : [`and ${figure(more)} more: --limit N shows up to 10,000`]),
-  });
 }
 
 export async function usage(id: string | undefined, { all, ...options }: UsageOptions): Promise<void> {
