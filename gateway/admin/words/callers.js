@@ -12,7 +12,7 @@ import { counted, relative } from '../../shared/words/figures.js';
 
 /** @type {readonly CountedRefusal[]} */
 const refusals = countedRefusals;
-const refusalMembers = refusals.map(({ member }) => member);
+export const refusalMembers = refusals.map(({ member }) => member);
 
 /** @type {List<CallersPage, Caller & { readonly share: number }>} */
 export const callerList = {

@@ -1,6 +1,6 @@
-import { countedRefusals, deprecationNotes } from '../../capabilities/lists/words.js';
+import { deprecationNotes } from '../../capabilities/lists/words.js';
 import { counted, milliseconds, noFigure, relative, utcMinute } from '../../shared/words/figures.js';
-import { refusalColumns, refusalsOf } from './callers.js';
+import { refusalColumns, refusalMembers, refusalsOf } from './callers.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
 /** @import { Column, List } from './list.js' */
@@ -99,7 +99,7 @@ export const deprecatedList = {
     requests: { title: 'Calls', kind: 'count', value: ({ caller }) => caller?.requests ?? 0 },
     last_call: { title: 'Last call', kind: 'ago', value: ({ caller }) => caller?.lastSeenMs },
     ...refusalColumns((/** @type {DeprecatedRow} */ { caller }) => caller),
-    ...Object.assign({}, ...countedRefusals.map(({ member }) => refusalCsvColumns(member))),
+    ...Object.assign({}, ...refusalMembers.map(refusalCsvColumns)),
     successor: {
       title: 'Use',
       isOptional: true,
@@ -118,18 +118,14 @@ export const deprecatedList = {
   },
   onTerminal: [
     ...['operation', 'ends', 'after_sunset', 'key', 'requests', 'last_call', 'plan'],
-    ...countedRefusals.map(({ member }) => member),
+    ...refusalMembers,
     ...['successor', 'name', 'notes'],
   ],
-  onPage: [
-    ...['operation', 'ends', 'key', 'plan', 'requests'],
-    ...countedRefusals.map(({ member }) => member),
-    'last_call',
-  ],
+  onPage: [...['operation', 'ends', 'key', 'plan', 'requests'], ...refusalMembers, 'last_call'],
   inCsv: [
     ...['operation', 'sunset', 'days', 'after_sunset', 'successor', 'notes'],
     ...['key', 'name', 'plan', 'requests', 'last_call'],
-    ...countedRefusals.flatMap(({ member }) => Object.keys(refusalCsvColumns(member))),
+    ...refusalMembers.flatMap((member) => Object.keys(refusalCsvColumns(member))),
   ],
   rows: ({ operations }) =>
     operations.flatMap(({ callers, ...operation }) =>
@@ -143,7 +139,7 @@ export const deprecatedList = {
   empty: () => ({ parts: ['The API document has no deprecated operation.'] }),
 };
 
-/** What the list of deprecated operations leaves out. @param {DeprecatedPage} page @returns {string[]} */
+/** Says which callers and operations are not in the list of deprecated operations. @param {DeprecatedPage} page @returns {string[]} */
 export function leftOut({ operations, more = 0 }) {
   return [
     ...operations.flatMap(({ operationId, more: callers = 0 }) =>
@@ -173,7 +169,7 @@ export function recordBegins({ recordFromAt }) {
     : [`The usage record begins at ${utcMinute(recordFromAt)}: earlier requests are not counted.`];
 }
 
-/** What capabilities add to a deprecation. @param {Deprecation} deprecation @returns {readonly string[]} */
+/** Returns the texts of capabilities about a deprecation. @param {Deprecation} deprecation @returns {readonly string[]} */
 export function notesOn(deprecation) {
   return deprecationNotes.flatMap((notesOf) => notesOf(deprecation));
 }
@@ -220,7 +216,7 @@ function requestsWith({ statuses = {} }, isWanted) {
 }
 
 /**
- * One column with the three percentiles for people, and a column for each percentile for CSV.
+ * Returns a column with the three percentiles for people, and a column for each percentile for CSV.
  *
  * @param {string} name @param {string} title @param {(operation: Operation) => Times | undefined} timesOf
  * @returns {Record<string, Column<Operation>>}
