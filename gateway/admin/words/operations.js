@@ -32,7 +32,7 @@ export const operationList = {
         deprecation ? `deprecated${endText(deprecation, nowMs)}` : stability,
       terminal: { isOptional: true },
     },
-    cost: { title: 'Cost', kind: 'count', isOptional: true, missing: '1', value: ({ cost }) => cost },
+    cost: { title: 'Cost', kind: 'count', isOptional: true, value: ({ cost }) => cost },
     requests: { title: 'Calls', kind: 'count', value: ({ requests }) => requests },
     limited: { title: '429', kind: 'count', value: (one) => requestsWith(one, (status) => status === 429) },
     client_errors: {
@@ -68,7 +68,10 @@ export const operationList = {
     ...percentiles.map((name) => `upstream_${name}_ms`),
     'last_call',
   ],
-  rows: ({ operations }) => [...operations].sort(byUrgency),
+  rows({ operations }) {
+    const hasCosts = operations.some(({ cost = 1 }) => cost !== 1);
+    return operations.map((one) => (hasCosts ? { cost: 1, ...one } : one)).sort(byUrgency);
+  },
   idOf: ({ operationId }) => operationId,
   empty: () => ({ parts: ['The API document has no operations.'] }),
 };

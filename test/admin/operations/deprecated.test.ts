@@ -1,10 +1,14 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { deprecatedMax } from '../../../gateway/admin/wires/operations.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
+import { inspect } from '../../support/inspect.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
+import { startRedis } from '../../support/start-redis.ts';
+import { patientStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
 
 /** `GET /deprecated` and `operations --deprecated`, with more deprecated operations than one response lists. */
 
@@ -37,15 +41,7 @@ let backend: RecordingBackend;
 let gateway: RunningGateway;
 beforeAll(async () => {
   backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
-  gateway = await startGatewayHere(
-    testConfig({
-      upstream: { url: backend.url },
-      keys: [acme.entry, globex.entry, quiet.entry],
-      api: './api.json',
-      admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
-    }),
-    { files: { 'api.json': { paths } } },
-  );
+  gateway = await start({});
   await send(acme.secret, 3, 'soon');
   await send(globex.secret, 4, 'soon');
   await send(globex.secret, 1, 'past');
@@ -56,15 +52,27 @@ afterAll(async () => {
   await backend.close();
 });
 
-async function send(secret: string, times: number, path: string): Promise<void> {
+const start = (settings: object) =>
+  startGatewayHere(
+    testConfig({
+      upstream: { url: backend.url },
+      keys: [acme.entry, globex.entry, quiet.entry],
+      api: './api.json',
+      admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+      ...settings,
+    }),
+    { files: { 'api.json': { paths } }, tuning: { bounds: { ...patientStore, usageFlushIntervalMs: 200 } } },
+  );
+
+async function send(secret: string, times: number, path: string, to = gateway): Promise<void> {
   for (let request = 0; request < times; request++) {
     const headers = { authorization: `Bearer ${secret}` };
-    await (await fetch(`${gateway.baseUrl}/${path}`, { headers })).arrayBuffer();
+    await (await fetch(`${to.baseUrl}/${path}`, { headers })).arrayBuffer();
   }
 }
 
-const ask = (path: string) =>
-  askAdmin(Number(new URL(gateway.adminUrl).port), `/api/v1${path}`, { token: token.token });
+const ask = (path: string, of = gateway) =>
+  askAdmin(Number(new URL(of.adminUrl).port), `/api/v1${path}`, { token: token.token });
 
 const run = (...args: string[]) =>
   runTollgate(args, { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token });
@@ -116,6 +124,30 @@ it('has no callers in a period before the requests', async () => {
   const { operations } = (await ask('/deprecated?from=2026-01-01&to=2026-01-02')).body;
   expect(operations.flatMap(({ callers }: { callers: object[] }) => callers)).toEqual([]);
   expect((await ask('/deprecated?from=2026-01-02&to=2026-01-01')).status).toBe(400);
+});
+
+it('reads the record of each key once for all operations', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const recorded = await start({ redis: { url: redis.url, prefix: 'test' } });
+  onTestFinished(async () => {
+    await recorded.stop('SIGKILL');
+  });
+  for (const { secret } of [acme, globex, quiet]) await send(secret, 1, 'soon', recorded);
+  const callers = async () =>
+    (await ask('/deprecated?from=2026-01-01', recorded)).body.operations.flatMap(
+      (one: { callers: object[] }) => one.callers,
+    );
+  await until('the requests are recorded', async () => (await callers()).length === 3);
+  const inspector = inspect(redis.url);
+  onTestFinished(() => inspector.disconnect());
+  await inspector.config('RESETSTAT');
+  await callers();
+  const commands = await inspector.info('commandstats');
+  const reads = [...commands.matchAll(/^cmdstat_hmget:calls=(\d+)/gm)].map(([, calls]) => Number(calls));
+  expect(reads).toEqual([expect.any(Number)]);
+  // Three keys were active on one day. One pass for each operation would read 60 records.
+  expect(reads[0]).toBeLessThan(2 * deprecatedMax);
 });
 
 it('the command prints one table, and CSV with a row for each operation and key', async () => {

@@ -43,8 +43,8 @@ export function Operations({ query }) {
         cells: {
           operation: { kind: 'id', cell: (one) => operationCell(one, query, open) },
           state: { cell: operationState },
-          own: timesCell('Own p50 / p95 / p99 ms', ({ ownTime }) => ownTime),
-          upstream: timesCell('Upstream p50 / p95 / p99 ms', ({ upstreamTime }) => upstreamTime),
+          own: timesCell('Own p50/95/99 ms', ({ ownTime }) => ownTime),
+          upstream: timesCell('Upstream p50/95/99 ms', ({ upstreamTime }) => upstreamTime),
           last_call: { cell: ({ lastMs }) => html`<${Instant} atMs=${lastMs} />` },
         },
       })}
