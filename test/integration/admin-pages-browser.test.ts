@@ -381,6 +381,43 @@ describe('the page', () => {
     ]);
   });
 
+  it('Operations shows who calls a deprecated operation, and keeps the chosen period', async () => {
+    const operations = shared.settings.operations.map((operation) => {
+      const sunsetMs = Date.now() + 5.5 * 86_400_000;
+      if (operation.id === 'getPet')
+        return { ...operation, deprecation: { sunsetMs, afterSunset: 'gone' as const } };
+      if (operation.id !== 'listOrders') return { ...operation, deprecation: undefined };
+      return {
+        ...operation,
+        deprecation: { sunsetMs: sunsetMs + 86_400_000, afterSunset: 'serve' as const },
+      };
+    });
+    const running = await startForTest({}, { operations });
+    await send(running.api, calm.secret, 2, '/pets/1');
+    const { page, complaints } = await watchedPage(browser, running.origin, 1280);
+    await open(page, running, '/operations?period=7d', '.deprecated tbody tr');
+    expect(await textOf(page, '.deprecated tbody tr')).toEqual([
+      expect.stringMatching(/^getPet GET .*removed in 5 days.*calm\s*business\s*2/s),
+      expect.stringMatching(/^listOrders GET .*sunset in 6 days.*served afterwards.*no caller\s*0/s),
+    ]);
+    expect(await firstText(page, 'h1')).toBe('Operations, 7 days');
+    await page.click('.deprecated tbody a');
+    await page.waitForSelector('.trend');
+    expect(new URL(page.url()).search).toBe('?period=7d&operation=getPet');
+    expect(await firstText(page, '.trend code')).toMatch(
+      /^tollgate callers getPet --from \S+T\d\d:00Z --csv$/,
+    );
+    expect(await axeFindings(page)).toEqual([]);
+
+    await open(page, running, '/operations?from=2026-01-01&to=2026-01-02', '.deprecated tbody tr');
+    expect(await firstText(page, '.operations p.near')).toMatch(/^The usage record begins at \d{4}-/);
+    expect(await textOf(page, '.deprecated tbody tr')).toEqual([
+      expect.stringMatching(/^getPet GET .*no caller\s*0/s),
+      expect.stringMatching(/^listOrders GET .*no caller\s*0/s),
+    ]);
+    expect(complaints).toEqual([]);
+  });
+
   it('Now and Keys list dead secrets that are in use, and show no such section without them', async () => {
     const off = makeKey({ id: 'off', plan: 'free', disabled: true });
     const running = await startForTest({ keys: [calm.entry, off.entry] });

@@ -52,6 +52,7 @@ const answered = [
   ['/dead-secrets', '/dead-secrets'],
   ['/traffic', '/traffic'],
   ['/operations', '/operations'],
+  ['/deprecated', '/deprecated'],
   ['/operations/listPets/callers', '/operations/{operationId}/callers'],
   ['/plans', '/plans'],
   ['/plans/free/distribution', '/plans/{name}/distribution'],

@@ -326,9 +326,20 @@ describe.each([
     }
     const none = { clientErrors: 0, serverErrors: 0 };
     const refusals = new Map([['rehearsal', { requests: 2, lastMs: today + 8 }]]);
-    expect(await usage.reader.callers('getPet', period, ['rehearsal', 'unknown'])).toEqual([
-      { keyId: 'umbrella', requests: 4, clientErrors: 3, serverErrors: 0, lastMs: today + 8, refusals },
-      { keyId: 'acme', requests: 2, ...none, lastMs: today + hourMs, refusals: new Map() },
+    const callers = await usage.reader.callers(['getPet', 'listPets', 'unused'], period, [
+      'rehearsal',
+      'unknown',
+    ]);
+    expect([...(callers ?? [])]).toEqual([
+      [
+        'getPet',
+        [
+          { keyId: 'umbrella', requests: 4, clientErrors: 3, serverErrors: 0, lastMs: today + 8, refusals },
+          { keyId: 'acme', requests: 2, ...none, lastMs: today + hourMs, refusals: new Map() },
+        ],
+      ],
+      ['listPets', [{ keyId: 'umbrella', requests: 1, ...none, lastMs: today + 9, refusals: new Map() }]],
+      ['unused', []],
     ]);
   });
 
@@ -351,8 +362,9 @@ describe.each([
     expect(others).toEqual([]);
     expect(operation).toMatchObject({ operationId: 'getPet', requests: 100, lastMs: today });
     expect(Object.fromEntries(operation?.byStatus ?? [])).toEqual({ 200: 98, 404: 1, 502: 1 });
-    expect(operation?.own).toMatchObject({ p50Ms: 0.378, p99Ms: 37.5 });
-    expect(operation?.upstream).toMatchObject({ p50Ms: 3.75, p99Ms: 4.975, meanMs: 4 });
+    // The bucket from 0.25 to 0.5 ms has 98 of the 100 times, so p95 is 95/98 of the bucket's width above 0.25 ms.
+    expect(operation?.own).toMatchObject({ p50Ms: 0.378, p95Ms: 0.492, p99Ms: 37.5 });
+    expect(operation?.upstream).toMatchObject({ p50Ms: 3.75, p95Ms: 4.875, p99Ms: 4.975, meanMs: 4 });
   });
 
   it('adds up times below a millisecond, with any number of readings and flushes between them', async () => {

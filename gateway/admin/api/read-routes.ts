@@ -7,6 +7,7 @@ import { minuteRoute } from '../keys/minute/minute-route.ts';
 import { forecastRoute } from '../keys/over-time/forecast-route.ts';
 import { limitsRoute } from '../keys/over-time/limits-route.ts';
 import { callersRoute } from '../operations/callers-view.ts';
+import { deprecatedRoute } from '../operations/deprecated-view.ts';
 import { operationsRoute } from '../operations/operations-view.ts';
 import { trafficRoute } from '../operations/traffic-view.ts';
 import { distributionRoute } from '../plans/plan-distribution.ts';
@@ -38,6 +39,7 @@ export async function createReadRoutes(sources: ReadSources): Promise<readonly R
     trafficRoute(keys),
     operationsRoute(keys),
     callersRoute(keys),
+    deprecatedRoute(keys),
     exportRoute(keys),
     directoryIdsRoute(keys),
     plansRoute(keys),

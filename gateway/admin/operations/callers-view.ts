@@ -10,8 +10,8 @@ import { errorResponse, foundResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
-import { type Callers, listCallersWire } from '../wires/operations.ts';
-import { keptPeriod } from './kept-period.ts';
+import { type CallerShown, type Callers, listCallersWire } from '../wires/operations.ts';
+import { keptPeriod, recordFromAt } from './kept-period.ts';
 
 const refused: readonly CountedRefusal[] = countedRefusals;
 
@@ -44,47 +44,54 @@ async function callersView(
   { limit, ...period }: Period & { readonly limit: number },
 ): Promise<Callers | undefined> {
   const { usage, nowMs } = sources;
-  const called =
-    usage === undefined
-      ? []
-      : await usage.reader.callers(
-          operationId,
-          keptPeriod(period, usage.state(), nowMs()),
-          refused.map(({ name }) => name),
-        );
+  const called = (await callersOf(sources, [operationId], period))?.get(operationId);
   const days =
     usage === undefined ? [] : await callsByDay(usage.reader, operationId, usage.state().keptDays, nowMs());
   if (called === undefined || days === undefined) return undefined;
   const shown = called.slice(0, limit);
-  const found = await findKeys(
-    sources,
-    shown.map(({ keyId }) => keyId),
-  );
-  const keys = new Map(found?.map(({ key }) => [key.id, key]));
   return {
     operationId,
     fromAt: isoOf(period.fromMs),
     toAt: isoOf(period.toMs),
-    callers: shown.map(({ keyId, requests, clientErrors, serverErrors, lastMs, refusals }) => {
-      const key = keys.get(keyId);
-      return {
-        id: keyId,
-        name: key?.name,
-        plan: key?.plan,
-        requests,
-        clientErrors,
-        serverErrors,
-        lastSeenMs: lastMs,
-        ...refusedOf(refusals, lastMs),
-      };
-    }),
+    recordFromAt: recordFromAt(period, usage, nowMs()),
+    callers: shown.map(await callerNamer(sources, shown)),
     more: called.length > limit ? called.length - limit : undefined,
     days,
   };
 }
 
+/** Returns the callers of each operation in a period; undefined when the store does not reply. */
+export async function callersOf(
+  { usage, nowMs }: KeySources,
+  operationIds: readonly string[],
+  period: Period,
+): Promise<ReadonlyMap<string, readonly Caller[]> | undefined> {
+  if (usage === undefined || operationIds.length === 0) return new Map(operationIds.map((id) => [id, []]));
+  const names = refused.map(({ name }) => name);
+  return await usage.reader.callers(operationIds, keptPeriod(period, usage.state(), nowMs()), names);
+}
+
+/** Reads the keys of all callers together. Returns the function that makes the response's form of a caller. */
+export async function callerNamer(
+  sources: KeySources,
+  callers: readonly Caller[],
+): Promise<(caller: Caller) => CallerShown> {
+  const found = await findKeys(sources, [...new Set(callers.map(({ keyId }) => keyId))]);
+  const keys = new Map(found?.map(({ key }) => [key.id, key]));
+  return ({ keyId, requests, clientErrors, serverErrors, lastMs, refusals }) => ({
+    id: keyId,
+    name: keys.get(keyId)?.name,
+    plan: keys.get(keyId)?.plan,
+    requests,
+    clientErrors,
+    serverErrors,
+    lastSeenMs: lastMs,
+    ...refusedOf(refusals, lastMs),
+  });
+}
+
 /** The refusals of a caller that capabilities count by name, each as a member of a caller. @param lastMs the last call */
-function refusedOf(refusals: Caller['refusals'], lastMs: number): Partial<Callers['callers'][number]> {
+function refusedOf(refusals: Caller['refusals'], lastMs: number): Partial<CallerShown> {
   return Object.fromEntries(
     refused.flatMap(({ name, member }) => {
       const counted = refusals.get(name);

@@ -1,4 +1,4 @@
-import type { Period } from '../../shared/schema/dates-and-durations.ts';
+import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import { dayMs } from '../../shared/words/figures.js';
 import type { UsageState } from '../../usage/usage.ts';
 
@@ -11,6 +11,21 @@ export function keptPeriod(
   { keptDays }: Pick<UsageState, 'keptDays'>,
   nowMs: number,
 ): Period {
-  const keptFromMs = (Math.floor(nowMs / dayMs) - keptDays) * dayMs;
-  return { fromMs: Math.max(fromMs, keptFromMs), toMs: Math.min(toMs, nowMs) };
+  return { fromMs: Math.max(fromMs, keptFromMs(keptDays, nowMs)), toMs: Math.min(toMs, nowMs) };
+}
+
+/** Returns the beginning of the record if a period begins earlier. */
+export function recordFromAt(
+  { fromMs }: Period,
+  usage: { readonly state: () => Pick<UsageState, 'keptDays'> } | undefined,
+  nowMs: number,
+): string | undefined {
+  if (usage === undefined) return undefined;
+  const keptMs = keptFromMs(usage.state().keptDays, nowMs);
+  return fromMs < keptMs ? isoSecondOf(keptMs) : undefined;
+}
+
+/** The oldest day of the record, epoch ms. */
+function keptFromMs(keptDays: number, nowMs: number): number {
+  return (Math.floor(nowMs / dayMs) - keptDays) * dayMs;
 }

@@ -14,7 +14,7 @@ import {
   type OperationUse,
   type operationsPage,
 } from '../wires/operations.ts';
-import { keptPeriod } from './kept-period.ts';
+import { keptPeriod, recordFromAt } from './kept-period.ts';
 
 /** `GET /operations` */
 export function operationsRoute(sources: KeySources): Route {
@@ -54,6 +54,7 @@ async function operationsView(
   return {
     fromAt: isoOf(period.fromMs),
     toAt: isoOf(period.toMs),
+    recordFromAt: recordFromAt(period, usage, nowMs()),
     operations: [...known, ...others],
   };
 }
@@ -69,12 +70,15 @@ function describe(
     upstream,
     stability,
     cost,
-    deprecation: deprecation && {
-      ...deprecationShown(deprecation),
-      daysToSunset:
-        deprecation.sunsetMs === undefined ? undefined : Math.floor((deprecation.sunsetMs - nowMs) / dayMs),
-    },
+    deprecation: deprecation && deprecationAt(deprecation, nowMs),
   };
+}
+
+/** Returns a deprecation in the form of a response, with the days until its sunset. */
+export function deprecationAt(deprecation: NonNullable<Operation['deprecation']>, nowMs: number) {
+  const { sunsetMs } = deprecation;
+  const daysToSunset = sunsetMs === undefined ? undefined : Math.floor((sunsetMs - nowMs) / dayMs);
+  return { ...deprecationShown(deprecation), daysToSunset };
 }
 
 /** Returns a deprecation in the form of a response, with its timestamps as text. */

@@ -36,24 +36,36 @@ function refusalsOf(aboutRequests: string) {
   });
 }
 
+/** The period of a response about operations. */
+const periodShape = {
+  fromAt: instant,
+  toAt: instant,
+  recordFromAt: instant
+    .optional()
+    .describe(
+      'The beginning of the usage record (`usage.keepDays`), which has no earlier requests. Absent if the period begins later.',
+    ),
+};
+
+const caller = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  plan: z.string().optional().describe('The plan of the key; absent if the key no longer exists.'),
+  requests: positive,
+  clientErrors: count,
+  serverErrors: count,
+  lastSeenMs: epochMs,
+  ...refusalShapes,
+});
+
+export type CallerShown = z.output<typeof caller>;
+
 const callers = z
   .object({
     missing,
     operationId: z.string(),
-    fromAt: instant,
-    toAt: instant,
-    callers: list(
-      z.object({
-        id: z.string(),
-        name: z.string().optional(),
-        plan: z.string().optional().describe('The plan of the key; absent if the key no longer exists.'),
-        requests: positive,
-        clientErrors: count,
-        serverErrors: count,
-        lastSeenMs: epochMs,
-        ...refusalShapes,
-      }),
-    ),
+    ...periodShape,
+    callers: list(caller),
     days: list(z.object({ at: instant, requests: count })).describe(
       'The calls of the operation on each recorded day. The last day is today.',
     ),
@@ -83,7 +95,7 @@ export const listCallersWire = defineWire({
 });
 
 const percentiles = z
-  .object({ p50Ms: quantity.optional(), p99Ms: quantity.optional() })
+  .object({ p50Ms: quantity.optional(), p95Ms: quantity.optional(), p99Ms: quantity.optional() })
   .describe('Estimates from the buckets of a histogram; absent without requests.');
 
 const durations = percentiles.extend({ meanMs: quantity.optional() });
@@ -96,6 +108,13 @@ export const deprecationShape = {
   ...deprecationShownShapes,
 };
 
+const deprecation = z.object({
+  ...deprecationShape,
+  daysToSunset: integer
+    .optional()
+    .describe('The number of whole days until the sunset, rounded down as on the pages; negative after it.'),
+});
+
 export const operationCost = count
   .optional()
   .describe('The cost of a request: the units that each window is charged. Absent for 1 unit.');
@@ -107,16 +126,7 @@ const operationUse = z.object({
   upstream: z.string().optional(),
   stability: words('experimental', 'beta').optional(),
   cost: operationCost,
-  deprecation: z
-    .object({
-      ...deprecationShape,
-      daysToSunset: integer
-        .optional()
-        .describe(
-          'The number of whole days until the sunset, rounded down as on the pages; negative after it.',
-        ),
-    })
-    .optional(),
+  deprecation: deprecation.optional(),
   requests: count.optional().describe('Requests for the operation; absent without a usage record.'),
   statuses: byName(positive)
     .optional()
@@ -131,7 +141,7 @@ const operationUse = z.object({
 export type OperationUse = z.output<typeof operationUse>;
 
 export const operationsPage = z
-  .object({ missing, fromAt: instant, toAt: instant, operations: list(operationUse) })
+  .object({ missing, ...periodShape, operations: list(operationUse) })
   .register(components, { id: 'Operations' });
 
 export const listOperationsWire = defineWire({
@@ -143,6 +153,48 @@ export const listOperationsWire = defineWire({
   description: `Every operation of the API document, then other recorded operations. Requests that matched no operation have the id ''. Whole hours are counted, including the hours of \`from\` and \`to\`.`,
   query: queryOf(periodQuery),
   answers: { 200: { description: 'The operations.', schema: operationsPage } },
+});
+
+/** Low, because the record of each active key is read for all these operations at once. */
+export const deprecatedMax = 20;
+
+/** The largest number of callers of one operation. The route of one operation lists all callers. */
+const deprecatedCallersMax = 1_000;
+
+const deprecatedPage = z
+  .object({
+    missing,
+    ...periodShape,
+    operations: list(
+      z.object({
+        operationId: z.string(),
+        method: z.string(),
+        path: z.string(),
+        deprecation,
+        callers: list(caller),
+        more: positive.optional().describe('The number of callers that are not in this list.'),
+      }),
+    ).describe('The operations, the operation with the nearest sunset first.'),
+    more: positive.optional().describe('The number of deprecated operations that are not in this list.'),
+  })
+  .register(components, { id: 'DeprecatedOperations' });
+
+export type DeprecatedPage = z.output<typeof deprecatedPage>;
+
+export const listDeprecatedWire = defineWire({
+  method: 'GET',
+  path: '/deprecated',
+  operationId: 'listDeprecated',
+  tag: 'Keys',
+  summary: 'Deprecated operations and who calls them',
+  description: `The deprecated operations, each with its sunset and the keys that called it. At most ${deprecatedMax} operations are listed. Only the 10,000 keys that were active last are considered. The cost is one read for each of these keys and each day, for all operations together. Whole hours are counted.`,
+  query: queryOf({
+    ...periodQuery,
+    limit: wholeNumber(1, deprecatedCallersMax)
+      .default(50)
+      .describe('The largest number of callers of each operation.'),
+  }),
+  answers: { 200: { description: 'The operations.', schema: deprecatedPage } },
 });
 
 const trafficSteps = ['minute', 'hour'] as const;

@@ -22,7 +22,7 @@ import { listLeaksWire } from './keys/leaks.ts';
 import { issueSecretWire, removeSecretWire } from './keys/secrets.ts';
 import { getKeyForecastWire, getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
 import { getKeyMinuteWire } from './keys/why.ts';
-import { getTrafficWire, listCallersWire, listOperationsWire } from './operations.ts';
+import { getTrafficWire, listCallersWire, listDeprecatedWire, listOperationsWire } from './operations.ts';
 import { getPlanDistributionWire, getPlanTrialWire } from './plans/figures.ts';
 import { listPlansWire } from './plans/plans.ts';
 import { getSettingsWire } from './settings.ts';
@@ -66,6 +66,7 @@ export function wires(bounds: Bounds) {
     getTrafficWire,
     listOperationsWire,
     listCallersWire,
+    listDeprecatedWire,
     listPlansWire,
     getPlanDistributionWire,
     getPlanTrialWire,

@@ -12,8 +12,7 @@ import { counted, relative } from '../../shared/words/figures.js';
 
 /** @type {readonly CountedRefusal[]} */
 const refusals = countedRefusals;
-const refusalMembers = refusals.map(({ member }) => member);
-const refusalColumns = Object.fromEntries(refusals.map((one) => [one.member, refusalColumn(one)]));
+export const refusalMembers = refusals.map(({ member }) => member);
 
 /** @type {List<CallersPage, Caller & { readonly share: number }>} */
 export const callerList = {
@@ -29,7 +28,7 @@ export const callerList = {
       value: ({ serverErrors }) => serverErrors,
       tone: ({ serverErrors }) => (serverErrors > 0 ? 'bad' : undefined),
     },
-    ...refusalColumns,
+    ...refusalColumns((/** @type {Caller & { readonly share: number }} */ caller) => caller),
     last_call: { title: 'Last call', kind: 'ago', value: ({ lastSeenMs }) => lastSeenMs },
     name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 4 } },
   },
@@ -63,19 +62,35 @@ export const callerList = {
   empty: () => ({ parts: ['No key called this operation in this period.'] }),
 };
 
-/** @param {CountedRefusal} refusal @returns {Column<Caller>} */
-function refusalColumn({ member, title }) {
-  const refusalsOf = (/** @type {Caller} */ caller) =>
-    /** @type {Refusals | undefined} */ (Object(caller)[member]);
-  return {
-    title,
-    isOptional: true,
-    value(caller, say) {
-      const refused = refusalsOf(caller);
-      return refused && refusalText(refused, say);
-    },
-    tone: (caller) => (refusalsOf(caller)?.stillCalls ? 'bad' : undefined),
-  };
+/**
+ * A column for each kind of refusals that capabilities count, by its member.
+ *
+ * @template Row
+ * @param {(row: Row) => Caller | undefined} callerOf
+ * @returns {Record<string, Column<Row>>}
+ */
+export function refusalColumns(callerOf) {
+  return Object.fromEntries(
+    refusals.map(({ member, title }) => {
+      const refusedOf = (/** @type {Row} */ row) => refusalsOf(callerOf(row), member);
+      /** @type {Column<Row>} */
+      const column = {
+        title,
+        isOptional: true,
+        value(row, say) {
+          const refused = refusedOf(row);
+          return refused && refusalText(refused, say);
+        },
+        tone: (row) => (refusedOf(row)?.stillCalls ? 'bad' : undefined),
+      };
+      return [member, column];
+    }),
+  );
+}
+
+/** @param {Caller | undefined} caller @param {string} member @returns {Refusals | undefined} */
+export function refusalsOf(caller, member) {
+  return Object(caller)[member];
 }
 
 /**

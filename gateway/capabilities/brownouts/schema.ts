@@ -5,6 +5,9 @@ import { date, expects, fields, list } from '../../shared/schema/schema-parts.ts
 
 declare module '../interfaces/configuration.ts' {
   interface StatedDeprecationMembers extends z.output<z.ZodObject<typeof brownoutsShape>> {}
+}
+
+declare module '../interfaces/words.ts' {
   interface DeprecationShownMembers extends z.output<z.ZodObject<typeof brownoutsShownShape>> {}
 }
 

@@ -1,6 +1,8 @@
+import { utcMinute } from '../../shared/words/figures.js';
+
 // The words of brownouts, which schemas, commands and pages share.
 
-/** @import { CountedRefusal, Exemption } from '../interfaces/words.ts' */
+/** @import { CountedRefusal, DeprecationNotes, Exemption } from '../interfaces/words.ts' */
 
 /** @satisfies {CountedRefusal} */
 export const brownoutRefusals = /** @type {const} */ ({
@@ -20,3 +22,10 @@ export const brownoutExemption = /** @type {const} */ ({
   option: '--no-brownouts',
   aboutOption: 'let the key call deprecated operations during their brownouts',
 });
+
+/** @type {DeprecationNotes} */
+export const brownoutNotes = ({ brownouts = [] }) =>
+  brownouts.map(({ from, every, for: length }) => {
+    const often = every === undefined ? '' : ` every ${every}`;
+    return `brownout for ${length}${often} from ${utcMinute(from)}`;
+  });

@@ -11,6 +11,7 @@ import type {
   SettingsMembers,
 } from '../../shared/model.ts';
 import type { WebhookEventType } from '../../shared/words/event-names.js';
+import type { DeprecationShownMembers } from './words.ts';
 
 /**
  * A member of a plan that belongs to a capability. The schema of the member is in `planShape`, and the schema of the members that responses
@@ -173,8 +174,6 @@ interface StatedDeprecation extends StatedDeprecationMembers {
 
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface StatedDeprecationMembers {}
-// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
-export interface DeprecationShownMembers {}
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
 export interface StatedPlanMembers {}
 // biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members

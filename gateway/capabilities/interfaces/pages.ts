@@ -49,8 +49,3 @@ export interface KeyNotes {
   readonly members: readonly (keyof Key)[];
   notesOn(key: Key): unknown;
 }
-
-export type Deprecation = NonNullable<BodyOf<'/operations'>['operations'][number]['deprecation']>;
-
-/** What a capability shows after the deprecation of an operation. */
-export type DeprecationNotes = (deprecation: Deprecation) => unknown;

@@ -13,6 +13,12 @@ export interface CountedRefusal {
   readonly aboutRequests: string;
 }
 
+// biome-ignore lint/suspicious/noEmptyInterface: capabilities add their members
+export interface DeprecationShownMembers {}
+
+/** What a capability adds to the deprecation of an operation, as short texts: "brownout for 5m every 1h from …". */
+export type DeprecationNotes = (deprecation: DeprecationShownMembers) => readonly string[];
+
 /** A permission that a grant can give a key besides limits. */
 export interface Exemption {
   /** The name in Redis, and in `exemptions` of a grant and of a decision. */

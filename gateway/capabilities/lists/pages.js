@@ -1,12 +1,11 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
-import { brownoutNotes } from '../brownouts/page/brownout-notes.js';
 import { guardProposal } from '../guard/page/guard-proposal.js';
 import { guardStates } from '../guard/page/guard-states.js';
 import { creditNotes } from '../makegood/page/credit-notes.js';
 import { WhatIf } from '../simulate/page/what-if.js';
 import { webhooksPages } from '../webhooks/page/pages.js';
 
-/** @import { DeprecationNotes, KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
+/** @import { KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
 
 /** The pages of capabilities. `words.js` has the path of each page. */
 export const capabilityPages = {
@@ -26,11 +25,6 @@ export const planSections = [
 /** What capabilities show below the windows of a key. @type {readonly KeyNotes[]} */
 export const keyNotes = [
   creditNotes,
-];
-
-/** What capabilities show after the deprecation of an operation. @type {readonly DeprecationNotes[]} */
-export const deprecationNotes = [
-  brownoutNotes,
 ];
 
 /** The members of a plan that capabilities propose with a simulation. @type {readonly ProposeMember[]} */

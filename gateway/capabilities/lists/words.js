@@ -1,7 +1,9 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
-import { brownoutExemption, brownoutRefusals } from '../brownouts/words.js';
+import { brownoutExemption, brownoutNotes, brownoutRefusals } from '../brownouts/words.js';
 import { guardChartMarks, guardWebhookTypes } from '../guard/event-names.js';
 import { webhooksPaths } from '../webhooks/words.js';
+
+/** @import { DeprecationNotes } from '../interfaces/words.ts' */
 
 /** The types of webhooks that capabilities send. */
 export const capabilityWebhookTypes = /** @type {const} */ ([
@@ -17,6 +19,11 @@ export const capabilityChartMarks = {
 export const countedRefusals = /** @type {const} */ ([
   brownoutRefusals,
 ]);
+
+/** What capabilities add to the deprecation of an operation. @type {readonly DeprecationNotes[]} */
+export const deprecationNotes = [
+  brownoutNotes,
+];
 
 /** The exemptions that a grant can give a key. */
 export const exemptions = /** @type {const} */ ([

@@ -16,7 +16,8 @@ import type { WhyOptions } from '../request/why.ts';
 import type { TokenOptions } from '../start/token.ts';
 import type { TopOptions } from '../top/show-top.ts';
 import type { ChangesOptions, EventsOptions } from './history.ts';
-import type { CallersOptions, UsageOptions } from './usage.ts';
+import type { CallersOptions, OperationsOptions } from './operations.ts';
+import type { UsageOptions } from './usage.ts';
 
 /** Declares the command that makes tokens. */
 export function addTokenCommand({ program }: CommandParents): void {
@@ -44,6 +45,7 @@ export function addTokenCommand({ program }: CommandParents): void {
 export function addReadingCommands({ program }: CommandParents): void {
   addTop(program);
   addWhy(program);
+  addOperations(program);
   addUsage(program);
   addFleet(program);
 }
@@ -79,7 +81,18 @@ function addWhy(program: Command): void {
     });
 }
 
-function addUsage(program: Command): void {
+function addOperations(program: Command): void {
+  withCsv(withReply(withPeriod(program.command('operations').helpGroup(helpGroups.look))))
+    .description(
+      'list the operations with their requests and the percentiles of their times; with --deprecated, list who still calls the deprecated operations, and until when',
+    )
+    .addHelpText('after', examples('operations --from -7d', 'operations --deprecated --from -7d --csv'))
+    .option('--deprecated', 'only the deprecated operations, with a row for each key that calls one')
+    .action(async (options: OperationsOptions) => {
+      const { listOperations } = await import('./operations.ts');
+      await listOperations(options);
+    });
+
   withReply(withPeriod(program.command('callers').helpGroup(helpGroups.look)))
     .argument('<operation>', 'the operationId of the operation')
     .description('list the keys that called an operation, with the time of their last call')
@@ -87,10 +100,12 @@ function addUsage(program: Command): void {
     .option('--limit <count>', 'the maximum number of rows, up to 10,000', wholeNumber, 50)
     .option('--csv', 'print all callers as comma-separated values, for a mailing list')
     .action(async (operationId: string, options: CallersOptions) => {
-      const { listCallers } = await import('./usage.ts');
+      const { listCallers } = await import('./operations.ts');
       await listCallers(operationId, options);
     });
+}
 
+function addUsage(program: Command): void {
   withReply(withPeriod(program.command('usage').helpGroup(helpGroups.look)))
     .argument('[key]', 'the id of the key')
     .description(

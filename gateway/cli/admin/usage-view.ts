@@ -1,11 +1,10 @@
 import type { MonthPage, UsageRow } from '../../admin/wires/keys/usage.ts';
-import type { Callers } from '../../admin/wires/operations.ts';
 import { changeInWords, refusedInWords } from '../../admin/words/usage.js';
 import { calendarStartMs } from '../../shared/calendar-windows.ts';
 import { planWindows } from '../../shared/model.ts';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import { printable } from '../../shared/terminal/printable.ts';
-import { oneLine, wrapText } from '../../shared/terminal/text-width.ts';
+import { wrapText } from '../../shared/terminal/text-width.ts';
 import { policyName } from '../../shared/words/limit-names.js';
 import { csv } from '../output/csv.ts';
 import { instant } from '../output/figures.ts';
@@ -242,8 +241,4 @@ export function monthNotice({ month, fromAt, toAt }: MonthPage): string | undefi
   return toAt.startsWith(month)
     ? `${month} is not over: these are its requests until ${instant(toAt)} UTC.`
     : undefined;
-}
-
-export function callersTitle({ operationId, fromAt, toAt }: Callers): string {
-  return `${oneLine(operationId)}, from ${instant(fromAt)} to ${instant(toAt)} UTC`;
 }

@@ -1,23 +1,15 @@
 import { getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
-import { listCallersWire } from '../../admin/wires/operations.ts';
-import { callerList } from '../../admin/words/callers.js';
 import { keysPerPageMax } from '../../shared/http/wire.ts';
 import type { UsageStep } from '../../shared/schema/query-words.ts';
-import { dayMs, figure } from '../../shared/words/figures.js';
+import { dayMs } from '../../shared/words/figures.js';
 import type { Asking, PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { show } from '../output/show.ts';
-import { showList } from '../output/show-list.ts';
 import { daysOfMonth, periodQuery, shiftOf, stepFor, yearBefore } from './period.ts';
 import { clientAfterFlush } from './read/flush-counts.ts';
 import { readList } from './read/read-list.ts';
 import { readUsage } from './read/read-usage.ts';
-import { callersTitle, monthCsv, monthNotice, monthTable, usageCsv, usageLines } from './usage-view.ts';
-
-export interface CallersOptions extends Asking, PeriodOptions {
-  readonly limit: number;
-  readonly csv?: true;
-}
+import { monthCsv, monthNotice, monthTable, usageCsv, usageLines } from './usage-view.ts';
 
 export interface UsageOptions extends Asking, PeriodOptions {
   readonly step?: UsageStep;
@@ -25,23 +17,6 @@ export interface UsageOptions extends Asking, PeriodOptions {
   readonly csv?: true;
   readonly month?: string;
   readonly all?: true;
-}
-
-/** The maximum number of callers in one response. */
-const callersMax = 10_000;
-
-export async function listCallers(
-  operationId: string,
-  { from, to, limit, csv, ...options }: CallersOptions,
-): Promise<void> {
-  const query = { ...periodQuery({ from, to }, Date.now()), limit: csv ? callersMax : limit };
-  const client = await clientAfterFlush(options);
-  const reply = await client.ask(listCallersWire, { params: { operationId }, query });
-  showList({ ...options, ...(csv && { csv }) }, reply, callerList, {
-    asked: { filter: {} },
-    title: callersTitle,
-    more: ({ more = 0 }) => (more === 0 ? [] : [`and ${figure(more)} more: --limit N shows up to 10,000`]),
-  });
 }
 
 export async function usage(id: string | undefined, { all, ...options }: UsageOptions): Promise<void> {

@@ -73,6 +73,11 @@ export function relative(atMs, nowMs) {
   return atMs > nowMs ? `in ${duration(atMs - nowMs)}` : `${duration(nowMs - atMs)} ago`;
 }
 
+/** Formats a time in UTC to the minute, for example "2027-01-01 00:00 UTC". @param {string} iso an ISO 8601 time in UTC */
+export function utcMinute(iso) {
+  return `${iso.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
 /** @param {string | undefined} version */
 export function shortVersion(version) {
   return version === undefined ? noFigure : version.slice(0, 6);

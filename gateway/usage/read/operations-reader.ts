@@ -37,15 +37,17 @@ export interface OperationsReader {
     period: Period,
   ): Promise<readonly RefusedCalls[] | undefined>;
   /**
-   * Returns the active keys that called an operation, with the number of their calls.
+   * Returns the active keys that called each operation, with the number of their calls. Each key costs one read for each
+   * day, however many operations are asked for.
    *
    * @param refusals the names of the counted refusals to read
+   * @returns the callers of each operation, the most active first
    */
   callers(
-    operationId: string,
+    operationIds: readonly string[],
     period: Period,
     refusals: readonly string[],
-  ): Promise<readonly Caller[] | undefined>;
+  ): Promise<ReadonlyMap<string, readonly Caller[]> | undefined>;
   /** Returns the requests of all clients by minute, without empty minutes. */
   traffic(period: Period): Promise<readonly TrafficMinute[] | undefined>;
   /** Returns all recorded operations, each with its hours in the period. */
@@ -111,6 +113,7 @@ export type Buckets = readonly number[];
 export interface Durations {
   readonly meanMs: number | undefined;
   readonly p50Ms: number | undefined;
+  readonly p95Ms: number | undefined;
   readonly p99Ms: number | undefined;
 }
 
@@ -156,43 +159,28 @@ export function createOperationsReader({
       );
     },
 
-    async callers(operationId, period, refusals) {
+    async callers(operationIds, period, refusals) {
       const keys = await active();
       if (keys === undefined) return undefined;
-      const callers: Caller[] = [];
-      const field = operationField(operationId);
+      const days = new Map(operationIds.map((id): [string, Caller[]] => [id, []]));
+      const fields = operationIds.flatMap((id) => [
+        operationField(id),
+        ...refusals.map((name) => refusalField(name, id)),
+      ]);
       for (const day of daysOf(period, calendar)) {
         const possible = keys.filter(({ lastSeenMs }) => lastSeenMs >= day * dayMs);
         const records = await read(
-          possible.map(({ keyId }) => ({
-            record: { kind: 'day', keyId, day },
-            fields: [field, ...refusals.map((name) => refusalField(name, operationId))],
-          })),
+          possible.map(({ keyId }) => ({ record: { kind: 'day', keyId, day }, fields })),
         );
         if (records === undefined) return undefined;
         for (const [index, { keyId }] of possible.entries()) {
-          const counts = records[index]?.get(field);
-          if (counts === undefined) continue;
-          const hours = callsByHour(counts, day * dayMs).filter(({ atMs }) => isWithin(atMs, hourMs, period));
-          const lastMs = day * dayMs + (counts.get(latest) ?? 0);
-          const ofDay = new Map<string, CountedRefusals>();
-          for (const name of refusals) {
-            const refused = records[index]?.get(refusalField(name, operationId));
-            const requests = refused === undefined ? 0 : refusedIn(refused, day * dayMs, period);
-            if (requests > 0)
-              ofDay.set(name, { requests, lastMs: day * dayMs + (refused?.get(latest) ?? 0) });
+          for (const [operationId, ofOperation] of days) {
+            const ofDay = callsOfDay(records[index], { operationId, day, period, refusals });
+            if (ofDay !== undefined) ofOperation.push({ keyId, ...ofDay });
           }
-          if (hours.length > 0) callers.push({ keyId, ...sumOfCalls(hours), lastMs, refusals: ofDay });
         }
       }
-      return [...Map.groupBy(callers, ({ keyId }) => keyId)]
-        .map(([keyId, days]) => ({
-          keyId,
-          ...sumOfCalls(days),
-          lastMs: Math.max(...days.map(({ lastMs }) => lastMs)),
-          refusals: sumOfRefusals(days),
-        }))
-        .sort((a, b) => b.requests - a.requests);
+      return new Map([...days].map(([operationId, ofOperation]) => [operationId, sumByKey(ofOperation)]));
     },
 
     async traffic(period) {
@@ -231,6 +219,35 @@ export function createOperationsReader({
     },
   };
 
+  /** Returns what a key called of an operation on a day; undefined without a call in the period. */
+  function callsOfDay(
+    record: ReadonlyMap<string, Counts> | undefined,
+    {
+      operationId,
+      day,
+      period,
+      refusals,
+    }: {
+      readonly operationId: string;
+      readonly day: number;
+      readonly period: Period;
+      readonly refusals: readonly string[];
+    },
+  ): Omit<Caller, 'keyId'> | undefined {
+    const counts = record?.get(operationField(operationId));
+    if (counts === undefined) return undefined;
+    const dayStartMs = day * dayMs;
+    const hours = callsByHour(counts, dayStartMs).filter(({ atMs }) => isWithin(atMs, hourMs, period));
+    if (hours.length === 0) return undefined;
+    const counted = refusals.flatMap((name): [string, CountedRefusals][] => {
+      const refused = record?.get(refusalField(name, operationId));
+      const requests = refused === undefined ? 0 : refusedIn(refused, dayStartMs, period);
+      return requests === 0 ? [] : [[name, { requests, lastMs: dayStartMs + (refused?.get(latest) ?? 0) }]];
+    });
+    const lastMs = dayStartMs + (counts.get(latest) ?? 0);
+    return { ...sumOfCalls(hours), lastMs, refusals: new Map(counted) };
+  }
+
   /** The number of refused requests in the hours of a period. */
   function refusedIn(counts: Counts, dayStartMs: number, period: Period): number {
     let requests = 0;
@@ -264,6 +281,18 @@ export function createOperationsReader({
       serverErrors: counts.get(serverErrorsNumber(hour)) ?? 0,
     })).filter(({ requests }) => requests > 0);
   }
+}
+
+/** Adds up the days of each key. The key with the most requests comes first. */
+function sumByKey(all: readonly Caller[]): Caller[] {
+  return [...Map.groupBy(all, ({ keyId }) => keyId)]
+    .map(([keyId, days]) => ({
+      keyId,
+      ...sumOfCalls(days),
+      lastMs: Math.max(...days.map(({ lastMs }) => lastMs)),
+      refusals: sumOfRefusals(days),
+    }))
+    .sort((a, b) => b.requests - a.requests);
 }
 
 function sumOfCalls(all: readonly Calls[]): Calls {
@@ -310,6 +339,7 @@ function durationsIn(counts: Counts, first: number): Durations {
 
 /** Estimates percentiles from a histogram. The percentiles are undefined when no duration was counted. */
 export function percentilesOf(buckets: Buckets): Omit<Durations, 'meanMs'> {
-  if (buckets.every((inBucket) => inBucket === 0)) return { p50Ms: undefined, p99Ms: undefined };
-  return { p50Ms: quantileMs(buckets, 0.5), p99Ms: quantileMs(buckets, 0.99) };
+  const isEmpty = buckets.every((inBucket) => inBucket === 0);
+  const percentile = (share: number) => (isEmpty ? undefined : quantileMs(buckets, share));
+  return { p50Ms: percentile(0.5), p95Ms: percentile(0.95), p99Ms: percentile(0.99) };
 }

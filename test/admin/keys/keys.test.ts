@@ -438,7 +438,7 @@ describe('the list of keys', () => {
     const inspector = inspect(server.url);
     onTestFinished(() => inspector.disconnect());
     const from = new Date(Date.now() - 399 * 86_400_000).toISOString();
-    for (const path of ['/operations', '/operations/listPets/callers']) {
+    for (const path of ['/operations', '/operations/listPets/callers', '/deprecated']) {
       await inspector.config('RESETSTAT');
       await ask(gateway, `${path}?from=${from}`);
       const stats = await inspector.info('commandstats');

@@ -74,7 +74,7 @@ async function run(...args: string[]) {
 
 /** The members whose values change with each request. */
 const moments =
-  /"(sentence|ageMs|lastSeenMs|resetMs|toAt|fromAt|requestsPerSecond|failuresPerSecond|inFlight|connections|p50Ms|p99Ms|upstreamP50Ms|upstreamP99Ms|2xx|3xx|4xx|429|5xx)":("[^"]*"|[\d.]+),?/g;
+  /"(sentence|ageMs|lastSeenMs|resetMs|toAt|fromAt|requestsPerSecond|failuresPerSecond|inFlight|connections|p50Ms|p95Ms|p99Ms|upstreamP50Ms|upstreamP99Ms|2xx|3xx|4xx|429|5xx)":("[^"]*"|[\d.]+),?/g;
 
 function lasting(body: unknown): string {
   return JSON.stringify(body).replace(moments, '').replace(/,}/g, '}');
@@ -94,6 +94,8 @@ describe('--json', () => {
       '/operations/listPets/callers?from=2026-01-01&to=2026-01-02',
       undefined,
     ],
+    ['operations', '/operations', undefined],
+    ['operations --deprecated --from 2026-01-01', '/deprecated?from=2026-01-01&limit=1000', undefined],
     ['usage acme', '/keys/acme/usage', undefined],
     ['usage acme --step day', '/keys/acme/usage?step=day', undefined],
     ['changes', '/changes', undefined],
@@ -137,6 +139,8 @@ describe('the text output', () => {
     `keys show ${long.entry.id}`,
     'why acme',
     'callers listPets',
+    'operations',
+    'operations --deprecated',
     'usage acme',
     'processes',
     'changes',
@@ -287,7 +291,28 @@ describe('the text output', () => {
       ),
     );
     expect(await run('callers', 'getPet', '--from', '2026-01-01', '--to', '2026-01-02')).toMatch(
-      /^getPet, from 2026-01-01 00:00:00.* UTC\nNo key called this operation in this period\.\n$/,
+      /^getPet, from 2026-01-01 00:00:00.* UTC\nNo key called this operation in this period\.\nThe usage record begins at \d{4}-\d\d-\d\d 00:00 UTC: earlier requests are not counted\.\n$/,
+    );
+  });
+
+  it('of operations shows the percentiles of their times, and each percentile is a column of --csv', async () => {
+    const stdout = await run('operations', '--from', 'today');
+    expect(stdout).toMatch(
+      /^Operations, from .* 00:00:00 to .* UTC\nOPERATION +CALLS +429 .*OWN P50\/95\/99 MS/,
+    );
+    expect(stdout).toMatch(/\ngetPet +2 +0 +2 +0 +[\d.,]+ \/ [\d.,]+ \/ [\d.,]+ /);
+    expect(stdout).toMatch(/\ncreatePet +0 +0 +0 +0 +– +–/);
+    const { operations } = await ask('/operations');
+    const { ownTime } = operations.find(
+      ({ operationId }: Record<string, unknown>) => operationId === 'getPet',
+    );
+    const [titles, ...rows] = (await run('operations', '--csv')).trimEnd().split('\n');
+    expect(titles).toBe(
+      'operation,method,path,requests,limited,client_errors,server_errors,own_p50_ms,own_p95_ms,own_p99_ms,upstream_p50_ms,upstream_p95_ms,upstream_p99_ms,last_call',
+    );
+    const { p50Ms, p95Ms, p99Ms } = ownTime;
+    expect(rows).toContainEqual(
+      expect.stringContaining(`getPet,GET,/pets/{petId},2,0,2,0,${p50Ms},${p95Ms},${p99Ms},`),
     );
   });
 

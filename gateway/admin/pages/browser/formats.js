@@ -70,8 +70,3 @@ export function periodText(step, atMs, nowMs) {
 export function fullInstant(atMs) {
   return `${inFull.format(atMs)} (${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC)`;
 }
-
-/** Formats a time in UTC to the minute, for example "2027-01-01 00:00 UTC". @param {string} iso an ISO 8601 time in UTC */
-export function utcMinute(iso) {
-  return `${iso.slice(0, 16).replace('T', ' ')} UTC`;
-}

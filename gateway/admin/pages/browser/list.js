@@ -43,7 +43,7 @@ export function listHead({ head }, page, now) {
 
 /**
  * @template Row
- * @typedef {{ kind?: 'id' | 'windows', cell: (row: Row) => ComponentChildren }} Cell
+ * @typedef {{ kind?: 'id' | 'windows' | 'number', narrow?: string, width?: string, cell: (row: Row) => ComponentChildren }} Cell
  */
 
 /**

@@ -1,6 +1,5 @@
-import { utcMinute } from '../../../admin/pages/browser/formats.js';
 import { html, Instant } from '../../../admin/pages/browser/parts.js';
-import { counted } from '../../../shared/words/figures.js';
+import { counted, utcMinute } from '../../../shared/words/figures.js';
 
 /** @import { Key, KeyNotes } from '../../interfaces/pages.ts' */
 

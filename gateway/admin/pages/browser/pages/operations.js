@@ -1,145 +1,146 @@
-import { deprecationNotes } from '../../../../capabilities/lists/pages.js';
-import { counted, figure, milliseconds, noFigure, relative } from '../../../../shared/words/figures.js';
+import { counted, figure, relative } from '../../../../shared/words/figures.js';
 import { callerList } from '../../../words/callers.js';
+import {
+  deprecatedList,
+  endTone,
+  endWord,
+  leftOut,
+  notesOn,
+  operationList,
+  percentilesText,
+  recordBegins,
+} from '../../../words/operations.js';
 import { nowMs, usePolled } from '../api.js';
 import { listTable } from '../list.js';
-import { cards, html, Instant, instead, keyLink, Section, sparkline, useNow } from '../parts.js';
+import { choices, html, Instant, keyLink, Section, sparkline, useNow } from '../parts.js';
+import { recordPeriod } from '../periods.js';
 import { changeQuery } from '../router.js';
 
-/** @import { BodyOf } from '../../../wires/api-types.ts' */
+/** @import { Deprecation, Operation } from '../../../words/operations.js' */
 /** @import { PageProps } from '../live.js' */
 
-/** @typedef {BodyOf<'/operations'>['operations'][number]} Operation */
+/** @typedef {ReturnType<typeof recordPeriod>} Period */
 
 /** @param {PageProps} props */
 export function Operations({ query }) {
-  const polled = usePolled('/operations', 5_000);
+  const now = useNow();
+  const period = recordPeriod(query, now);
+  const { from, to, text } = period;
+  const polled = usePolled('/operations', 5_000, { query: { from, to } });
   const open = query.get('operation') ?? undefined;
-  const operations = [...(polled.body?.operations ?? [])].sort(byUrgency);
+  const { operations = [] } = polled.body ?? {};
+  const hasDeprecated = operations.some(({ deprecation }) => deprecation !== undefined);
   return html`<div class="operations">
-    <${Section} title="Operations, 24 h" heading="h1" polled=${polled}>
-      ${
-        operations.length === 0
-          ? instead(polled, 'The API document has no operations.')
-          : cards(operations, {
-              isSteady: true,
-              idOf: ({ operationId }) => operationId,
-              columns: columnsOf(
-                open,
-                operations.some(({ cost = 1 }) => cost !== 1),
-              ),
-            })
-      }
+    <${Section} title=${`Operations, ${text}`} heading="h1" polled=${polled} tools=${periodTools(period)}>
+      <div class="sentence">
+        ${recordBegins(polled.body ?? {}).map((line) => html`<p key=${line} class="near">${line}</p>`)}
+        <p class="muted">Whole hours are counted. Days are days of UTC.</p>
+      </div>
+      ${listTable(operationList, polled, {
+        asked: { filter: {} },
+        now,
+        key: 'operations',
+        cells: {
+          operation: { kind: 'id', cell: (one) => operationCell(one, query, open) },
+          state: { cell: operationState },
+          own: timesCell('Own p50/95/99 ms', ({ ownTime }) => ownTime),
+          upstream: timesCell('Upstream p50/95/99 ms', ({ upstreamTime }) => upstreamTime),
+          last_call: { cell: ({ lastMs }) => html`<${Instant} atMs=${lastMs} />` },
+        },
+      })}
     <//>
-    ${open !== undefined && html`<${Callers} key=${open} operationId=${open} deprecation=${operations.find((one) => one.operationId === open)?.deprecation} />`}
+    ${open !== undefined && html`<${Callers} key=${open} operationId=${open} period=${period} deprecation=${operations.find((one) => one.operationId === open)?.deprecation} />`}
+    ${hasDeprecated && html`<${DeprecatedOperations} query=${query} period=${period} />`}
   </div>`;
 }
 
 /**
- * Orders operations. Deprecated operations with callers come first, ordered by their sunset. All other operations
- * follow, ordered by their number of calls.
+ * The three percentiles of a time in one line.
  *
- * @param {Operation} one @param {Operation} other
+ * @param {string} narrow the label on a narrow page @param {(operation: Operation) => Operation['ownTime']} timesOf
+ * @returns {import('../list.js').Cell<Operation>}
  */
-function byUrgency(one, other) {
-  const rank = (/** @type {Operation} */ { deprecation, requests = 0 }) =>
-    deprecation && requests > 0 ? (deprecation.daysToSunset ?? 1e6) : Number.MAX_VALUE;
-  return rank(one) - rank(other) || (other.requests ?? 0) - (one.requests ?? 0);
+function timesCell(narrow, timesOf) {
+  const cell = (/** @type {Operation} */ one) =>
+    html`<span class="times">${percentilesText(timesOf(one))}</span>`;
+  return { kind: 'number', width: 'number times', narrow, cell };
 }
 
-/** The units that a request costs. Requests without an operation cost 1 unit. @type {import('../parts.js').Column<Operation>} */
-const unitsColumn = { title: 'Cost', kind: 'number', cell: ({ cost = 1 }) => figure(cost) };
+/** The named periods, and two days for any other period. @param {Period} period */
+function periodTools({ texts, value, from, to }) {
+  const day = (/** @type {'from' | 'to'} */ name, /** @type {string | undefined} */ shown) => {
+    const choose = (/** @type {any} */ { currentTarget }) =>
+      changeQuery({
+        from: value === undefined ? from?.slice(0, 10) : undefined,
+        to: value === undefined ? to?.slice(0, 10) : undefined,
+        [name]: currentTarget.value,
+        period: undefined,
+      });
+    const chosen = value === undefined ? shown?.slice(0, 10) : '';
+    return html`<label class="day muted">${name} <input type="date" value=${chosen} onChange=${choose} /></label>`;
+  };
+  return html`${choices(texts, {
+    label: 'Period',
+    chosen: value,
+    choose: (chosen) => changeQuery({ period: chosen, from: undefined, to: undefined }),
+  })}
+  ${day('from', from)} ${day('to', to)}`;
+}
 
 /**
- * @param {string | undefined} open
- * @param {boolean} hasCosts whether an operation has another cost than 1 unit
- * @returns {import('../parts.js').Column<Operation>[]}
+ * An operation with a link to its callers in the same period.
+ *
+ * @param {Pick<Operation, 'operationId' | 'method' | 'path'>} operation
+ * @param {URLSearchParams} query @param {string} [open]
  */
-function columnsOf(open, hasCosts) {
-  return [
-    {
-      title: 'Operation',
-      kind: 'id',
-      cell: ({ operationId, method, path }) =>
-        html`${
-          operationId === ''
-            ? html`<i>no operation</i>`
-            : html`<a
-              href=${`/operations?operation=${encodeURIComponent(operationId)}`}
-              aria-current=${open === operationId ? 'true' : undefined}
-              >${operationId}</a
-            >`
-        }${method !== undefined && html`<span class="muted"> ${method} ${path}</span>`}`,
-    },
-    { title: 'State', cell: operationState },
-    ...(hasCosts ? [unitsColumn] : []),
-    { title: 'Calls', kind: 'number', cell: ({ requests }) => figure(requests) },
-    { title: '429', kind: 'number', cell: (one) => figure(requestsWith(one, (status) => status === 429)) },
-    {
-      title: 'Other 4xx',
-      kind: 'number',
-      cell: (one) => figure(requestsWith(one, (status) => status >= 400 && status < 500 && status !== 429)),
-    },
-    {
-      title: '5xx',
-      kind: 'number',
-      cell: (one) => figure(requestsWith(one, (status) => status >= 500)),
-      // A 501 without an operation is not marked as a failure, because the client sent an unknown method.
-      isBad: (one) =>
-        requestsWith(one, (status) => status >= 500 && !(status === 501 && one.operationId === '')) > 0,
-    },
-    { title: 'Own p50 / p99 ms', narrow: 'Own ms', kind: 'number', cell: ({ ownTime }) => times(ownTime) },
-    {
-      title: 'Upstream p50 / p99 ms',
-      narrow: 'Upstream ms',
-      kind: 'number',
-      cell: ({ upstreamTime }) => times(upstreamTime),
-    },
-    { title: 'Last call', kind: 'number', cell: ({ lastMs }) => html`<${Instant} atMs=${lastMs} />` },
-  ];
-}
-
-/** @param {Operation} operation @param {(status: number) => boolean} isWanted */
-function requestsWith({ statuses = {} }, isWanted) {
-  return Object.entries(statuses).reduce(
-    (sum, [status, number]) => (isWanted(Number(status)) ? sum + number : sum),
-    0,
-  );
-}
-
-/** @param {Operation['ownTime']} time */
-function times({ p50Ms, p99Ms } = {}) {
-  return p50Ms === undefined ? noFigure : `${milliseconds(p50Ms)} / ${milliseconds(p99Ms)}`;
+function operationCell({ operationId, method, path }, query, open) {
+  const linked = new URLSearchParams(query);
+  linked.set('operation', operationId);
+  return html`${
+    operationId === ''
+      ? html`<i>no operation</i>`
+      : html`<a href=${`/operations?${linked}`} aria-current=${open === operationId ? 'true' : undefined}>${operationId}</a>`
+  }${method !== undefined && html`<span class="muted"> ${method} ${path}</span>`}`;
 }
 
 /** @param {Operation} operation */
-function operationState({ stability, deprecation, requests = 0 }) {
+function operationState({ stability, deprecation, requests }) {
   if (deprecation === undefined)
     return stability === undefined ? '' : html`<span class="state">${stability}</span>`;
-  const { daysToSunset = Number.MAX_VALUE, sunsetAt, afterSunset, successor } = deprecation;
-  const prefix = afterSunset === 'gone' ? 'removed ' : 'sunset ';
-  return html`<span class=${`state ${requests > 0 && daysToSunset < 30 ? 'bad' : 'near'}`}>deprecated</span>${
-    sunsetAt !== undefined && html` <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${prefix} />`
-  }${successor !== undefined && html`<span class="muted">, use ${successor}</span>`}${deprecationNotes.map((notesOn) => notesOn(deprecation))}`;
+  return html`<span class=${`state ${endTone(deprecation, requests)}`}>deprecated</span> ${ending(deprecation)}`;
 }
 
-/** @param {{ operationId: string, deprecation: Operation['deprecation'] }} props */
-function Callers({ operationId, deprecation }) {
+/** When a deprecated operation ends, and what callers use instead. @param {Deprecation} deprecation */
+function ending(deprecation) {
+  const { sunsetAt, afterSunset, successor } = deprecation;
+  const isServed = sunsetAt !== undefined && afterSunset === 'serve';
+  return html`${endTime(deprecation)}${isServed && html`<span class="muted">, still served afterwards</span>`}${successor !== undefined && html`<span class="muted">, use ${successor}</span>`}${notesOn(deprecation).map((note) => html`<span class="muted">, ${note}</span>`)}`;
+}
+
+/** @param {Deprecation} deprecation */
+function endTime(deprecation) {
+  const { sunsetAt } = deprecation;
+  if (sunsetAt === undefined) return '';
+  return html`<${Instant} atMs=${Date.parse(sunsetAt)} prefix=${`${endWord(deprecation)} `} />`;
+}
+
+/** @param {{ operationId: string, period: Period, deprecation: Operation['deprecation'] }} props */
+function Callers({ operationId, period: { from, to, text }, deprecation }) {
   const polled = usePolled('/operations/{operationId}/callers', 10_000, {
     params: { operationId },
-    query: { limit: 100 },
+    query: { from, to, limit: 100 },
   });
   const { callers = [], more = 0, days = [] } = polled.body ?? {};
   const perDay = days.map(({ requests }) => requests);
   const byDay = `Calls by day (today last): ${perDay.map(figure).join(', ')}.`;
   const tools = html`<button type="button" onClick=${() => changeQuery({ operation: undefined })}>Close</button>`;
-  return html`<${Section} title=${`Callers of ${operationId}`} polled=${polled} tools=${tools}>
+  return html`<${Section} title=${`Callers of ${operationId}, ${text}`} polled=${polled} tools=${tools}>
     ${
       days.length > 0 &&
       html`<div class="trend">
         <p class="sentence">
-          ${`${counted(callers.length + more, 'key')} called this operation in the last 24 hours${timeLeft(deprecation)}. ${byDay} `}
-          <span class="muted">For a mailing list: <code>tollgate callers ${operationId} --csv</code></span>
+          ${`${counted(callers.length + more, 'key')} called this operation in this period${timeLeft(deprecation)}. ${byDay} `}
+          <span class="muted">For a mailing list: <code>tollgate callers ${operationId}${periodOptions({ from, to })} --csv</code></span>
         </p>
         ${sparkline(perDay, byDay)}
       </div>`
@@ -152,6 +153,36 @@ function Callers({ operationId, deprecation }) {
     })}
     ${more > 0 && html`<p class="more">${`and ${figure(more)} more`}</p>`}
   <//>`;
+}
+
+/** @param {{ query: URLSearchParams, period: Period }} props */
+function DeprecatedOperations({ query, period: { from, to, text } }) {
+  const polled = usePolled('/deprecated', 30_000, { query: { from, to, limit: 100 } });
+  const tools = html`<span class="muted">For a mailing list: <code>tollgate operations --deprecated${periodOptions({ from, to })} --csv</code></span>`;
+  return html`<${Section} title=${`Deprecated operations and who calls them, ${text}`} polled=${polled} tools=${tools} name="deprecated">
+    ${listTable(deprecatedList, polled, {
+      asked: { filter: {} },
+      now: useNow(),
+      key: 'deprecated',
+      cells: {
+        operation: { kind: 'id', cell: (one) => operationCell(one, query) },
+        ends: {
+          cell: ({ deprecation, isFirst }) =>
+            html`${deprecation.sunsetAt?.slice(0, 10) ?? 'no date'} ${isFirst ? ending(deprecation) : endTime(deprecation)}`,
+        },
+        key: {
+          cell: ({ caller }) =>
+            caller === undefined ? html`<span class="muted">no caller</span>` : keyLink(caller),
+        },
+      },
+    })}
+    ${(polled.body === undefined ? [] : leftOut(polled.body)).map((line) => html`<p key=${line} class="more">${line}</p>`)}
+  <//>`;
+}
+
+/** The options of a command for the same period. @param {Pick<Period, 'from' | 'to'>} period */
+function periodOptions({ from, to }) {
+  return `${from === undefined ? '' : ` --from ${from}`}${to === undefined ? '' : ` --to ${to}`}`;
 }
 
 /** Describes the time until the operation's sunset or removal. @param {Operation['deprecation']} deprecation */

@@ -1,10 +1,9 @@
 import { h } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { planNotes, planSections, proposals } from '../../../../capabilities/lists/pages.js';
-import { counted, figure, percent } from '../../../../shared/words/figures.js';
+import { counted, figure, percent, utcMinute } from '../../../../shared/words/figures.js';
 import { limitsInWords, per } from '../../../../shared/words/limit-names.js';
 import { usePolled } from '../api.js';
-import { utcMinute } from '../formats.js';
 import { cards, html, instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 import { PlanTrial } from './plan-trial.js';
