@@ -3,7 +3,7 @@ import { dirname, relative, resolve } from 'node:path';
 import { settingsParts } from '../capabilities/lists/configuration.ts';
 import type { RawKey } from '../keys/key-schema.ts';
 import { ownLimits, toLimits } from '../keys/limits/limit-fields.ts';
-import { compilePlans, limitsAt, plansAt } from '../keys/plans.ts';
+import { compilePlans, limitsAt, plansAt } from '../keys/plans/plans.ts';
 import { countedBy, type Operation, type Plans, type Settings, type UpstreamTls } from '../shared/model.ts';
 import { isoSecondOf } from '../shared/schema/dates-and-durations.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';

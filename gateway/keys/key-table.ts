@@ -1,5 +1,4 @@
 import type { FoundKey, Key, Keys, Plans, Secret, Settings } from '../shared/model.ts';
-import { compileKey } from './compile-key.ts';
 import type { RawKey } from './key-schema.ts';
 import {
   createPacker,
@@ -11,7 +10,8 @@ import {
   recordAt,
   recordOfDigest,
 } from './packed-keys.ts';
-import { plansAt } from './plans.ts';
+import { compileKey } from './plans/compile-key.ts';
+import { plansAt } from './plans/plans.ts';
 
 /** Keys that replace the packed keys with the same ids. Undefined: the key was removed. */
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;

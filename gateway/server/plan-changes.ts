@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { joinPlanStates } from '../capabilities/interfaces/join-parts.ts';
 import type { ProcessPart } from '../capabilities/interfaces/running.ts';
 import { settingsAt } from '../keys/key-table.ts';
-import { lastChangeMs, nextChangeMs } from '../keys/plans.ts';
+import { lastChangeMs, nextChangeMs } from '../keys/plans/plans.ts';
 import type { Limiter } from '../request/limit/limiter.ts';
 import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { configSizes } from '../../gateway/config/config-sizes.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
-import { compilePlans } from '../../gateway/keys/plans.ts';
+import { compilePlans } from '../../gateway/keys/plans/plans.ts';
 import { capabilityCases } from '../support/capability-cases.ts';
 import { apiDocument, configFolder, digestOf, keysDocument, mainDocument } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';

@@ -6,7 +6,7 @@ import type { RawKey } from '../../gateway/keys/key-schema.ts';
 import { KeyTable, tableOf } from '../../gateway/keys/key-table.ts';
 import { toLimits } from '../../gateway/keys/limits/limit-fields.ts';
 import { createPacker, unpackable } from '../../gateway/keys/packed-keys.ts';
-import { compilePlans } from '../../gateway/keys/plans.ts';
+import { compilePlans } from '../../gateway/keys/plans/plans.ts';
 
 const plans = compilePlans({
   free: { custom: false, perMinute: 60, operations: ['getPet', 'listPets'] },

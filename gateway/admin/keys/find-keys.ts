@@ -1,4 +1,3 @@
-import { compileKey } from '../../keys/compile-key.ts';
 import {
   type DirectoryKey,
   expiryOf,
@@ -7,6 +6,7 @@ import {
 } from '../../keys/directory/directory-key.ts';
 import type { StatedKey } from '../../keys/key-schema.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
+import { compileKey } from '../../keys/plans/compile-key.ts';
 import type { Key, KeyStatus, Plans, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { type KeySources, placeOfKey, type SecretView } from './key-sources.ts';

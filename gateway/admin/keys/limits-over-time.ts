@@ -14,7 +14,7 @@ import {
   toLimits,
   withGroups,
 } from '../../keys/limits/limit-fields.ts';
-import { limitsAt, plansAt } from '../../keys/plans.ts';
+import { limitsAt, plansAt } from '../../keys/plans/plans.ts';
 import { applyGrant } from '../../quota/grants.ts';
 import { ofAllOperations } from '../../shared/limits.ts';
 import type { Grant, Key, Plan, Plans, Settings } from '../../shared/model.ts';

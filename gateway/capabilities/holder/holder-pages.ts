@@ -1,4 +1,4 @@
-import { changesAfter } from '../../keys/plans.ts';
+import { changesAfter } from '../../keys/plans/plans.ts';
 import { type Authenticated, asMutable, authenticate, withResults } from '../../request/exchange.ts';
 import type { MinuteBucket } from '../../request/limit/minute-bucket.ts';
 import { authenticateRequest } from '../../request/path/authenticate-request.ts';

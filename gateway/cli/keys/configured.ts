@@ -1,6 +1,6 @@
 import type { WrittenKey } from '../../config/load-settings.ts';
-import { compileKey } from '../../keys/compile-key.ts';
 import { plansInForce } from '../../keys/key-table.ts';
+import { compileKey } from '../../keys/plans/compile-key.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { policyName } from '../../shared/words/limit-names.js';
 import type { Asking } from '../command.ts';

@@ -2,7 +2,7 @@ import type { WrittenKey } from '../../config/load-settings.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import { limitFieldNames, limitFieldOf, toLimits } from '../../keys/limits/limit-fields.ts';
-import { planFault } from '../../keys/plans.ts';
+import { planFault } from '../../keys/plans/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 import { listNames } from '../../shared/schema/closest-name.ts';
 import { isoOf, isoSecondOf, parseDate, parseDuration } from '../../shared/schema/dates-and-durations.ts';

@@ -1,5 +1,5 @@
 import { anyLimitField } from '../../keys/limits/limit-fields.ts';
-import { isStatedCustom, planFault } from '../../keys/plans.ts';
+import { isStatedCustom, planFault } from '../../keys/plans/plans.ts';
 import { adviceOnName } from '../../shared/schema/closest-name.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
 import { isMapping, type Mapping } from '../../shared/structures/plain-data.ts';

@@ -1,6 +1,6 @@
 import type { RawKey } from '../../keys/key-schema.ts';
 import { ownLimits } from '../../keys/limits/limit-fields.ts';
-import { isStatedCustom } from '../../keys/plans.ts';
+import { isStatedCustom } from '../../keys/plans/plans.ts';
 import { checkLimits } from '../check/check-limits.ts';
 
 /**

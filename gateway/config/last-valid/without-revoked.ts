@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { type KeyTable, tableIn, tableOf } from '../../keys/key-table.ts';
-import { plansAt } from '../../keys/plans.ts';
+import { plansAt } from '../../keys/plans/plans.ts';
 import type { AdminToken, Settings } from '../../shared/model.ts';
 import { isMapping } from '../../shared/structures/plain-data.ts';
 import { changesMax, type ReadEntries } from '../keys/read-entries.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type KeyChanges, KeyTable, tableIn } from '../../keys/key-table.ts';
 import { type PackedKeys, unpackable } from '../../keys/packed-keys.ts';
-import { plansAt } from '../../keys/plans.ts';
+import { plansAt } from '../../keys/plans/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 
 /**

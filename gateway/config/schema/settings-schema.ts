@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { settingsShapes } from '../../capabilities/lists/schemas.ts';
 import { keyListSchema } from '../../keys/key-schema.ts';
 import { limit } from '../../keys/limits/limits-schema.ts';
-import { planSchema } from '../../keys/plan-schema.ts';
+import { planSchema } from '../../keys/plans/plan-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';
 import { parseRedisUrl } from '../../shared/addresses/redis-url.ts';
 import {

@@ -3,8 +3,8 @@ import { type RedisConnection, untilConnected } from '../../redis/redis-connecti
 import { isIn, type ReadSecret, type Settings } from '../../shared/model.ts';
 import { createWarnOfKey, type WarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { compileKey } from '../compile-key.ts';
 import { plansInForce } from '../key-table.ts';
+import { compileKey } from '../plans/compile-key.ts';
 import { type DirectoryKey, expiryOf, type KeyVersion } from './directory-key.ts';
 import { type HeldKey, HeldKeys } from './held-keys.ts';
 import { createLookUps, type LookUpOutcome, lookUpOutcomes } from './look-ups.ts';

@@ -1,7 +1,7 @@
 import { limitsOverTime } from '../../../gateway/admin/keys/limits-over-time.ts';
 import type { RecordedChange } from '../../../gateway/fleet/changes.ts';
 import { toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
-import { compilePlans } from '../../../gateway/keys/plans.ts';
+import { compilePlans } from '../../../gateway/keys/plans/plans.ts';
 
 export const at = (time: string) => `2026-11-24T${time}:00.000Z`;
 export const change = (time: string, members: object) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { limitsOverTime } from '../../../gateway/admin/keys/limits-over-time.ts';
 import { toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
-import { compilePlans } from '../../../gateway/keys/plans.ts';
+import { compilePlans } from '../../../gateway/keys/plans/plans.ts';
 import { makeKey } from '../../support/gateway-process.ts';
 import { startGateways } from './change/change-fixture.ts';
 import {

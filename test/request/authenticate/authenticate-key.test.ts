@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { tableOf } from '../../../gateway/keys/key-table.ts';
-import { compilePlans } from '../../../gateway/keys/plans.ts';
+import { compilePlans } from '../../../gateway/keys/plans/plans.ts';
 import { createAuthenticateKey } from '../../../gateway/request/authenticate/authenticate-key.ts';
 import type { Key, ReadSecret } from '../../../gateway/shared/model.ts';
 import { isInventedSecret, issueAdminToken, issueSecret } from '../../../gateway/shared/secrets.ts';

@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
-import { compileKey } from '../../../keys/compile-key.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { limitPath, toLimitFields, toLimits } from '../../../keys/limits/limit-fields.ts';
+import { compileKey } from '../../../keys/plans/compile-key.ts';
 import { shownGrant } from '../../../quota/grants.ts';
 import { groupNames, maxOf } from '../../../shared/limits.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';

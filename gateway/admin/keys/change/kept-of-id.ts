@@ -1,6 +1,6 @@
-import { compileKey } from '../../../keys/compile-key.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
+import { compileKey } from '../../../keys/plans/compile-key.ts';
 import { policyName } from '../../../shared/words/limit-names.js';
 import type { KeptOfId } from '../../wires/keys/definitions.ts';
 import { banAndGrant } from '../key-item.ts';

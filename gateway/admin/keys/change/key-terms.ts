@@ -1,6 +1,6 @@
 import type { StatedKey } from '../../../keys/key-schema.ts';
 import { anyLimitField } from '../../../keys/limits/limit-fields.ts';
-import { planFault } from '../../../keys/plans.ts';
+import { planFault } from '../../../keys/plans/plans.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
 

@@ -1,6 +1,6 @@
-import { compileKey } from '../../../keys/compile-key.ts';
 import { type DirectoryKey, expiryOf } from '../../../keys/directory/directory-key.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
+import { compileKey } from '../../../keys/plans/compile-key.ts';
 import type { Key } from '../../../shared/model.ts';
 import { isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
 import { jsonResponse } from '../../admin-response.ts';

@@ -3,7 +3,7 @@ import type { WrittenKey } from '../../../config/load-settings.ts';
 import { faultMessage } from '../../../config/schema/shape-problems.ts';
 import { isFilledIn } from '../../../config/source/substitute-variables.ts';
 import { type MovedKey, movedKeySchema } from '../../../keys/key-schema.ts';
-import { planFault } from '../../../keys/plans.ts';
+import { planFault } from '../../../keys/plans/plans.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { shapeFaults } from '../../../shared/schema/schema-faults.ts';

@@ -1,6 +1,6 @@
-import type { Key, Plans } from '../shared/model.ts';
-import type { StatedKey } from './key-schema.ts';
-import { toLimits, withGroups } from './limits/limit-fields.ts';
+import type { Key, Plans } from '../../shared/model.ts';
+import type { StatedKey } from '../key-schema.ts';
+import { toLimits, withGroups } from '../limits/limit-fields.ts';
 
 /** For the request path. @returns undefined when the plan does not exist, or when it is custom and the key states no limits */
 export function compileKey(

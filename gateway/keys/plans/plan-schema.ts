@@ -1,14 +1,14 @@
 import * as z from 'zod';
-import { planShapes } from '../capabilities/lists/schemas.ts';
-import { date, expects, fields, flag, list } from '../shared/schema/schema-parts.ts';
-import { anyLimitField, limitFieldNames } from './limits/limit-fields.ts';
+import { planShapes } from '../../capabilities/lists/schemas.ts';
+import { date, expects, fields, flag, list } from '../../shared/schema/schema-parts.ts';
+import { anyLimitField, limitFieldNames } from '../limits/limit-fields.ts';
 import {
   concurrent,
   groups,
   limitFieldsShape,
   limitsWithGroups,
   operationIds,
-} from './limits/limits-schema.ts';
+} from '../limits/limits-schema.ts';
 
 const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
 

@@ -1,6 +1,6 @@
-import { planMembers } from '../capabilities/lists/configuration.ts';
-import type { Limits, Plan, PlanChange, PlanStates, Plans, Settings } from '../shared/model.ts';
-import { toLimits } from './limits/limit-fields.ts';
+import { planMembers } from '../../capabilities/lists/configuration.ts';
+import type { Limits, Plan, PlanChange, PlanStates, Plans, Settings } from '../../shared/model.ts';
+import { toLimits } from '../limits/limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
