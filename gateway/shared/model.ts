@@ -65,6 +65,14 @@ export interface PlanChange {
   readonly limits: Limits;
 }
 
+/** The plan of a key from one time until the key's next change; epoch ms on the store's clock. */
+export interface KeyChange {
+  readonly fromMs: number;
+  readonly plan: string;
+  /** On a custom plan. */
+  readonly limits?: Limits | undefined;
+}
+
 /** By name, in the order of the configuration. */
 export type Plans = ReadonlyMap<string, Plan>;
 
@@ -74,6 +82,8 @@ export interface Key {
   readonly plan: string;
   readonly name?: string | undefined;
   readonly limits: Limits;
+  /** The stated changes of the key's plan, past ones too; absent without changes. */
+  readonly changes?: readonly KeyChange[] | undefined;
   /** The trial of the key's plan. */
   readonly trial?: Limits | undefined;
   /** The groups that the key states itself, in place of groups of its plan. */

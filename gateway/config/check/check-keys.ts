@@ -32,7 +32,11 @@ export function checkKeys({ source, path, entries }: KeyList, plans: unknown): r
       if (!isMapping(secret) || typeof secret.sha256 !== 'string') return;
       digests.claim(secret.sha256.toLowerCase(), [...keyPath, 'secrets', position, 'sha256']);
     });
-    if (isMapping(plans)) checkPlan(entry, keyPath, plans);
+    if (!isMapping(plans)) return;
+    checkPlan(entry, keyPath, plans);
+    listOf(entry.changes).forEach((change, position) => {
+      if (isMapping(change)) checkPlan(change, [...keyPath, 'changes', position], plans);
+    });
   });
   return problems.problems;
 

@@ -66,13 +66,19 @@ export function applyMessage(
   switch (message.kind) {
     case 'full': {
       const { members, packed, changes } = message;
-      return { ...members, keys: new KeyTable(unpackable(packed), changes, plansAt(members, nowMs)) };
+      return {
+        ...members,
+        keys: new KeyTable(unpackable(packed), changes, { plans: plansAt(members, nowMs), atMs: nowMs }),
+      };
     }
     case 'difference': {
       if (previous === undefined)
         throw new Error('a difference arrived before the settings that it is based on');
       const { keys, ...members } = { ...previous, ...message.members };
-      return { ...members, keys: tableIn(keys).with(message.changes, plansAt(members, nowMs)) };
+      return {
+        ...members,
+        keys: tableIn(keys).with(message.changes, { plans: plansAt(members, nowMs), atMs: nowMs }),
+      };
     }
   }
 }

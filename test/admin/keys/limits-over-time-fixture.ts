@@ -39,12 +39,14 @@ export type LimitsRow = [
   key: typeof free,
   changes: RecordedChange[],
   steps: (number | string | undefined)[],
+  stated?: Parameters<typeof limitsOverTime>[0]['stated'],
 ];
 
 /** The limits a minute of a key from 10:00 to 15:00, each after its time. */
-export function minuteLimits(key: typeof free, changes: readonly RecordedChange[]) {
+export function minuteLimits(key: typeof free, changes: readonly RecordedChange[], stated?: LimitsRow[4]) {
   const found = limitsOverTime({
     key,
+    stated,
     plans,
     grant: undefined,
     planStates: undefined,

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { type DirectoryKey, statedOf } from '../../../keys/directory/directory-key.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
+import { withPlanAt } from '../../../keys/plans/compile-key.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import { type AdminResponse, errorResponse, jsonResponse } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
@@ -51,18 +52,23 @@ async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<A
 }
 
 function update(
-  { settings }: Pick<KeyChangeSources, 'settings'>,
+  { settings, nowMs }: Pick<KeyChangeSources, 'settings' | 'nowMs'>,
   key: DirectoryKey,
   body: Changes,
 ): Edit | { readonly kind: 'unchanged' } | Refused {
   const { createdMs, secrets, pastSecrets } = key;
-  const to = { ...changedBy(body, statedOf(key)), createdMs, secrets, pastSecrets };
-  const changed = differences(statedOf(key), statedOf(to));
+  // An edit of the plan starts from the plan that the key has now, which a past change may have set.
+  const editsPlan = [body.plan, body.limits, body.changes].some((member) => member !== undefined);
+  const before = editsPlan ? withPlanAt(statedOf(key), nowMs()) : statedOf(key);
+  const to = { ...changedBy(body, before), createdMs, secrets, pastSecrets };
+  const changed = differences(before, statedOf(to));
   if (changed === undefined) return { kind: 'unchanged' };
   const names = Object.keys({ ...changed.before, ...changed.after });
   // Only changes of plan, limits, groups or operations are checked. An operator can therefore still revoke or rename a key
   // whose plan was removed.
-  const isOnTerms = ['plan', 'limits', 'groups', 'operations'].some((term) => names.includes(term));
+  const isOnTerms = ['plan', 'limits', 'changes', 'groups', 'operations'].some((term) =>
+    names.includes(term),
+  );
   const fault = isOnTerms ? termsFault(to, settings()) : undefined;
   if (fault !== undefined) return refused('invalid_request', fault);
   const isOnlyDisabled = names.length === 1 && names[0] === 'disabled';

@@ -1,5 +1,5 @@
 import type { StatedKey } from '../../../keys/key-schema.ts';
-import { plansInForce } from '../../../keys/key-table.ts';
+import { inForceAt } from '../../../keys/key-table.ts';
 import { compileKey } from '../../../keys/plans/compile-key.ts';
 import { policyName } from '../../../shared/words/limit-names.js';
 import type { KeptOfId } from '../../wires/keys/definitions.ts';
@@ -8,10 +8,10 @@ import type { KeySources } from '../key-sources.ts';
 
 /** Reads the state that applies to an id; undefined when there is no such state, or when the store does not reply. */
 export async function keptOfId(
-  { settings, readStatus }: Pick<KeySources, 'settings' | 'readStatus'>,
+  { settings, readStatus, nowMs }: Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'>,
   stated: StatedKey,
 ): Promise<KeptOfId | undefined> {
-  const key = compileKey(stated, plansInForce(settings()));
+  const key = compileKey(stated, inForceAt(settings(), nowMs()));
   const [status] = (key && (await readStatus([key]))) ?? [];
   if (status === undefined) return undefined;
   const { rateLimit, used } = status;

@@ -85,6 +85,7 @@ async function readMinute(
   if (status === undefined) return undefined;
   const limits = limitsOverTime({
     key,
+    stated: listed.stated,
     plans: settings.plans,
     planStates: settings.planStates,
     grant: status.grant,

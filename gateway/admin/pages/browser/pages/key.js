@@ -4,6 +4,7 @@ import { keyNotes } from '../../../../capabilities/lists/pages.js';
 import { exemptionWords } from '../../../../shared/words/exemptions.js';
 import { counted, dayMs, figure, minuteMs, noFigure, relative } from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
+import { upcomingTexts } from '../../../words/keys.js';
 import { nowMs, queryOf, usePolled, useRows } from '../api.js';
 import { alongTime, Chart, markersOf } from '../charts.js';
 import { clock, fullInstant } from '../formats.js';
@@ -86,6 +87,7 @@ export function Key({ params: { id = '' }, query, live }) {
       <div class="windows">
         ${key.windows.map((window) => windowBar(window, { now, isLong: true }))}
         <p class="muted ban">${banAndGrant(key)}</p>
+        ${upcomingTexts(key).map((text) => html`<p class="muted" key=${text}>Limits ${text}.</p>`)}
         ${keyNotes.map(({ notesOn }) => notesOn(key))}
         ${key.trial && html`<p class=${`trial ${key.trial.refused > key.trial.refusedNow ? 'near' : 'muted'}`}>${key.trial.sentence}</p>`}
       </div>
@@ -101,7 +103,7 @@ export function Key({ params: { id = '' }, query, live }) {
 
 const shownApart = [
   ...['id', 'plan', 'name', 'operations', 'secrets', 'state', 'source', 'file', 'line', 'revision'],
-  ...['definition', 'missing'],
+  ...['definition', 'missing', 'changes', 'upcoming'],
   ...['windows', 'ban', 'grant', 'strikes', 'why', 'lastSeenMs', 'offered24h', 'refused24h', 'units24h'],
   ...['operations24h', 'recentRefusals', 'trial', ...keyNotes.flatMap(({ members }) => members)],
 ];
