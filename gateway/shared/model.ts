@@ -236,6 +236,8 @@ export interface RateLimitState {
     readonly untilMs: number;
     /** When the same request would be admitted: after `untilMs` if a window is still exhausted then. */
     readonly retryAtMs: number;
+    /** Present if an operator made the ban. */
+    readonly byHand?: { readonly reason?: string | undefined };
   };
 }
 
@@ -542,6 +544,8 @@ export interface Settings extends SettingsMembers {
   /** The path of the API reference, and the API document as JSON. */
   readonly docs?: { readonly path: string; readonly document: string } | undefined;
   readonly bans: BanPolicy;
+  /** Whether a client sees the reason of a ban by an operator. */
+  readonly showsBanReason: boolean;
   readonly addressBucket: { readonly perMinute: number };
   readonly bodyBytesMax: number;
   /** Days for which the usage record keeps each minute of each key; 0: no usage record. */

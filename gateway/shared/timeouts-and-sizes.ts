@@ -520,7 +520,7 @@ export const defaultBounds = Object.freeze({
   importBytesMax: 524_288,
   importMembersMax: 32_768,
   importKeysAtOnceMax: 25,
-  /** A grant may end at most 400 days from now. */
+  /** A grant and a ban by hand may end at most 400 days from now. */
   grantMaxMs: 34_560_000_000,
   /** Wrong tokens per client address that get 401. Further wrong tokens get 429. */
   adminWrongTokensPerMinuteMax: 10,

@@ -215,7 +215,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'an empty value',
     main('bans:'),
-    'tollgate.yaml:9:1: `bans` must be a mapping with after, within, for and max\n  9 | bans:\n    | ^',
+    'tollgate.yaml:9:1: `bans` must be a mapping with after, within, for, max and showReason\n  9 | bans:\n    | ^',
   ],
   [
     'a negative limit',

@@ -118,7 +118,10 @@ async function answerLimits(exchange: Authenticated, { limiter, readKeyMembers }
   const { key, snapshot } = exchange;
   const [read, [members = {}]] = await Promise.all([limiter.readOwn(key), readKeyMembers([key.id])]);
   if (read.kind === 'unavailable')
-    return refused(withResults(exchange, { decision: read }), limitRefusal(read, 'request'));
+    return refused(
+      withResults(exchange, { decision: read }),
+      limitRefusal(read, { ...snapshot, counted: 'request' }),
+    );
   const { status, source } = read;
   const counted = { kind: 'counted', rateLimit: status.rateLimit, source } as const;
   const later = laterTerms(key, snapshot.settings.plans, status.rateLimit.nowMs);
@@ -130,6 +133,7 @@ async function answerLimits(exchange: Authenticated, { limiter, readKeyMembers }
         members,
         expiresMs: key.expiry?.atMs,
         canRotate: canRotate(exchange),
+        showsBanReason: snapshot.showsBanReason,
       }),
     ),
   );

@@ -1,7 +1,7 @@
 import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limits/limit-fields.ts';
 import type { LaterTerms } from '../../keys/plans/plans.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
-import type { Grant, Key, KeyMembers, KeyStatus } from '../../shared/model.ts';
+import type { Grant, Key, KeyMembers, KeyStatus, RateLimitState } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { exemptionMembers } from '../../shared/schema/exemptions.ts';
 import { policyName } from '../../shared/words/limit-names.js';
@@ -21,11 +21,13 @@ export function limitsView(
     members,
     expiresMs,
     canRotate,
+    showsBanReason,
   }: {
     readonly later: readonly LaterTerms[];
     readonly members: KeyMembers;
     readonly expiresMs: number | undefined;
     readonly canRotate: boolean;
+    readonly showsBanReason: boolean;
   },
 ): object {
   const { id, plan, limits, concurrent } = key;
@@ -43,7 +45,7 @@ export function limitsView(
       operations: limits[i]?.operations,
     })),
     concurrent,
-    ban: ban && { untilAt: isoOf(ban.untilMs), reason: banReason },
+    ban: ban && { untilAt: isoOf(ban.untilMs), reason: reasonOf(ban, showsBanReason) },
     grant: grant && grantView(grant),
     upcoming:
       later.length === 0
@@ -74,5 +76,8 @@ function grantView(grant: Grant) {
   return { limits: limited, ...exemptionMembers(grant), fromAt: isoOf(fromMs), untilAt: isoOf(untilMs) };
 }
 
-/** The text for the only possible reason for a ban. */
-const banReason = 'The key kept sending requests after 429.';
+function reasonOf({ byHand }: NonNullable<RateLimitState['ban']>, showsBanReason: boolean): string {
+  if (byHand === undefined) return 'The key kept sending requests after 429.';
+  const { reason } = byHand;
+  return showsBanReason && reason !== undefined ? reason : 'The operator of the API banned the key.';
+}

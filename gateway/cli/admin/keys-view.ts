@@ -84,7 +84,7 @@ function factsOf(
       const text = `${figure(used)} of ${figure(limit)} used, starts over at ${clock(resetMs, nowMs)} UTC`;
       return [`this ${windowText(name)}`, text] as const;
     }),
-    ['ban', ban && `until ${clock(ban.untilMs, nowMs)} UTC, level ${ban.level}`],
+    ['ban', ban && banText(ban, nowMs)],
     ['grant', grant && grantText(grant, nowMs)],
     ['trial, 24 h', key.trial?.sentence],
     ...ofCapabilities.flatMap((factsOn) => factsOn(key)),
@@ -98,6 +98,12 @@ function factsOf(
     ],
     ...key.secrets.map((secret) => ['secret', secretText(secret, nowMs)] as const),
   ];
+}
+
+function banText({ untilMs, level, byHand, reason }: NonNullable<KeyDetail['ban']>, nowMs: number): string {
+  const until = `until ${clock(untilMs, nowMs)} UTC`;
+  if (!byHand) return `${until}, level ${level}`;
+  return [until, 'by an operator', reason].filter(Boolean).join(', ');
 }
 
 function secretText(

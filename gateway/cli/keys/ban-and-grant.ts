@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import {
+  banKeyWire,
   grantKeyWire,
   unbanKeyWire,
   ungrantKeyWire,
@@ -23,6 +24,22 @@ export interface GrantOptions extends Asking, LimitsByField {
   readonly until: string;
   /** The names of the exemptions. */
   readonly exempt: readonly string[];
+}
+
+export interface BanOptions extends Asking {
+  readonly for?: string;
+  readonly until?: string;
+  readonly reason?: string;
+}
+
+export async function banKey(
+  id: string,
+  { for: length, until, reason, ...options }: BanOptions,
+): Promise<void> {
+  const end = length === undefined ? until : `+${length}`;
+  if (end === undefined) throw new CommandError('How long? Give --for, such as --for 2h, or --until.');
+  const { untilAt } = grantPeriod({ until: end }, Date.now());
+  await change(id, options, { wire: banKeyWire, body: { untilAt, reason } }, banText);
 }
 
 export async function unbanKey(id: string, options: Asking): Promise<void> {
@@ -50,7 +67,7 @@ export async function ungrantKey(id: string, options: Asking): Promise<void> {
 }
 
 interface Change {
-  readonly wire: typeof unbanKeyWire | typeof grantKeyWire | typeof ungrantKeyWire;
+  readonly wire: typeof banKeyWire | typeof unbanKeyWire | typeof grantKeyWire | typeof ungrantKeyWire;
   readonly body?: object;
 }
 
@@ -76,7 +93,10 @@ async function change(
 }
 
 function banText({ id, ban, wasBanned }: NowHeld, nowMs: number): string {
-  if (ban) return `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.`;
+  if (ban) {
+    const again = ban.byHand ? '' : ' again,';
+    return `${id} is banned${again} until ${clock(ban.untilMs, nowMs)} UTC.`;
+  }
   return wasBanned === false ? `${id} was not banned.` : `${id} is no longer banned.`;
 }
 

@@ -14,7 +14,7 @@ import {
   withLimit,
   withReply,
 } from '../command.ts';
-import type { GrantOptions } from './ban-and-grant.ts';
+import type { BanOptions, GrantOptions } from './ban-and-grant.ts';
 import type { AddSecretOptions, ChangingOptions, CreateOptions, RotateOptions } from './change-keys.ts';
 import { addLimitOptions } from './limit-options.ts';
 import type { MovingOptions } from './transfer/move-keys.ts';
@@ -183,6 +183,27 @@ function addBansAndGrants(keys: Command): void {
       .helpGroup('Bans and grants:')
       .argument('<key>', 'the id of the key')
       .option('--json', 'print the ban and grant of the key after the change, in the form of the admin API');
+
+  onKey('ban')
+    .description('refuse the requests of a key with 429 for a while, on every process')
+    .addHelpText(
+      'after',
+      examples('keys ban acme --for 2h --reason "asked by mail"', 'keys ban acme --until tomorrow'),
+    )
+    .addOption(
+      new Option('--for <time>', 'how long the key is banned: 2h, 30m or 7d')
+        .argParser(age)
+        .conflicts('until'),
+    )
+    .option(
+      '--until <when>',
+      'when the ban ends, in UTC: tomorrow or 2026-12-01 (the end of that day), 18:00, 2026-12-01T18:00Z',
+    )
+    .option('--reason <text>', 'why; operators see it, and the client with the setting bans.showReason')
+    .action(async (id: string, options: BanOptions) => {
+      const { banKey } = await import('./ban-and-grant.ts');
+      await banKey(id, options);
+    });
 
   onKey('unban')
     .description('end the ban of a key on every process, within a second')

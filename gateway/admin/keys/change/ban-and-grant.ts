@@ -4,6 +4,7 @@ import { inForceAt } from '../../../keys/key-table.ts';
 import { limitPath, toLimitFields, toLimits } from '../../../keys/limits/limit-fields.ts';
 import { compileKey } from '../../../keys/plans/compile-key.ts';
 import { shownGrant } from '../../../quota/grants.ts';
+import { byHandIn } from '../../../request/limit/decision-at.ts';
 import { groupNames, maxOf } from '../../../shared/limits.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
@@ -11,6 +12,7 @@ import { exemptionMembers, statedExemptions } from '../../../shared/schema/exemp
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import {
+  banKeyWire,
   type grantBody,
   grantKeyWire,
   unbanKeyWire,
@@ -53,10 +55,27 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           kind: 'verb',
           action: 'unban',
           run: (keyId) => limiter.adjust(keyId, { lift: true, bans: sources.settings().bans }),
-          before: ({ rateLimit: { ban } }) =>
-            ban === undefined ? {} : { bannedUntilAt: isoOf(ban.untilMs) },
+          before: bannedUntil,
           tells: ({ rateLimit: { ban } }) => ({ wasBanned: ban !== undefined }),
         })),
+    }),
+    defineRoute({
+      ...banKeyWire,
+      needs: 'write',
+      respond: ({ body: { untilAt: untilMs, reason }, ...request }) =>
+        change(sources, request, () => {
+          const fault = untilFault(sources, untilMs);
+          if (fault !== undefined) return refused('invalid_request', fault);
+          const ban = { untilMs, reason };
+          return {
+            kind: 'verb',
+            action: 'ban',
+            run: (keyId) => limiter.adjust(keyId, { ban, bans: sources.settings().bans }),
+            obstacle: ({ rateLimit }) => longerBan(rateLimit, untilMs),
+            before: bannedUntil,
+            after: { untilAt: isoOf(untilMs), reason },
+          };
+        }),
     }),
     defineRoute({
       ...grantKeyWire,
@@ -137,7 +156,7 @@ async function change(
       ...tells?.(earlier),
       strikes,
       ...banAndGrant({
-        banUntilMs: bannedUntilMs > reply.nowMs ? bannedUntilMs : undefined,
+        ban: bannedUntilMs > reply.nowMs ? { untilMs: bannedUntilMs, ...byHandIn(reply.state) } : undefined,
         banLevel,
         grant: shownGrant(grant, reply.nowMs),
       }),
@@ -146,6 +165,15 @@ async function change(
   const failed = storeFailed(reply);
   if (reply.mayHaveRun) record({ ...changed, error: failed.message });
   return failed.response;
+}
+
+function bannedUntil({ rateLimit: { ban } }: KeyStatus): ChangedMembers {
+  return ban === undefined ? {} : { bannedUntilAt: isoOf(ban.untilMs) };
+}
+
+function longerBan({ ban }: KeyStatus['rateLimit'], untilMs: number): string | undefined {
+  if (ban === undefined || ban.untilMs <= untilMs) return undefined;
+  return `The key is banned until ${isoOf(ban.untilMs)} already, which is later: lift this ban first.`;
 }
 
 function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
@@ -171,17 +199,24 @@ function otherGrant({ id }: Key, earlier: Grant | undefined, grant: Grant): stri
   return `${id} has a grant${from} until ${untilAt}, which the new grant would replace now: end the present grant first.`;
 }
 
+function untilFault(
+  { nowMs, bounds }: Pick<KeyChangeSources, 'nowMs' | 'bounds'>,
+  untilAt: number,
+): string | undefined {
+  const aheadMs = untilAt - nowMs();
+  if (aheadMs <= 0) return 'The member `untilAt` must be in the future.';
+  if (aheadMs <= bounds.grantMaxMs) return undefined;
+  return `The member \`untilAt\` must be at most ${bounds.grantMaxMs / 86_400_000} days ahead.`;
+}
+
 function grantFault(
   { nowMs, bounds }: Pick<KeyChangeSources, 'nowMs' | 'bounds'>,
   key: Key,
   { limits: stated, fromAt, untilAt }: z.output<typeof grantBody>,
 ): string | undefined {
   if (fromAt !== undefined && fromAt >= untilAt) return 'The member `fromAt` must be earlier than `untilAt`.';
-  const aheadMs = untilAt - nowMs();
-  if (aheadMs <= 0) return 'The member `untilAt` must be in the future.';
-  if (aheadMs > bounds.grantMaxMs) {
-    return `The member \`untilAt\` must be at most ${bounds.grantMaxMs / 86_400_000} days ahead.`;
-  }
+  const fault = untilFault({ nowMs, bounds }, untilAt);
+  if (fault !== undefined) return fault;
   const other = toLimits(stated ?? {}).find((limit) => maxOf(key.limits, limit) === undefined);
   if (other === undefined) return undefined;
   const groups = groupNames(key.limits);

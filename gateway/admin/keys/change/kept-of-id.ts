@@ -22,7 +22,7 @@ export async function keptOfId(
       resetMs,
     }))
     .filter((window) => window.used > 0);
-  const { ban, grant } = banAndGrant({ ...status, banUntilMs: rateLimit.ban?.untilMs });
+  const { ban, grant } = banAndGrant({ ...status, ban: rateLimit.ban });
   if (windows.length === 0 && ban === undefined && grant === undefined) return undefined;
   return { windows: windows.length > 0 ? windows : undefined, ban, grant };
 }

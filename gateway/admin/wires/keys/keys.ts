@@ -26,7 +26,9 @@ const keyState = words(...keyStates)
 const ban = z
   .object({
     untilMs: epochMs,
-    level: positive.describe('The number of consecutive bans.'),
+    level: count.describe('The number of consecutive bans; bans by an operator do not count.'),
+    byHand: z.literal(true).optional().describe('Present if an operator made the ban.'),
+    reason: z.string().optional().describe('The reason that the operator stated.'),
   })
   .optional();
 

@@ -133,7 +133,7 @@ function banAndGrant({ ban, strikes, grant }) {
   const instant = (/** @type {string} */ prefix, /** @type {number} */ atMs) =>
     html`, <${Instant} atMs=${atMs} prefix=${prefix} />`;
   const first = ban
-    ? html`<span class="bad">Banned</span>, level ${figure(ban.level)}${instant('ends ', ban.untilMs)}`
+    ? html`<span class="bad">Banned</span>${ban.byHand ? html` by an operator${ban.reason && html`: <bdi>${ban.reason}</bdi>`}` : `, level ${figure(ban.level)}`}${instant('ends ', ban.untilMs)}`
     : strikes > 0
       ? `${counted(strikes, 'refusal counts', 'refusals count')} towards the next ban`
       : 'no refusal counts towards a ban';
