@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { inForceAt } from '../../../keys/key-table.ts';
@@ -34,6 +35,8 @@ interface Verb {
   readonly kind: 'verb';
   readonly action: KeyAction;
   readonly run: (keyId: string) => Promise<StoreReply>;
+  /** Whether the key already is as the change would leave it. The change is then neither made nor recorded. */
+  readonly isDone?: (status: KeyStatus) => boolean;
   /** The reason why the key's status does not allow the change; undefined if it does. */
   readonly obstacle?: (status: KeyStatus) => string | undefined;
   /** Returns the part of the key's status that the route changes, for the record of changes. */
@@ -71,6 +74,8 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
             kind: 'verb',
             action: 'ban',
             run: (keyId) => limiter.adjust(keyId, { ban, bans: sources.settings().bans }),
+            isDone: ({ rateLimit }) =>
+              rateLimit.ban?.untilMs === untilMs && rateLimit.ban.byHand?.reason === reason,
             obstacle: ({ rateLimit }) => longerBan(rateLimit, untilMs),
             before: bannedUntil,
             after: { untilAt: isoOf(untilMs), reason },
@@ -96,6 +101,8 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
             kind: 'verb',
             action: 'grant',
             run: (keyId) => limiter.adjust(keyId, { grant }),
+            isDone: ({ grant: earlier }) =>
+              isDeepStrictEqual(grantMembers({ grant: earlier }), grantMembers({ grant })),
             obstacle: ({ grant: earlier }) => otherGrant(key, earlier, grant),
             before: grantMembers,
             after: grantMembers({ grant }),
@@ -110,6 +117,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           kind: 'verb',
           action: 'ungrant',
           run: (keyId) => limiter.adjust(keyId, { grant: 'none' }),
+          isDone: ({ grant }) => grant === undefined,
           before: grantMembers,
         })),
     }),
@@ -140,10 +148,20 @@ async function change(
   const { key } = found;
   const verb = verbFor(key);
   if (verb.kind === 'refused') return verb.response;
-  const { action, run, obstacle, before, after, tells } = verb;
+  const { action, run, isDone, obstacle, before, after, tells } = verb;
   const { readStatus, record } = sources;
   const [earlier] = (await readStatus([key])) ?? [];
   if (earlier === undefined) return storeUnavailable();
+  if (isDone?.(earlier)) {
+    const { strikes, rateLimit } = earlier;
+    const held = {
+      id: key.id,
+      isUnchanged: true,
+      strikes,
+      ...banAndGrant({ ...earlier, ban: rateLimit.ban }),
+    };
+    return jsonResponse(held satisfies z.output<typeof whatHolds>);
+  }
   const reason = obstacle?.(earlier);
   if (reason !== undefined) return errorResponse('conflict', reason);
   const reply = await run(key.id);
@@ -176,7 +194,7 @@ function longerBan({ ban }: KeyStatus['rateLimit'], untilMs: number): string | u
   return `The key is banned until ${isoOf(ban.untilMs)} already, which is later: lift this ban first.`;
 }
 
-function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
+function grantMembers({ grant }: { readonly grant?: Grant | undefined }): ChangedMembers {
   if (grant === undefined) return {};
   const { limits, fromMs, untilMs } = grant;
   return {

@@ -33,6 +33,10 @@ export const whatHolds = z
       .boolean()
       .optional()
       .describe('Whether the key was banned. Present only in the response to a lifted ban.'),
+    isUnchanged: z
+      .boolean()
+      .optional()
+      .describe('Present if the key was as requested already. Nothing was changed and recorded.'),
     strikes: count.describe('Refusals that count towards the next ban.'),
     ...banAndGrantShape,
   })
