@@ -31,6 +31,7 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
     state: stateOf(facts),
     source,
     ...place,
+    newestSecretAt: isoOf(newestSecret(facts.secrets, facts.nowMs)?.createdMs),
     windows: (status?.rateLimit.windows ?? []).map(({ name, group, limit, remaining, resetMs }, index) => {
       const used = status?.used[index] ?? 0;
       return { name: policyName(name, group), limit, used, remaining, resetMs };
@@ -43,6 +44,16 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
       units24h: recent && differingUnits(recent),
     }),
   };
+}
+
+/** The valid secret that was issued last. A secret of unknown age is older than all others. */
+export function newestSecret(secrets: readonly SecretView[], nowMs: number): SecretView | undefined {
+  return secrets
+    .filter(({ expiresMs }) => expiresMs > nowMs)
+    .reduce<SecretView | undefined>(
+      (newest, one) => ((one.createdMs ?? 0) >= (newest?.createdMs ?? 0) ? one : newest),
+      undefined,
+    );
 }
 
 export function banAndGrant({

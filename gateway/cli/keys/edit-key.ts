@@ -32,7 +32,7 @@ export function editOf(options: EditOptions): KeyEdit {
   if (from !== undefined) {
     if (plan === undefined)
       throw new CommandError('--from needs --plan: a change with a date is a change of the plan.');
-    return { ...members, later: { from: instantOf('--from', from), plan, limits } };
+    return { ...members, later: { from: instantOf('--from', from), plan, ...(limits && { limits }) } };
   }
   const isEdit = [plan, limits, name, address, expires, withdraw].some((one) => one !== undefined);
   if (!isEdit)

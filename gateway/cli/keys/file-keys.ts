@@ -122,11 +122,13 @@ export function disabling(id: string, disabled: boolean): FileEdit {
 }
 
 export function editing(id: string, edit: KeyEdit): FileEdit {
-  if (edit.ifMatch !== undefined)
-    throw new CommandError('--if-match is for keys of the key directory: a key of a file has no version.');
   return {
     id,
     editsOf({ written }, index) {
+      if (edit.ifMatch !== undefined)
+        throw new CommandError(
+          '--if-match is for keys of the key directory: a key of a file has no version.',
+        );
       const before = written[index]?.key;
       if (before === undefined) return [];
       const { expiresAt, ...members } = memberEdits(edit);

@@ -17,7 +17,10 @@ export type YamlEdit =
       readonly path: Path;
       readonly entries: readonly Readonly<Record<string, unknown>>[];
     }
-  /** Sets a field of a mapping. A new field is inserted after the existing field `after`. A list or mapping is written on one line. */
+  /**
+   * Sets a field of a mapping. A new field is inserted after the existing field `after`. A list or mapping is written on one line, without
+   * undefined members.
+   */
   | {
       readonly kind: 'set';
       readonly path: Path;
@@ -108,9 +111,12 @@ function planEdit(edit: YamlEdit, source: Source): Planned {
     case 'set': {
       const map = mappingAt(source.document, edit.path);
       const pair = fieldOf(map, edit.name);
+      const value: unknown = JSON.parse(JSON.stringify(edit.value));
       const splice =
-        pair === undefined ? spliceOfNewField(edit, map, source) : spliceOfValue(pair, edit.value, source);
-      return { splice, apply: (data) => assign(data, edit.path, edit.name, edit.value) };
+        pair === undefined
+          ? spliceOfNewField({ ...edit, value }, map, source)
+          : spliceOfValue(pair, value, source);
+      return { splice, apply: (data) => assign(data, edit.path, edit.name, value) };
     }
     case 'remove': {
       const map = mappingAt(source.document, edit.path);
