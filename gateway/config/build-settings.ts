@@ -64,6 +64,7 @@ export function buildSettings(parts: {
       forMs: raw.bans.for,
       maxMs: raw.bans.max,
     },
+    showsBanReason: raw.bans.showReason,
     thresholds: thresholdsOf(effective),
     hsts: raw.hsts && {
       maxAgeSeconds: raw.hsts.maxAge / 1_000,

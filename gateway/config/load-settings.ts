@@ -3,7 +3,7 @@ import { dirname, relative, resolve } from 'node:path';
 import { settingsParts } from '../capabilities/lists/configuration.ts';
 import type { RawKey } from '../keys/key-schema.ts';
 import { ownLimits, toLimits } from '../keys/limits/limit-fields.ts';
-import { compilePlans, limitsAt, plansAt } from '../keys/plans.ts';
+import { compilePlans, limitsAt, plansAt } from '../keys/plans/plans.ts';
 import { countedBy, type Operation, type Plans, type Settings, type UpstreamTls } from '../shared/model.ts';
 import { isoSecondOf } from '../shared/schema/dates-and-durations.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';
@@ -147,7 +147,8 @@ export function loadSettings(options: LoadOptions): Loaded {
   const nowMs = Date.now();
   const stated = raw && compilePlans(raw.plans);
   const plans = stated && plansAt({ plans: stated }, nowMs);
-  const keyList = context && readKeyList({ ...context, plans, before });
+  const inForce = plans && { plans, atMs: nowMs };
+  const keyList = context && readKeyList({ ...context, inForce, before });
   const others = onlyKeys
     ? raw && nothingElse(raw)
     : context && readOthers({ ...context, raw, plans, keyList, inForce: options.inForce });
@@ -155,13 +156,13 @@ export function loadSettings(options: LoadOptions): Loaded {
   const digests = reader.digests();
   const version = reader.version();
   const all = mergeProblems(reader.problems(), problems);
-  if (!main || !raw || !stated || !plans || !keyList || !others || all.length > 0) {
+  if (!main || !raw || !stated || !inForce || !keyList || !others || all.length > 0) {
     const suspects = all.map(({ file: at, related, files = [at, related?.file ?? at] }) => files);
     return { kind: 'invalid', problems: all.map(withoutFiles), suspects, digests, version };
   }
   const lines = keyList.lines();
   options.onKeys?.(keyList.written().map((key, index) => ({ key, line: lines[index] ?? 1 })));
-  const { keys, order } = keyList.table(plans);
+  const { keys, order } = keyList.table(inForce);
   const settings = buildSettings({
     raw,
     plans: stated,

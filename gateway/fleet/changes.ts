@@ -21,6 +21,7 @@ export const keyActions = [
   'restore',
   'update',
   'delete',
+  'ban',
   'unban',
   'grant',
   'ungrant',

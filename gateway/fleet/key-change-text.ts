@@ -39,6 +39,8 @@ function sentenceOf(change: KeyChange, nowMs: number): string {
       return `${by} changed ${key}${membersText(before, after)}.`;
     case 'delete':
       return `${by} deleted the key ${key}.`;
+    case 'ban':
+      return `${by} banned ${key}${instantText('until', after?.untilAt, nowMs)}${reasonText(after?.reason)}.`;
     case 'unban':
       return before?.bannedUntilAt === undefined
         ? `${by} found no ban of ${key} to lift.`
@@ -75,6 +77,10 @@ function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): s
 function grantedText(limits: unknown): string {
   if (typeof limits !== 'object' || limits === null) return 'other limits';
   return limitsText(toLimits(limits as LimitsByField)) || 'other limits';
+}
+
+function reasonText(reason: unknown): string {
+  return typeof reason === 'string' ? `: ${reason}` : '';
 }
 
 /** ", as have 2 secrets that its holder issued from it", or an empty text. */

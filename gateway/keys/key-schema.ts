@@ -9,8 +9,9 @@ import {
   givenName,
   list,
   text,
+  writtenDate,
 } from '../shared/schema/schema-parts.ts';
-import { concurrent, groupsOfKey, limits, operationIds } from './limits/limits-schema.ts';
+import { concurrent, datedChanges, groupsOfKey, limits, operationIds } from './limits/limits-schema.ts';
 
 const addressRange = text('an address or range such as 203.0.113.0/24').superRefine((value, { addIssue }) => {
   const fault = allowedRangeFault(value);
@@ -45,6 +46,15 @@ const addressRanges = list(addressRange, 'a list of addresses and ranges such as
 export const keyIdPattern = /^[A-Za-z0-9._:@+-]{1,100}$/;
 export const keyId = givenName('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', keyIdPattern);
 
+/** The plan of a key from a date on. The record of a key keeps the date as it was written. */
+const keyChange = fields('a mapping with from and plan', {
+  from: writtenDate.describe(
+    'The time from which the key is on this plan, on the clock of Redis. A date means 00:00 UTC.',
+  ),
+  plan: text('the name of a plan'),
+  limits: limits.optional().describe('The limits of the key from then on, if the plan is custom.'),
+});
+
 const issuedFrom = {
   issuedFrom: digestOf('secret')
     .optional()
@@ -69,6 +79,11 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
     .optional()
     .describe('A name for operators. Clients and backends never receive it.'),
   limits: limits.optional().describe('The limits of a key on a custom plan.'),
+  changes: datedChanges(keyChange, 'from and plan')
+    .optional()
+    .describe(
+      'Later plans of the key, at most 20 entries in the order of `from`. Requests that were charged before the change still count.',
+    ),
   groups: groupsOfKey
     .optional()
     .describe(

@@ -1,5 +1,4 @@
 import type { FoundKey, Key, Keys, Plans, Secret, Settings } from '../shared/model.ts';
-import { compileKey } from './compile-key.ts';
 import type { RawKey } from './key-schema.ts';
 import {
   createPacker,
@@ -11,7 +10,8 @@ import {
   recordAt,
   recordOfDigest,
 } from './packed-keys.ts';
-import { plansAt } from './plans.ts';
+import { compileKey, type InForce, keyChanges, planNameAt } from './plans/compile-key.ts';
+import { planChangeTimes, plansAt } from './plans/plans.ts';
 
 /** Keys that replace the packed keys with the same ids. Undefined: the key was removed. */
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
@@ -27,16 +27,16 @@ export class KeyTable implements Keys {
   readonly changes: KeyChanges;
   readonly size: number;
   readonly secrets: number;
-  /** With the limits that apply at the time for which the table was made. */
-  readonly plans: Plans;
+  /** The plans and the time for which the table was made. */
+  readonly inForce: InForce;
   readonly #changedIds: readonly string[];
   /** Ids of changed keys by the digests of their secrets. */
   readonly #changedDigests: ReadonlyMap<string, string>;
 
-  constructor(packed: PackedKeys, changes: KeyChanges, plans: Plans) {
+  constructor(packed: PackedKeys, changes: KeyChanges, inForce: InForce) {
     this.packed = packed;
     this.changes = changes;
-    this.plans = plans;
+    this.inForce = inForce;
     this.#changedIds = [...changes.keys()].sort();
     const digests = new Map<string, string>();
     let [size, secrets] = [packed.starts.length, packed.secrets];
@@ -51,9 +51,9 @@ export class KeyTable implements Keys {
     this.secrets = secrets;
   }
 
-  with(changes: KeyChanges, plans: Plans): KeyTable {
-    if (changes.size === 0) return new KeyTable(this.packed, this.changes, plans);
-    return new KeyTable(this.packed, new Map([...this.changes, ...changes]), plans);
+  with(changes: KeyChanges, inForce: InForce): KeyTable {
+    if (changes.size === 0) return new KeyTable(this.packed, this.changes, inForce);
+    return new KeyTable(this.packed, new Map([...this.changes, ...changes]), inForce);
   }
 
   has(id: string): boolean {
@@ -103,15 +103,26 @@ export class KeyTable implements Keys {
   }
 
   tally(visit: (plan: string, isDisabled: boolean, lastEndMs: number) => void): void {
-    const { planNames, plans, disabled, endsMs } = this.packed;
+    const { planNames, plans, disabled, endsMs, dated } = this.packed;
+    const { atMs } = this.inForce;
     const replaced = new Set(this.#changedIds.map((id) => rankOf(this.packed, id)));
+    const visitKey = (key: RawKey) => visit(planNameAt(key, atMs), key.disabled, lastEndMs(key));
+    let nextDated = 0;
     for (let rank = 0; rank < plans.length; rank++) {
-      if (!replaced.has(rank))
+      if (dated[nextDated] === rank) {
+        nextDated += 1;
+        if (!replaced.has(rank)) visitKey(recordAt(this.packed, rank));
+      } else if (!replaced.has(rank))
         visit(planNames[plans[rank] ?? 0] ?? '', disabled[rank] === 1, endsMs[rank] ?? 0);
     }
-    for (const key of this.changes.values()) {
-      if (key !== undefined) visit(key.plan, key.disabled, lastEndMs(key));
-    }
+    for (const key of this.changes.values()) if (key !== undefined) visitKey(key);
+  }
+
+  /** The times at which a key gets another plan, epoch ms, in any order. Changes of replaced keys may be included. */
+  *changeTimes(): Generator<number> {
+    yield* this.packed.changeTimes;
+    for (const key of this.changes.values())
+      for (const { fromMs } of (key && keyChanges(key)) ?? []) yield fromMs;
   }
 
   /** As the configuration states them, sorted by id. */
@@ -137,7 +148,7 @@ export class KeyTable implements Keys {
   }
 
   #compiled(stated: RawKey): Key {
-    const key = compileKey(stated, this.plans);
+    const key = compileKey(stated, this.inForce);
     // `checkKeys` refuses a key that does not fit its plan.
     if (key === undefined) throw new Error('a key without limits passed validation');
     return key;
@@ -154,24 +165,58 @@ export function tableIn(keys: Keys): KeyTable {
 export function settingsAt(settings: Settings, nowMs: number): Settings {
   const plans = plansAt(settings, nowMs);
   const before = tableIn(settings.keys);
-  return plans === before.plans ? settings : { ...settings, keys: before.with(new Map(), plans) };
+  const { inForce } = before;
+  const areAsBefore =
+    plans === inForce.plans &&
+    lastOf(before.changeTimes(), nowMs) === lastOf(before.changeTimes(), inForce.atMs);
+  return areAsBefore ? settings : { ...settings, keys: before.with(new Map(), { plans, atMs: nowMs }) };
+}
+
+/** The last change of a plan, or of the plan of a key, up to `nowMs`. */
+export function lastChangeMs(settings: Pick<Settings, 'plans' | 'keys'>, nowMs: number): number | undefined {
+  return lastOf(changeTimes(settings), nowMs);
+}
+
+/** The first change after `nowMs`. */
+export function nextChangeMs(settings: Pick<Settings, 'plans' | 'keys'>, nowMs: number): number | undefined {
+  let next: number | undefined;
+  for (const fromMs of changeTimes(settings))
+    if (fromMs > nowMs && fromMs < (next ?? Number.POSITIVE_INFINITY)) next = fromMs;
+  return next;
+}
+
+function* changeTimes({ plans, keys }: Pick<Settings, 'plans' | 'keys'>): Generator<number> {
+  yield* planChangeTimes(plans);
+  yield* tableIn(keys).changeTimes();
+}
+
+function lastOf(times: Iterable<number>, nowMs: number): number | undefined {
+  let last: number | undefined;
+  for (const fromMs of times)
+    if (fromMs <= nowMs && fromMs > (last ?? Number.NEGATIVE_INFINITY)) last = fromMs;
+  return last;
 }
 
 /** Keys of the directory use the same plans, so a new limit applies to all keys of a plan at the same time. */
 export function plansInForce({ keys }: Pick<Settings, 'keys'>): Plans {
-  return tableIn(keys).plans;
+  return tableIn(keys).inForce.plans;
+}
+
+/** For keys that the table does not have: those of the directory, which change without a new table. */
+export function inForceAt(settings: Pick<Settings, 'keys'>, atMs: number): InForce {
+  return { plans: plansInForce(settings), atMs };
 }
 
 /**
  * @returns the table, and for each rank of an id the position of its key in `keys`
  * @throws when two keys have the same id, or two secrets the same digest; `checkKeys` refuses such keys earlier
  */
-export function tableOf(keys: Iterable<RawKey>, plans: Plans): { keys: KeyTable; order: Uint32Array } {
+export function tableOf(keys: Iterable<RawKey>, inForce: InForce): { keys: KeyTable; order: Uint32Array } {
   const packer = createPacker();
   for (const key of keys) packer.add(key);
   const packed = packer.finish();
   if (packed === undefined) throw new Error('two keys with the same id or digest passed validation');
-  return { keys: new KeyTable(packed.keys, new Map(), plans), order: packed.order };
+  return { keys: new KeyTable(packed.keys, new Map(), inForce), order: packed.order };
 }
 
 function secretOf({ sha256, expires, created }: RawKey['secrets'][number]): Secret {

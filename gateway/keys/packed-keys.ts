@@ -1,5 +1,6 @@
 import { hashOf, PlaceTable } from '../shared/structures/place-table.ts';
 import type { RawKey } from './key-schema.ts';
+import { keyChanges } from './plans/compile-key.ts';
 
 /**
  * Keys as a few arrays of numbers and bytes. 100,000 keys take 20 MB, need no garbage collection, and can be transferred to another thread
@@ -17,6 +18,9 @@ export interface PackedKeys {
   readonly disabled: Uint8Array;
   /** When the last secret of each key expires, epoch ms, by rank; 0 without secrets. */
   readonly endsMs: Float64Array;
+  /** The ranks of the keys whose plan changes at a date, ascending, and the times of all these changes, epoch ms, in any order. */
+  readonly dated: Uint32Array;
+  readonly changeTimes: Float64Array;
   /** A `PlaceTable` by the hash of a secret's digest. A place is one higher than the rank of the secret's key. */
   readonly digestHashes: Uint32Array;
   readonly digestOwners: Uint32Array;
@@ -43,6 +47,8 @@ export function createPacker(): Packer {
   const plans: number[] = [];
   const disabled: number[] = [];
   const endsMs: number[] = [];
+  const dated: number[] = [];
+  const changeTimes = new Set<number>();
   const planIndexes = new Map<string, number>();
   /** For each secret, with the number of the `add` call of its key. */
   const hashes: number[] = [];
@@ -66,6 +72,9 @@ export function createPacker(): Packer {
       plans.push(plan);
       disabled.push(key.disabled ? 1 : 0);
       endsMs.push(lastEndMs(key));
+      const changes = keyChanges(key);
+      if (changes !== undefined) dated.push(starts.length - 1);
+      for (const { fromMs } of changes ?? []) changeTimes.add(fromMs);
       for (const { sha256 } of key.secrets) {
         hashes.push(hashOf(sha256));
         owners.push(starts.length - 1);
@@ -75,6 +84,8 @@ export function createPacker(): Packer {
       const order = sortedOrder(ids);
       for (let rank = 1; rank < order.length; rank++)
         if (ids[order[rank] ?? 0] === ids[order[rank - 1] ?? 0]) return undefined;
+      const ranks = new Uint32Array(order.length);
+      for (const [rank, added] of order.entries()) ranks[added] = rank;
       const byRank = (values: readonly number[]) => Uint32Array.from(order, (added) => values[added] ?? 0);
       const keys = {
         // A clone of the subarray would include the whole reserved buffer.
@@ -85,10 +96,10 @@ export function createPacker(): Packer {
         plans: byRank(plans),
         disabled: Uint8Array.from(byRank(disabled)),
         endsMs: Float64Array.from(order, (added) => endsMs[added] ?? 0),
+        dated: Uint32Array.from(dated, (added) => ranks[added] ?? 0).sort(),
+        changeTimes: Float64Array.from(changeTimes),
         secrets: hashes.length,
       };
-      const ranks = new Uint32Array(order.length);
-      for (const [rank, added] of order.entries()) ranks[added] = rank;
       const ranksOfOwners = Uint32Array.from(owners, (added) => ranks[added] ?? 0);
       const digests = indexDigests(keys, Uint32Array.from(hashes), ranksOfOwners);
       return digests && { keys: { ...keys, ...digests }, order };

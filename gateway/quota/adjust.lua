@@ -2,9 +2,10 @@
 Changes the counts of a key outside of a decision. A change has these members, and each may be absent:
 
   units   charged units to take back: a list of { field, number of the window, units }
+  ban     the field `handBan` of a new ban by hand (bans.lua). It does not shorten a ban, and does not change the level
   lift    true to end the strikes and the bans of the plan and of the trial
   reset   true to do the same, and to remove all counts and reported thresholds. The grant stays
-  bans    the ban policy of the key; always present with `lift` and `reset`
+  bans    the ban policy of the key; always present with `ban`, `lift` and `reset`
   grant   the new field `grant` without the mark of a leak (grants.lua); `none` removes the grant
 ]]
 local keptByReset = { changedMs = true, grant = true, leases = true, liftedMs = true, resetMs = true }
@@ -31,6 +32,16 @@ local function lift(stored, changes)
       if stored[prefix .. name] then changes[prefix .. name] = 0 end
     end
   end
+end
+
+local function banByHand(stored, changes, handBan)
+  local untilMs = tonumber(string.match(handBan, '^%d+'))
+  changes.handBan = handBan
+  for _, prefix in ipairs({ '', 'trial:' }) do
+    local field = prefix .. 'bannedUntilMs'
+    if prefix == '' or stored[field] then changes[field] = math.max(untilMs, numberIn(stored, field)) end
+  end
+  return untilMs
 end
 
 -- Also removes windows that are not limited now.
@@ -67,6 +78,7 @@ local function adjust(key, change)
     neededUntilMs = changes.liftedMs + change.bans.maxMs
   end
   if change.reset then reset(stored, changes) end
+  if change.ban then neededUntilMs = banByHand(stored, changes, change.ban) + change.bans.maxMs end
   if change.grant then
     setGrant(stored, changes, change.grant)
     neededUntilMs = math.max(neededUntilMs, tonumber(string.match(change.grant, '^%d+')) or 0)

@@ -1,5 +1,5 @@
 import type { BanPolicy, Grant, PlanWindow } from '../shared/model.ts';
-import { noBan } from './bans.ts';
+import { banByHand, type HandBan, noBan } from './bans.ts';
 import { unendedGrant } from './grants.ts';
 import { emptyQuotaState, type QuotaState, trialPrefix } from './hash.ts';
 
@@ -8,9 +8,17 @@ export type Change = {
   readonly units?: readonly ChargedUnits[];
   /** An ended grant counts as `none`. */
   readonly grant?: Grant | 'none';
-} & (Lifted | { readonly lift?: never; readonly reset?: never });
+} & (Banned | Lifted | { readonly ban?: never; readonly lift?: never; readonly reset?: never });
+
+interface Banned {
+  readonly ban: HandBan;
+  readonly bans: BanPolicy;
+  readonly lift?: never;
+  readonly reset?: never;
+}
 
 interface Lifted {
+  readonly ban?: never;
   /** Ends the strikes and the bans of the plan and of the trial. */
   readonly lift?: true;
   /** Does the same, and removes all counts and reported thresholds. The grant stays. */
@@ -31,6 +39,10 @@ export function adjust(before: Readonly<QuotaState>, change: Change, nowMs: numb
     neededUntilMs = state.liftedMs + change.bans.maxMs;
   }
   if (change.reset) state = reset(state);
+  if (change.ban) {
+    state = withHandBan(state, change.ban);
+    neededUntilMs = change.ban.untilMs + change.bans.maxMs;
+  }
   if (change.grant !== undefined) {
     const grant = unendedGrant(change.grant === 'none' ? undefined : change.grant, nowMs);
     state = { ...state, grant };
@@ -59,6 +71,15 @@ function takeBack(before: Readonly<QuotaState>, units: ChargedUnits): Readonly<Q
   const { trial } = before;
   if (trial === undefined || !field.startsWith(trialPrefix)) return { ...before, [field]: used };
   return { ...before, trial: { ...trial, [field.slice(trialPrefix.length)]: used } };
+}
+
+function withHandBan(before: Readonly<QuotaState>, handBan: HandBan): Readonly<QuotaState> {
+  const state = { ...before, handBan };
+  banByHand(state, handBan);
+  if (state.trial === undefined) return state;
+  const trial = { ...state.trial };
+  banByHand(trial, handBan);
+  return { ...state, trial };
 }
 
 /** The new generation makes the store ignore older strikes and bans, even if processes send them later. */

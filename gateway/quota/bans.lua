@@ -1,6 +1,9 @@
 --[[
 Strikes and bans. A strike is a refusal by a window. The key is banned when it has `bans.after` strikes within `bans.withinMs`. Each
 ban in a row lasts twice as long as the ban before, at most `bans.maxMs`.
+
+An operator can also ban a key (adjust.lua). The field `handBan` has the end of this ban in epoch ms, and then the reason, for example
+`1795 asked by mail`. The present ban is by hand if it ends at the same time.
 ]]
 local function isBanned(side)
   return side.bannedUntilMs > nowMs

@@ -14,6 +14,38 @@ export interface BanCounts {
 /** The state that one decision reads and changes: the counts of windows, the strikes and the ban of a plan or of a trial. */
 export type SideCounts = WindowCounts & BanCounts;
 
+/** A ban that an operator has made (`bans.lua`). */
+export interface HandBan {
+  /** Epoch ms on the store's clock. */
+  readonly untilMs: number;
+  readonly reason?: string | undefined;
+}
+
+export function packHandBan({ untilMs, reason = '' }: HandBan): string {
+  return `${untilMs} ${reason}`;
+}
+
+export function unpackHandBan(packed: string): HandBan {
+  const [untilMs = ''] = packed.split(' ', 1);
+  const reason = packed.slice(untilMs.length + 1);
+  return { untilMs: Number(untilMs), ...(reason !== '' && { reason }) };
+}
+
+/** The present or last ban if an operator made it. */
+export function handBanOf({
+  bannedUntilMs,
+  handBan,
+}: Readonly<Pick<BanCounts, 'bannedUntilMs'>> & { readonly handBan: HandBan | undefined }):
+  | HandBan
+  | undefined {
+  return handBan?.untilMs === bannedUntilMs ? handBan : undefined;
+}
+
+/** Without a change of the level. A ban that ends later stays. */
+export function banByHand(counts: BanCounts, { untilMs }: HandBan): void {
+  counts.bannedUntilMs = Math.max(untilMs, counts.bannedUntilMs);
+}
+
 export const noBan: Readonly<BanCounts> = { strikes: 0, strikesFromMs: 0, bannedUntilMs: 0, banLevel: 0 };
 
 export function banOf({ strikes, strikesFromMs, bannedUntilMs, banLevel }: Readonly<BanCounts>): BanCounts {

@@ -59,10 +59,10 @@ end
 
 local function recordOf(side, outcome, ask, stored, grant, told, ofTrial)
   local record = { outcome.admitted, outcome.refused, outcome.banned, outcome.crowded, #ask.runs > 1 and outcome.admittedOf,
-    numberIn(stored, 'liftedMs'), numberIn(stored, 'resetMs'), grant or false, told or false, ofTrial or false,
+    numberIn(stored, 'liftedMs'), numberIn(stored, 'resetMs'), grant or false, told or false, ofTrial or false, stored.handBan or false,
     side.strikes, side.strikesFromMs, side.bannedUntilMs, side.banLevel, 0, 0, 0, 0 }
   for i = 1, #side.windows do
-    record[13 + 2 * i], record[14 + 2 * i] = side.windows[i].number, side.windows[i].used
+    record[14 + 2 * i], record[15 + 2 * i] = side.windows[i].number, side.windows[i].used
   end
   return record
 end

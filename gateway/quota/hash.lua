@@ -5,6 +5,7 @@ The hash of a key, with all its counts. Its fields:
   reports:minute, …          the windows of a group of operations with the name `reports`
   strikes, strikesFromMs     the refusals that count towards the next ban, and the time of the first of them
   bannedUntilMs, banLevel    the end of the last ban, and the number of bans in a row
+  handBan                    the last ban by an operator (bans.lua)
   trial:minute, trial:reports:minute, trial:strikes, …   all counts of the trial (trial.lua)
   liftedMs, resetMs          the times of the last lifted ban and of the last reset, which identify generations of bans and counts
   grant                      temporary limits (grants.lua), and the mark of a leaked secret (marks.lua)
@@ -40,7 +41,7 @@ local function readHash(key)
 end
 
 -- All other fields have numbers.
-local textFields = { grant = true, leases = true, told = true }
+local textFields = { grant = true, handBan = true, leases = true, told = true }
 
 -- Why a key was not decided: one of its fields is no number, or Redis refused a command.
 local function failureOf(key, raised)

@@ -1,6 +1,6 @@
 import { noCounts, type WindowsMs } from '../shared/calendar-windows.ts';
 import type { BanPolicy, Grant } from '../shared/model.ts';
-import { bansEndMs, noBan, type SideCounts } from './bans.ts';
+import { bansEndMs, type HandBan, noBan, type SideCounts, unpackHandBan } from './bans.ts';
 import { unpackGrant } from './grants.ts';
 import { type Told, unpackTold } from './thresholds.ts';
 import { noneIn, windowsEndMs } from './windows.ts';
@@ -14,6 +14,8 @@ export interface QuotaState extends SideCounts {
   resetMs: number;
   /** An ended grant may still be stored, but has no effect. */
   grant: Grant | undefined;
+  /** The last ban by an operator; `handBanOf` tells whether it is the present ban. */
+  handBan: HandBan | undefined;
   /** In the store's reply, undefined while no window has reached the lowest threshold. */
   told: Told | undefined;
   /** Undefined while the trial has not begun. */
@@ -26,6 +28,7 @@ export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
   liftedMs: 0,
   resetMs: 0,
   grant: undefined,
+  handBan: undefined,
   told: undefined,
 });
 
@@ -43,7 +46,8 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
 
 export function parseHash(hash: Readonly<Record<string, Buffer>>): QuotaState {
   const grant = hash.grant === undefined ? undefined : unpackGrant(String(hash.grant));
-  const state: QuotaState = { ...emptyQuotaState, grant, told: unpackTold(String(hash.told ?? '')) };
+  const handBan = hash.handBan === undefined ? undefined : unpackHandBan(String(hash.handBan));
+  const state: QuotaState = { ...emptyQuotaState, grant, handBan, told: unpackTold(String(hash.told ?? '')) };
   Object.assign(state, parseSide(hash, ''));
   for (const field of ['liftedMs', 'resetMs'] as const) state[field] = Number(hash[field] ?? 0);
   if (hash[`${trialPrefix}strikes`] !== undefined) state.trial = parseSide(hash, trialPrefix);

@@ -118,7 +118,7 @@ async function travel(exchange: Exchange, stations: Stations, hooks: RequestHook
   const decided = decide(authenticated, key, decision);
   const { units } = charge;
   for (const observe of hooks.observeDecision) observe(decided, units);
-  if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision, snapshot.counted));
+  if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision, snapshot));
 
   if (route.kind === 'not_found') return refused(decided, { code: 'not_found' });
   if (route.kind === 'method_not_allowed') {

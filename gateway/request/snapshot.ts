@@ -22,6 +22,8 @@ export interface Snapshot {
   readonly operations: OperationTable;
   /** Whether limits count requests or units (`countedBy`). */
   readonly counted: 'request' | 'unit';
+  /** Whether a client sees the reason of a ban by hand. */
+  readonly showsBanReason: boolean;
   /** The addresses of trusted proxies; undefined when none is configured. */
   readonly trustedProxies: AddressRanges | undefined;
   readonly authenticate: AuthenticateKey<KnownKey>;
@@ -46,6 +48,7 @@ export function createSnapshot(settings: Settings, { directory, blocked }: Snaps
     rules: { bans: settings.bans, thresholds: settings.thresholds },
     operations: createOperationTable(settings.operations, settings.basePath, operationMember),
     counted: countedBy(settings.operations),
+    showsBanReason: settings.showsBanReason,
     trustedProxies: settings.trustedProxies.length > 0 ? compileRanges(settings.trustedProxies) : undefined,
     authenticate: createAuthenticateKey(settings, knownKeyOf, directory?.keysRead(settings), blocked),
     corsOrigins: settings.cors && new Set(settings.cors.origins),

@@ -110,7 +110,7 @@ export function createAdminSide({
   const ofOperators = operatorsParts.map((open) =>
     open(capabilities, {
       settings: () => settings,
-      keys: { settings: () => settings, directory, bounds },
+      keys: { settings: () => settings, directory, nowMs: limiter.storeNowMs, bounds },
       usage,
       readStoreNowMs: limiter.readStoreNowMs,
       limiter,

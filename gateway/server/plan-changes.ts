@@ -1,18 +1,17 @@
 import type { Logger } from 'pino';
 import { joinPlanStates } from '../capabilities/interfaces/join-parts.ts';
 import type { ProcessPart } from '../capabilities/interfaces/running.ts';
-import { settingsAt } from '../keys/key-table.ts';
-import { lastChangeMs, nextChangeMs } from '../keys/plans.ts';
+import { lastChangeMs, nextChangeMs, settingsAt } from '../keys/key-table.ts';
 import type { Limiter } from '../request/limit/limiter.ts';
 import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * Replaces the settings when the store's clock reaches the time of a scheduled plan change, and when processes have decided about a plan
+ * Replaces the settings when the store's clock reaches the time of a scheduled change of a plan or of the plan of a key, and when processes have decided about a plan
  * (`planStates`). Each process reads the store's clock itself. Scheduled changes therefore take effect in all processes of
  * a fleet within a second, even if their own clocks are wrong.
  *
- * If a plan has scheduled changes, the store's clock is read every `planClockReadIntervalMs`, and at the time of the next change. The timer
+ * If a plan or key has scheduled changes, the store's clock is read every `planClockReadIntervalMs`, and at the time of the next change. The timer
  * between two reads is monotonic, so a step of the process's clock has no effect.
  */
 export function followPlanChanges({
@@ -53,7 +52,7 @@ export function followPlanChanges({
       clearTimeout(timer);
       const nowMs = limiter.storeNowMs();
       settings = settingsAt({ ...next, planStates: joinPlanStates(parts) }, nowMs);
-      changedMs = lastChangeMs(next.plans, nowMs);
+      changedMs = lastChangeMs(next, nowMs);
       if (hasChanges(next)) checked = check(taken);
       return settings;
     },
@@ -69,8 +68,7 @@ export function followPlanChanges({
   async function check(of: number): Promise<void> {
     const nowMs = await limiter.readStoreNowMs();
     if (of !== taken || settings === undefined) return;
-    const { plans } = settings;
-    const lastMs = lastChangeMs(plans, nowMs);
+    const lastMs = lastChangeMs(settings, nowMs);
     if (lastMs !== changedMs) {
       const isLater = (lastMs ?? 0) > (changedMs ?? 0);
       changedMs = lastMs;
@@ -78,19 +76,19 @@ export function followPlanChanges({
       log?.info(
         { config: settings.version },
         isLater
-          ? 'the limits of a plan changed at their date'
-          : 'a plan has its earlier limits again, because the clock of Redis has not reached the date of the change',
+          ? 'the limits of a plan, or the plan of a key, changed at their date'
+          : 'a plan has its earlier limits again, or a key its earlier plan, because the clock of Redis has not reached the date of the change',
       );
       onChange(settings);
     }
     // The store's clock is still read after the last change has taken effect. The change may have taken effect too early, because the
     // process uses its own clock while the store is away.
-    const nextMs = nextChangeMs(plans, nowMs) ?? Number.POSITIVE_INFINITY;
+    const nextMs = nextChangeMs(settings, nowMs) ?? Number.POSITIVE_INFINITY;
     const waitMs = Math.min(nextMs - nowMs, bounds.planClockReadIntervalMs);
     timer = setTimeout(() => void check(of), waitMs).unref();
   }
 }
 
-function hasChanges({ plans }: Settings): boolean {
-  return [...plans.values()].some(({ changes }) => changes !== undefined);
+function hasChanges(settings: Settings): boolean {
+  return lastChangeMs(settings, Number.POSITIVE_INFINITY) !== undefined;
 }

@@ -65,6 +65,14 @@ export interface PlanChange {
   readonly limits: Limits;
 }
 
+/** The plan of a key from one time until the key's next change; epoch ms on the store's clock. */
+export interface KeyChange {
+  readonly fromMs: number;
+  readonly plan: string;
+  /** On a custom plan. */
+  readonly limits?: Limits | undefined;
+}
+
 /** By name, in the order of the configuration. */
 export type Plans = ReadonlyMap<string, Plan>;
 
@@ -74,6 +82,8 @@ export interface Key {
   readonly plan: string;
   readonly name?: string | undefined;
   readonly limits: Limits;
+  /** The stated changes of the key's plan, past ones too; absent without changes. */
+  readonly changes?: readonly KeyChange[] | undefined;
   /** The trial of the key's plan. */
   readonly trial?: Limits | undefined;
   /** The groups that the key states itself, in place of groups of its plan. */
@@ -226,6 +236,8 @@ export interface RateLimitState {
     readonly untilMs: number;
     /** When the same request would be admitted: after `untilMs` if a window is still exhausted then. */
     readonly retryAtMs: number;
+    /** Present if an operator made the ban. */
+    readonly byHand?: { readonly reason?: string | undefined };
   };
 }
 
@@ -540,6 +552,8 @@ export interface Settings extends SettingsMembers {
   /** The path of the API reference, and the API document as JSON. */
   readonly docs?: { readonly path: string; readonly document: string } | undefined;
   readonly bans: BanPolicy;
+  /** Whether a client sees the reason of a ban by an operator. */
+  readonly showsBanReason: boolean;
   readonly addressBucket: { readonly perMinute: number };
   readonly bodyBytesMax: number;
   /** Days for which the usage record keeps each minute of each key; 0: no usage record. */

@@ -520,7 +520,14 @@ export const defaultBounds = Object.freeze({
   importBytesMax: 524_288,
   importMembersMax: 32_768,
   importKeysAtOnceMax: 25,
-  /** A grant may end at most 400 days from now. */
+  /** Keys that a command changes through the admin API at the same time, and between two writes of the file with their new secrets. */
+  manyKeysAtOnce: 8,
+  manyKeysPerPart: 200,
+  /** A command repeats a change up to so many times, with waits from this one on. After so many keys in a row without an answer, it stops. */
+  manyAttemptsMax: 5,
+  manyRetryMs: 500,
+  manyFailuresMax: 10,
+  /** A grant and a ban by hand may end at most 400 days from now. */
   grantMaxMs: 34_560_000_000,
   /** Wrong tokens per client address that get 401. Further wrong tokens get 429. */
   adminWrongTokensPerMinuteMax: 10,

@@ -34,6 +34,7 @@ describe('a client that may not change keys', () => {
       const bodies: Record<string, unknown> = {
         'POST /keys': { id: 'evil', plan: 'free' },
         'PATCH /keys/{id}': { disabled: true },
+        'POST /keys/{id}/ban': { untilAt: new Date(Date.now() + 60_000).toISOString() },
         'POST /keys/{id}/grant': {
           limits: { perDay: 999 },
           untilAt: new Date(Date.now() + 60_000).toISOString(),

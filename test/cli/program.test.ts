@@ -31,7 +31,8 @@ it('the help of a command that uses a gateway names the variables for its addres
 });
 
 it.each([
-  ['keys ban acme', ''],
+  ['keys rotat acme', 'rotate'],
+  ['keys grnt acme', 'grant'],
   ['keys unrevoke acme', ''],
   ['keys unbn acme', 'unban'],
   ['keys revok acme', 'revoke'],

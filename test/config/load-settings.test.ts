@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { configSizes } from '../../gateway/config/config-sizes.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
-import { compilePlans } from '../../gateway/keys/plans.ts';
+import { compilePlans } from '../../gateway/keys/plans/plans.ts';
 import { capabilityCases } from '../support/capability-cases.ts';
 import { apiDocument, configFolder, digestOf, keysDocument, mainDocument } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';
@@ -215,7 +215,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'an empty value',
     main('bans:'),
-    'tollgate.yaml:9:1: `bans` must be a mapping with after, within, for and max\n  9 | bans:\n    | ^',
+    'tollgate.yaml:9:1: `bans` must be a mapping with after, within, for, max and showReason\n  9 | bans:\n    | ^',
   ],
   [
     'a negative limit',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { plansAt } from '../../gateway/keys/plans.ts';
+import { plansAt } from '../../gateway/keys/plans/plans.ts';
 import { configFolder } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { isValidForEditors, keyFields, load, withPlan } from './plans-fixture.ts';

@@ -28,7 +28,7 @@ const withMarks = new Set(marked.map(({ path }) => path.split('.')[0]));
 
 /** Parts of settings with a mark that are shown, because they are valid with every text. */
 const shownInCore =
-  /^((listen|admin)\.(host|port)|admin\.hosts|redis\.(onFailure|prefix|sentinel\.name)|keys\.directory|keys\.\[\]\.(id|plan))$/;
+  /^((listen|admin)\.(host|port)|admin\.hosts|redis\.(onFailure|prefix|sentinel\.name)|keys\.directory|keys\.\[\]\.(id|(changes\.\[\]\.)?plan))$/;
 const shownInCapabilities = ofCapabilities.flatMap(({ shownAsStated = [] }) => shownAsStated);
 const isShownAsStated = (path: string) => shownInCore.test(path) || shownInCapabilities.includes(path);
 

@@ -10,7 +10,7 @@ import { configFolder, digestOf, mainDocument } from '../support/config-folder.t
 const groups = { reports: { operations: ['listPets'], perMinute: 5 } };
 const candidates = [
   ...['noted', 7, true, ['listPets'], { perMinute: 60 }, groups],
-  ...[['192.0.2.0/24'], '2027-01-31'],
+  ...[['192.0.2.0/24'], '2099-01-31', [{ from: '2099-01-31', plan: 'free' }]],
 ];
 
 type Members = Readonly<Record<string, unknown>>;

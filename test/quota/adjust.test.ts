@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { adjust, type Change, type ChargedUnits } from '../../gateway/quota/adjust.ts';
-import { noBan } from '../../gateway/quota/bans.ts';
+import { noBan, packHandBan } from '../../gateway/quota/bans.ts';
 import { packGrant } from '../../gateway/quota/grants.ts';
 import { parseHash, type QuotaState } from '../../gateway/quota/hash.ts';
 import { redisKeys } from '../../gateway/redis/redis-keys.ts';
@@ -42,12 +42,18 @@ const sideFields = (place: (field: string) => string, requiredKeys: readonly str
 const relativeMs = fc.constantFrom(-600_000, -1, 5_000, 600_000);
 const grant = fc.record({ limits: arbitrary.grantedLimits, untilMs: relativeMs });
 
+const handBan = fc.record({
+  untilMs: relativeMs,
+  reason: fc.constantFrom(undefined, 'asked by mail', '7 – ä'),
+});
+
 const stored = fc.record({
   plan: sideFields((field) => field, []),
   trial: fc.oneof(fc.constant({}), sideFields(ofTrial, banFields)),
   liftedMs: fc.option(relativeMs),
   resetMs: fc.option(relativeMs),
   grant: fc.option(grant),
+  handBan: fc.option(handBan),
   leakedMs: fc.option(relativeMs),
   others: fc.record(
     {
@@ -66,7 +72,8 @@ const units: fc.Arbitrary<ChargedUnits> = fc.tuple(
   fc.integer({ min: 0, max: 4 }),
 );
 const changed = fc.record({
-  verb: fc.constantFrom('lift', 'reset', 'neither' as const),
+  verb: fc.constantFrom('ban', 'lift', 'reset', 'neither' as const),
+  handBan,
   units: fc.array(units, { maxLength: 8 }),
   grant: fc.option(fc.oneof(grant, fc.constant('none' as const))),
   bansMaxMs: fc.constantFrom(1_000, 1_000_000),
@@ -75,7 +82,7 @@ const changed = fc.record({
 it('Redis and TypeScript change the same fields of a hash, and the hash never expires earlier than before or than the change needs', async () => {
   const store = await subject.open(calendarWindowsMs);
   await fc.assert(
-    fc.asyncProperty(stored, changed, async (begin, { verb, bansMaxMs, ...rest }) => {
+    fc.asyncProperty(stored, changed, async (begin, { verb, bansMaxMs, handBan, ...rest }) => {
       const keyId = freshPrefix();
       const name = redisKeys.quota.name(subject.prefix, keyId);
       const startMs = await subject.nowMs();
@@ -91,7 +98,12 @@ it('Redis and TypeScript change the same fields of a hash, and the hash never ex
         ...(rest.grant && {
           grant: rest.grant === 'none' ? 'none' : { ...rest.grant, untilMs: startMs + rest.grant.untilMs },
         }),
-        ...{ lift: { lift: true, bans } as const, reset: { reset: true, bans } as const, neither: {} }[verb],
+        ...{
+          ban: { ban: { ...handBan, untilMs: startMs + handBan.untilMs }, bans },
+          lift: { lift: true, bans } as const,
+          reset: { reset: true, bans } as const,
+          neither: {},
+        }[verb],
       };
       const reply = await store.adjust(keyId, change);
       if (reply.kind !== 'changed') throw new Error(reply.reason);
@@ -151,11 +163,12 @@ it('in memory, a change and a later decision never shorten the life of the count
 });
 
 function hashFrom(begin: typeof stored extends fc.Arbitrary<infer T> ? T : never, nowMs: number): Hash {
-  const { plan, trial, liftedMs, resetMs, grant, leakedMs, others } = begin;
+  const { plan, trial, liftedMs, resetMs, grant, handBan, leakedMs, others } = begin;
   const text = grant && packGrant({ ...grant, untilMs: nowMs + grant.untilMs });
   const mark = leakedMs === null ? '' : ` leaked ${nowMs + leakedMs}`;
   return {
     ...{ ...plan, ...trial, ...others },
+    ...(handBan && { handBan: packHandBan({ ...handBan, untilMs: nowMs + handBan.untilMs }) }),
     ...(liftedMs !== null && { liftedMs: String(nowMs + liftedMs) }),
     ...(resetMs !== null && { resetMs: String(nowMs + resetMs) }),
     ...((text || mark !== '') && { grant: `${text ?? '0'}${mark}` }),
@@ -168,14 +181,17 @@ function stateOf(hash: Hash): QuotaState {
 
 /** Returns the hash after a change. A count of 0 is only in the hash if the hash had the field before. */
 function hashOf(state: Readonly<QuotaState>, before: Hash, change: Change): Hash {
-  const { grant: _, told: __, trial = {}, ...plan } = state;
+  const { grant: _, told: __, handBan, trial = {}, ...plan } = state;
   const inTrial = Object.entries<number>(trial).map(([name, one]): [string, number] => [ofTrial(name), one]);
   const counts = [...Object.entries<number>(plan), ...inTrial].filter(
     ([name, one]) => one !== 0 || (!change.reset && before[name] !== undefined),
   );
   const { changedMs, leases, told } = before;
   const grant = change.grant === undefined ? before.grant : grantOf(state, before);
-  const others = { changedMs, leases, told: change.reset ? undefined : told, grant };
+  const others = {
+    ...{ changedMs, leases, told: change.reset ? undefined : told, grant },
+    handBan: handBan && packHandBan(handBan),
+  };
   const texts = [...counts, ...Object.entries(others)].filter(([, one]) => one !== undefined);
   return Object.fromEntries(texts.map(([name, one]) => [name, String(one)]));
 }

@@ -1,4 +1,3 @@
-import { compileKey } from '../../keys/compile-key.ts';
 import {
   type DirectoryKey,
   expiryOf,
@@ -6,8 +5,9 @@ import {
   statedOf,
 } from '../../keys/directory/directory-key.ts';
 import type { StatedKey } from '../../keys/key-schema.ts';
-import { plansInForce, tableIn } from '../../keys/key-table.ts';
-import type { Key, KeyStatus, Plans, Settings } from '../../shared/model.ts';
+import { inForceAt, tableIn } from '../../keys/key-table.ts';
+import { compileKey, type InForce, planNameAt } from '../../keys/plans/compile-key.ts';
+import type { Key, KeyStatus, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { type KeySources, placeOfKey, type SecretView } from './key-sources.ts';
 
@@ -24,7 +24,7 @@ export interface ListedKey {
   readonly isUnread?: true;
 }
 
-type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'leakOf' | 'bounds'>;
+type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'leakOf' | 'bounds' | 'nowMs'>;
 
 /**
  * Returns the sorted ids of a page of all keys. The page begins after the last id of the previous page. The result is undefined when the
@@ -72,7 +72,7 @@ export async function findKnownKeys(
 ): Promise<readonly ListedKey[] | undefined> {
   const { directory, bounds } = sources;
   const settings = sources.settings();
-  const plans = plansInForce(settings);
+  const inForce = inForceAt(settings, sources.nowMs());
   const issued = new Map<string, ListedKey>();
   const unknown = directory === undefined ? [] : ids.filter((id) => !settings.keys.has(id));
   for (let from = 0; from < unknown.length; from += bounds.usageReadsPerTurnMax) {
@@ -82,7 +82,7 @@ export async function findKnownKeys(
     for (const [index, id] of asked.entries()) {
       const record = read.keys[index];
       if (record === 'unknown') issued.set(id, unreadKey(id));
-      else if (record !== undefined) issued.set(id, issuedKey(record, plans));
+      else if (record !== undefined) issued.set(id, issuedKey(record, inForce));
     }
   }
   return ids.flatMap((id) => configuredKey(id, settings, sources.leakOf) ?? issued.get(id) ?? []);
@@ -111,11 +111,11 @@ function unreadKey(id: string): ListedKey {
   return { key, source: 'directory', secrets: [], isUnread: true };
 }
 
-function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
-  const { id, plan, name, disabled } = record;
-  const withoutPlan = { id, plan, name, limits: [], disabled };
+function issuedKey(record: DirectoryKey, inForce: InForce): ListedKey {
+  const { id, name, disabled } = record;
+  const withoutPlan = { id, plan: planNameAt(record, inForce.atMs), name, limits: [], disabled };
   return {
-    key: compileKey(record, plans) ?? withoutPlan,
+    key: compileKey(record, inForce) ?? withoutPlan,
     source: 'directory',
     stated: statedOf(record),
     version: record,

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { toLimitFields } from '../../keys/limits/limit-fields.ts';
-import type { Grant, Key, KeyStatus, Leak } from '../../shared/model.ts';
+import type { Grant, Key, KeyStatus, Leak, RateLimitState } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { exemptionMembers } from '../../shared/schema/exemptions.ts';
 import type { KeyState } from '../../shared/schema/query-words.ts';
@@ -31,11 +31,12 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
     state: stateOf(facts),
     source,
     ...place,
+    newestSecretAt: isoOf(newestSecret(facts.secrets, facts.nowMs)?.createdMs),
     windows: (status?.rateLimit.windows ?? []).map(({ name, group, limit, remaining, resetMs }, index) => {
       const used = status?.used[index] ?? 0;
       return { name: policyName(name, group), limit, used, remaining, resetMs };
     }),
-    ...(status && banAndGrant({ ...status, banUntilMs: status.rateLimit.ban?.untilMs })),
+    ...(status && banAndGrant({ ...status, ban: status.rateLimit.ban })),
     ...(isKnown && {
       lastSeenMs: recent?.lastSeenMs,
       offered24h: recent?.offered ?? 0,
@@ -45,17 +46,31 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
   };
 }
 
+/** The valid secret that was issued last. A secret of unknown age is older than all others. */
+export function newestSecret(secrets: readonly SecretView[], nowMs: number): SecretView | undefined {
+  return secrets
+    .filter(({ expiresMs }) => expiresMs > nowMs)
+    .reduce<SecretView | undefined>(
+      (newest, one) => ((one.createdMs ?? 0) >= (newest?.createdMs ?? 0) ? one : newest),
+      undefined,
+    );
+}
+
 export function banAndGrant({
-  banUntilMs,
+  ban,
   banLevel,
   grant,
 }: {
-  readonly banUntilMs: number | undefined;
+  readonly ban: Pick<NonNullable<RateLimitState['ban']>, 'untilMs' | 'byHand'> | undefined;
   readonly banLevel: number;
   readonly grant?: Grant | undefined;
 }): Pick<KeyItem, 'ban' | 'grant'> {
   return {
-    ban: banUntilMs === undefined ? undefined : { untilMs: banUntilMs, level: banLevel },
+    ban: ban && {
+      untilMs: ban.untilMs,
+      level: banLevel,
+      ...(ban.byHand && { byHand: true, reason: ban.byHand.reason }),
+    },
     grant: grant && {
       limits: grant.limits.length > 0 ? toLimitFields(grant.limits) : undefined,
       ...exemptionMembers(grant),

@@ -4,7 +4,7 @@ import type { KeySort, KeyState } from '../../shared/schema/query-words.ts';
 import type { RecentUsage } from '../../usage/read/usage-reader.ts';
 import type { KeyItem, KeyPage } from '../wires/keys/keys.ts';
 import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
-import { keyItemOf } from './key-item.ts';
+import { keyItemOf, newestSecret } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
 
 export interface KeyQuery {
@@ -15,6 +15,8 @@ export interface KeyQuery {
    * beginning of the id.
    */
   readonly q?: string | undefined;
+  /** Only keys whose newest valid secret was issued longer ago than this, ms, or at an unknown time. */
+  readonly olderThan?: number | undefined;
   readonly sort: KeySort;
   /** The member `next` of the previous page. */
   readonly after?: string | undefined;
@@ -40,7 +42,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   const { usage, bounds, directory } = sources;
   const nowMs = sources.nowMs();
   const { after = '', state } = query;
-  const isFiltered = state !== undefined || query.plan !== undefined || query.q !== undefined;
+  const filters = [state, query.plan, query.q, query.olderThan];
+  const isFiltered = filters.some((one) => one !== undefined);
   const sort = usage === undefined ? 'id' : query.sort;
   const ranked = sort === 'id' ? noKeys : await rankedKeys(sort);
 
@@ -139,7 +142,13 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   async function partOf(ids: readonly string[]): Promise<Part | undefined> {
     const keys = await findKnownKeys(sources, ids);
     const lastId = ids.at(-1) ?? last;
-    return keys && { keys: keys.filter(({ key }) => isWanted(key)), examined: ids.length, lastId };
+    return (
+      keys && {
+        keys: keys.filter((one) => isWanted(one.key) && isOldEnough(one)),
+        examined: ids.length,
+        lastId,
+      }
+    );
   }
 
   async function itemsOf(keys: readonly ListedKey[]): Promise<KeyItem[] | undefined> {
@@ -159,6 +168,13 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   function isWanted({ id, name = '', plan }: Key): boolean {
     if (query.plan !== undefined && plan !== query.plan) return false;
     return query.q === undefined || `${id}\n${name}`.toLowerCase().includes(query.q.toLowerCase());
+  }
+
+  function isOldEnough({ secrets }: ListedKey): boolean {
+    const { olderThan } = query;
+    if (olderThan === undefined) return true;
+    const newest = newestSecret(secrets, nowMs);
+    return newest !== undefined && (newest.createdMs ?? 0) < nowMs - olderThan;
   }
 
   /**

@@ -1,7 +1,9 @@
 import type { KeyVersion } from '../../keys/directory/directory-key.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
+import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limits/limit-fields.ts';
+import { type LaterTerms, laterTerms } from '../../keys/plans/plans.ts';
 import { groupNames } from '../../shared/limits.ts';
-import { countedBy } from '../../shared/model.ts';
+import { countedBy, type Key } from '../../shared/model.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { dayMs, hourMs } from '../../shared/words/figures.js';
 import type { SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
@@ -61,12 +63,14 @@ export async function showKey(
   if (usage && !isRecorded) return 'no_store';
   const facts = { ...listed, status, counted: countedBy(sources.settings().operations), nowMs };
   const item = keyItemOf({ ...facts, recent: usage ? recent?.get(id) : 'off' });
+  const later = laterTerms(key, sources.settings().plans, nowMs);
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
   const detail: KeyDetail = {
     ...members,
     ...item,
     definition: asStated && statedKeyView(asStated, secrets),
     revision: version?.revision,
+    upcoming: later.length > 0 ? later.map((one) => upcomingOf(one, key)) : undefined,
     concurrent: key.concurrent,
     operations: key.operations,
     secrets: secrets
@@ -105,6 +109,10 @@ export async function showKey(
     }),
   };
   return { detail, version };
+}
+
+function upcomingOf({ fromMs, plan, limits }: LaterTerms, key: Pick<Key, 'limits' | 'ownGroups'>) {
+  return { fromAt: isoOf(fromMs), plan, limits: toLimitFields(withGroups(limits, ownGroupsOf(key))) };
 }
 
 function unauthorizedOf({ unauthorized, lastUnauthorizedMs }: SecretUse) {

@@ -102,6 +102,11 @@ function nowSentence(facts: WhyFacts): string {
   // If the text begins with a sentence about the grant, the next sentence begins with "It" and not with the key's name.
   const who = grant === undefined ? name : `${name} ${grant} It`;
   if (rateLimit.ban !== undefined) {
+    const { byHand } = rateLimit.ban;
+    if (byHand) {
+      const because = byHand.reason === undefined ? '' : `: ${byHand.reason}`;
+      return `${who} is banned by an operator until ${timeText(rateLimit.ban.untilMs, nowMs)}${because}.`;
+    }
     const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
     return `${who} is banned until ${timeText(rateLimit.ban.untilMs, nowMs)}${nth}, because it kept sending after it had been refused.`;
   }

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { plansInForce } from '../../keys/key-table.ts';
+import { planNameAt } from '../../keys/plans/compile-key.ts';
 import type { Settings } from '../../shared/model.ts';
 import { foundResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
@@ -13,7 +14,7 @@ interface KeyCounts {
   readonly isComplete: boolean;
 }
 
-type CountSources = Pick<KeySources, 'settings' | 'directory' | 'planFigures' | 'bounds'>;
+type CountSources = Pick<KeySources, 'settings' | 'directory' | 'planFigures' | 'nowMs' | 'bounds'>;
 
 /** `GET /plans` */
 export function plansRoute(sources: CountSources): Route {
@@ -58,7 +59,12 @@ export function createPlansView(
   };
 }
 
-async function countKeys({ settings, directory, bounds }: CountSources): Promise<KeyCounts | undefined> {
+async function countKeys({
+  settings,
+  directory,
+  nowMs,
+  bounds,
+}: CountSources): Promise<KeyCounts | undefined> {
   const { keys, plans } = settings();
   const byPlan = new Map([...plans.keys()].map((name) => [name, { keys: 0, disabledKeys: 0 }]));
   const count = (plan: string, isDisabled: boolean) => {
@@ -79,7 +85,7 @@ async function countKeys({ settings, directory, bounds }: CountSources): Promise
       if (key === 'unknown') return undefined;
       // A directory key with the id of a configured key is skipped, because `tally` has already counted the
       // configured key.
-      if (key !== undefined && !keys.has(key.id)) count(key.plan, key.disabled);
+      if (key !== undefined && !keys.has(key.id)) count(planNameAt(key, nowMs()), key.disabled);
     }
     examined += page.ids.length;
     after = page.next;

@@ -30,4 +30,4 @@ export type KeyWindow = BodyOf<'/keys'>['keys'][number]['windows'][number];
 
 /** The response to a change of a key. Only some responses have a secret or kept state. */
 export type Changed = BodyOf<'/keys/{id}', 'DELETE'> &
-  Partial<Pick<BodyOf<'/keys/{id}/secrets', 'POST'>, 'secret'>>;
+  Partial<Pick<Extract<BodyOf<'/keys/{id}/secrets', 'POST'>, { secret: string }>, 'secret'>>;

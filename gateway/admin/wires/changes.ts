@@ -148,7 +148,7 @@ export const listChangesWire = (bounds: Bounds) =>
 
 /** The actions that a command can report. The gateway itself records all other actions. */
 const reported = keyActions.filter(
-  (action) => !['unban', 'grant', 'ungrant', 'leak', ...Object.keys(keyChanges)].includes(action),
+  (action) => !['ban', 'unban', 'grant', 'ungrant', 'leak', ...Object.keys(keyChanges)].includes(action),
 );
 
 function membersSchema(membersMax: number) {

@@ -7,7 +7,7 @@ import { listEventsWire } from './events.ts';
 import { getStateWire } from './fleet/fleet.ts';
 import { flushCountsWire } from './fleet/flush.ts';
 import { listUpstreamsWire } from './fleet/upstreams.ts';
-import { grantKeyWire, unbanKeyWire, ungrantKeyWire } from './keys/bans-and-grants.ts';
+import { banKeyWire, grantKeyWire, unbanKeyWire, ungrantKeyWire } from './keys/bans-and-grants.ts';
 import { listDeadSecretsWire } from './keys/dead-secrets.ts';
 import { changeKeyWire, deleteKeyWire, issueKeyWire } from './keys/definitions.ts';
 import {
@@ -49,6 +49,7 @@ export function wires(bounds: Bounds) {
     deleteKeyWire,
     issueSecretWire,
     removeSecretWire,
+    banKeyWire,
     unbanKeyWire,
     grantKeyWire,
     ungrantKeyWire,

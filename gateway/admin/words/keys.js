@@ -1,4 +1,5 @@
 import { figure, noFigure } from '../../shared/words/figures.js';
+import { limitsInWords } from '../../shared/words/limit-names.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
 /** @import { KeySort, KeyState } from '../../shared/schema/query-words.ts' */
@@ -31,6 +32,18 @@ export function stateText(state) {
 /** @param {string} state @returns {Tone | undefined} undefined for a state of a later version */
 export function stateTone(state) {
   return Object.hasOwn(toneOfState, state) ? toneOfState[/** @type {KeyState} */ (state)] : undefined;
+}
+
+/**
+ * Returns the later plans and limits of a key in words, for example "from 2027-01-01 00:00 UTC plan pro: 600 a minute".
+ *
+ * @param {Pick<BodyOf<'/keys/{id}'>, 'plan' | 'upcoming'>} key
+ */
+export function upcomingTexts({ plan, upcoming = [] }) {
+  return upcoming.map((later) => {
+    const onPlan = later.plan === plan ? '' : ` plan ${later.plan}:`;
+    return `from ${later.fromAt.slice(0, 16).replace('T', ' ')} UTC${onPlan} ${limitsInWords(later.limits)}`;
+  });
 }
 
 /** The orders of the list. @type {Readonly<Record<KeySort, string>>} */

@@ -1,4 +1,4 @@
-import { changesAfter } from '../../keys/plans.ts';
+import { laterTerms } from '../../keys/plans/plans.ts';
 import { type Authenticated, asMutable, authenticate, withResults } from '../../request/exchange.ts';
 import type { MinuteBucket } from '../../request/limit/minute-bucket.ts';
 import { authenticateRequest } from '../../request/path/authenticate-request.ts';
@@ -118,19 +118,22 @@ async function answerLimits(exchange: Authenticated, { limiter, readKeyMembers }
   const { key, snapshot } = exchange;
   const [read, [members = {}]] = await Promise.all([limiter.readOwn(key), readKeyMembers([key.id])]);
   if (read.kind === 'unavailable')
-    return refused(withResults(exchange, { decision: read }), limitRefusal(read, 'request'));
+    return refused(
+      withResults(exchange, { decision: read }),
+      limitRefusal(read, { ...snapshot, counted: 'request' }),
+    );
   const { status, source } = read;
   const counted = { kind: 'counted', rateLimit: status.rateLimit, source } as const;
-  const plan = snapshot.settings.plans.get(key.plan);
-  const changes = plan === undefined ? [] : changesAfter(plan, status.rateLimit.nowMs);
+  const later = laterTerms(key, snapshot.settings.plans, status.rateLimit.nowMs);
   return answered(
     withResults(exchange, { decision: counted }),
     jsonPage(
       limitsView(key, status, {
-        changes,
+        later,
         members,
         expiresMs: key.expiry?.atMs,
         canRotate: canRotate(exchange),
+        showsBanReason: snapshot.showsBanReason,
       }),
     ),
   );

@@ -1,6 +1,7 @@
 import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limits/limit-fields.ts';
+import type { LaterTerms } from '../../keys/plans/plans.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
-import type { Grant, Key, KeyMembers, KeyStatus, PlanChange } from '../../shared/model.ts';
+import type { Grant, Key, KeyMembers, KeyStatus, RateLimitState } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { exemptionMembers } from '../../shared/schema/exemptions.ts';
 import { policyName } from '../../shared/words/limit-names.js';
@@ -8,7 +9,7 @@ import { policyName } from '../../shared/words/limit-names.js';
 /**
  * Makes the JSON value that shows a key holder the limits of the key. Timestamps are in ISO 8601 format.
  *
- * @param changes later changes of the limits of the key's plan
+ * @param later the later limits of the key, and its later plans
  * @param members the members that belong to capabilities
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
  */
@@ -16,15 +17,17 @@ export function limitsView(
   key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups' | 'concurrent'>,
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   {
-    changes,
+    later,
     members,
     expiresMs,
     canRotate,
+    showsBanReason,
   }: {
-    readonly changes: readonly PlanChange[];
+    readonly later: readonly LaterTerms[];
     readonly members: KeyMembers;
     readonly expiresMs: number | undefined;
     readonly canRotate: boolean;
+    readonly showsBanReason: boolean;
   },
 ): object {
   const { id, plan, limits, concurrent } = key;
@@ -42,14 +45,16 @@ export function limitsView(
       operations: limits[i]?.operations,
     })),
     concurrent,
-    ban: ban && { untilAt: isoOf(ban.untilMs), reason: banReason },
+    ban: ban && { untilAt: isoOf(ban.untilMs), reason: reasonOf(ban, showsBanReason) },
     grant: grant && grantView(grant),
     upcoming:
-      changes.length === 0
+      later.length === 0
         ? undefined
-        : changes.map(({ fromMs, limits: ofPlan }) => {
-            return { from: isoOf(fromMs), limits: toLimitFields(withGroups(ofPlan, own)) };
-          }),
+        : later.map(({ fromMs, plan: laterPlan, limits: ofPlan }) => ({
+            from: isoOf(fromMs),
+            plan: laterPlan === plan ? undefined : laterPlan,
+            limits: toLimitFields(withGroups(ofPlan, own)),
+          })),
     ...members,
     secret: {
       expiresAt: isoOf(expiresMs),
@@ -71,5 +76,8 @@ function grantView(grant: Grant) {
   return { limits: limited, ...exemptionMembers(grant), fromAt: isoOf(fromMs), untilAt: isoOf(untilMs) };
 }
 
-/** The text for the only possible reason for a ban. */
-const banReason = 'The key kept sending requests after 429.';
+function reasonOf({ byHand }: NonNullable<RateLimitState['ban']>, showsBanReason: boolean): string {
+  if (byHand === undefined) return 'The key kept sending requests after 429.';
+  const { reason } = byHand;
+  return showsBanReason && reason !== undefined ? reason : 'The operator of the API banned the key.';
+}

@@ -4,6 +4,7 @@ import { withNewSecret } from '../../keys/directory/change-secrets.ts';
 import { type DirectoryKey, type DirectorySecret, expiryOf } from '../../keys/directory/directory-key.ts';
 import type { KeyDefinition } from '../../keys/directory/key-directory.ts';
 import { ancestorsOf, descendantsOf } from '../../keys/directory/lineage.ts';
+import { planNameAt } from '../../keys/plans/compile-key.ts';
 import type { Authenticated } from '../../request/exchange.ts';
 import type { Stations } from '../../request/stations.ts';
 import type { Refusal } from '../../shared/errors.ts';
@@ -92,7 +93,7 @@ export async function rotateOwnSecret(
       action: 'rotate',
       by: 'holder',
       key: id,
-      plan: found.key.plan,
+      plan: planNameAt(found.key, nowMs()),
       before: { secret: presentedStart },
       after: {
         secret: digestStart(issuedDigest),

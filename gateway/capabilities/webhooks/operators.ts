@@ -1,6 +1,7 @@
 import type { Callers } from '../../admin/wires/operations.ts';
 import type { OperationCallers } from '../../fleet/kinds/operations.ts';
 import type { PartState } from '../../fleet/process-state.ts';
+import { planNameAt } from '../../keys/plans/compile-key.ts';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { dayMs } from '../../shared/words/figures.js';
@@ -98,7 +99,7 @@ function openWebhooks({
     if (configured !== undefined || directory === undefined) return configured;
     const read = await directory.readMany([keyId]);
     const key = read.kind === 'found' ? read.keys[0] : 'unknown';
-    return key === 'unknown' ? planInDirectory(keyId) : key?.plan;
+    return key === 'unknown' ? planInDirectory(keyId) : key && planNameAt(key, nowMs());
   }
 
   /** Reads the callers in the reading thread, because the usage record of many keys must be read. */

@@ -23,6 +23,8 @@ export interface Reply<Body> {
   readonly json: unknown;
   /** The parsed JSON, for output to people. Control characters in the texts of the JSON are escaped. */
   readonly body: Body;
+  /** The version of the key in the response, for `If-Match`; absent without one. */
+  readonly version?: string | undefined;
 }
 
 export interface AdminClient {
@@ -47,17 +49,17 @@ export function createAdminClient({ url, token, ranBy, trusted }: GatewayToAsk, 
 
   async function ask<Of extends AskedWire>(
     { method, path, answers }: Of,
-    { params, query = {}, body }: SentTo<Of> = {},
+    { params, query = {}, body, headers: own }: SentTo<Of> = {},
   ): Promise<Reply<AnswerOf<Of>>> {
     const sent = body === undefined ? undefined : JSON.stringify(body);
     const target = new URL(`/api/v1${pathOf(path, params ?? {})}${searchOf(query)}`, url);
-    const { status, text } = await exchange(method, target, sent);
+    const { status, text, version } = await exchange(method, target, sent, own);
     const json = status === 204 ? undefined : parseJson(origin, status, text);
     if (status < 200 || status > 299) throw refusal(url, status, json, sent !== undefined);
     const answer = answers[status];
     if (answer === undefined) throw strange(origin, `status ${status}`);
     const parsed = (answer.schema ?? z.undefined()).safeParse(printableJson(json));
-    if (parsed.success) return { json, body: parsed.data as AnswerOf<Of> };
+    if (parsed.success) return { json, body: parsed.data as AnswerOf<Of>, version };
     const place = printable(parsed.error.issues[0]?.path.join('.') ?? '');
     throw strange(origin, `a response in which \`${place}\` is not as expected`);
   }
@@ -66,9 +68,11 @@ export function createAdminClient({ url, token, ranBy, trusted }: GatewayToAsk, 
     method: string,
     target: URL,
     sent: string | undefined,
-  ): Promise<{ readonly status: number; readonly text: string }> {
+    own: Readonly<Record<string, string>> | undefined,
+  ): Promise<{ readonly status: number; readonly text: string; readonly version: string | undefined }> {
     const signal = AbortSignal.timeout(timeoutMs);
     const headers = {
+      ...own,
       authorization: `Bearer ${token}`,
       accept: 'application/json',
       ...(method !== 'GET' && ranBy !== undefined && { [ranByField]: ranBy }),
@@ -82,7 +86,8 @@ export function createAdminClient({ url, token, ranBy, trusted }: GatewayToAsk, 
         const request = transport.request(target, { agent, method, headers, signal, ...tls });
         request.on('response', resolve).on('error', reject).end(sent);
       });
-      return { status: response.statusCode ?? 0, text: await readBody(response) };
+      const { statusCode: status = 0, headers: fields } = response;
+      return { status, text: await readBody(response), version: fields.etag };
     } catch (error) {
       if (error instanceof CommandError) throw error;
       throw unreachable(origin, signal.aborted ? `no response within ${timeoutMs / 1_000} s` : error);

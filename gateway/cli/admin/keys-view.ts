@@ -1,6 +1,6 @@
 import type { KeyDetail } from '../../admin/wires/keys/key.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
-import { stateText, stateTone } from '../../admin/words/keys.js';
+import { stateText, stateTone, upcomingTexts } from '../../admin/words/keys.js';
 import { refusedInWords } from '../../admin/words/usage.js';
 import type { KeyFacts } from '../../capabilities/interfaces/commands.ts';
 import { keySchema } from '../../keys/key-schema.ts';
@@ -39,7 +39,7 @@ export function grantText(grant: NonNullable<KeyItem['grant']>, nowMs: number): 
 }
 
 /** Fields of a key that `keyLines` formats one by one. `memberText` formats all other fields. */
-const shownApart = ['id', 'plan', 'name', 'limits', 'operations', 'disabled', 'secrets'];
+const shownApart = ['id', 'plan', 'changes', 'name', 'limits', 'operations', 'disabled', 'secrets'];
 const otherMembers = Object.keys(keySchema.shape).filter(
   (name) => !shownApart.includes(name),
 ) as (keyof KeyDetail)[];
@@ -75,6 +75,7 @@ function factsOf(
   return [
     ['state', stateCell(key.state)],
     ['plan', key.plan],
+    ...upcomingTexts(key).map((text) => ['plan later', text] as const),
     ['name', key.name],
     ['written in', key.source && placeText(key)],
     ['may call', key.operations?.join(', ')],
@@ -83,7 +84,7 @@ function factsOf(
       const text = `${figure(used)} of ${figure(limit)} used, starts over at ${clock(resetMs, nowMs)} UTC`;
       return [`this ${windowText(name)}`, text] as const;
     }),
-    ['ban', ban && `until ${clock(ban.untilMs, nowMs)} UTC, level ${ban.level}`],
+    ['ban', ban && banText(ban, nowMs)],
     ['grant', grant && grantText(grant, nowMs)],
     ['trial, 24 h', key.trial?.sentence],
     ...ofCapabilities.flatMap((factsOn) => factsOn(key)),
@@ -97,6 +98,12 @@ function factsOf(
     ],
     ...key.secrets.map((secret) => ['secret', secretText(secret, nowMs)] as const),
   ];
+}
+
+function banText({ untilMs, level, byHand, reason }: NonNullable<KeyDetail['ban']>, nowMs: number): string {
+  const until = `until ${clock(untilMs, nowMs)} UTC`;
+  if (!byHand) return `${until}, level ${level}`;
+  return [until, 'by an operator', reason].filter(Boolean).join(', ');
 }
 
 function secretText(

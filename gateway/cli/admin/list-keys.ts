@@ -13,6 +13,7 @@ export interface ListKeysOptions extends Asking {
   readonly state?: string;
   readonly plan?: string;
   readonly q?: string;
+  readonly olderThan?: string;
   readonly sort?: string;
   readonly limit: number;
   readonly all?: true;
@@ -22,25 +23,25 @@ export interface ListKeysOptions extends Asking {
 
 /** Prints the keys of a gateway with their states. */
 export async function listKeys({ sort, limit, all, ...options }: ListKeysOptions): Promise<void> {
-  const { state, plan, q, dead } = options;
+  const { state, plan, q, olderThan, dead } = options;
   if (dead) {
-    if ([state, plan, q, sort, all].some((one) => one !== undefined))
+    if ([state, plan, q, olderThan, sort, all].some((one) => one !== undefined))
       throw new CommandError(
-        '--dead lists all secrets that are not valid but in use. It has no --state, --plan, --q, --sort or --all.',
+        '--dead lists all secrets that are not valid but in use. It has no --state, --plan, --q, --older-than, --sort or --all.',
       );
     const reply = await (await clientAfterFlush(options)).ask(listDeadSecretsWire);
     return showList(options, reply, deadSecretList, { asked: { filter: {} } });
   }
   const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;
   const client = await clientAfterFlush(options);
-  const reply = await readList(client, keysPage, { state, plan, q, sort }, max);
+  const reply = await readList(client, keysPage, { state, plan, q, olderThan, sort }, max);
   if (reply.body.keys.length === 0 && plan !== undefined) {
     const { requirePlan } = await import('./read/read-plan.ts');
     await requirePlan(client, plan);
   }
   const more = 'There are more keys: --limit N shows N keys, and --all shows all keys.';
   showList(options, reply, keyList, {
-    asked: { filter: { state, plan, q } },
+    asked: { filter: { state, plan, q, olderThan } },
     more: ({ keys, next }) => (next === undefined || keys.length === 0 ? [] : [more]),
   });
 }

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import {
+  banKeyWire,
   grantKeyWire,
   unbanKeyWire,
   ungrantKeyWire,
@@ -7,17 +8,19 @@ import {
 } from '../../admin/wires/keys/bans-and-grants.ts';
 import { type LimitsByField, limitFieldNames } from '../../keys/limits/limit-fields.ts';
 import { exemptionMembers, exemptions } from '../../shared/schema/exemptions.ts';
+import type { AdminClient } from '../admin/admin-client.ts';
 import { clientOf } from '../admin/find-gateway.ts';
 import { grantText } from '../admin/keys-view.ts';
 import { grantPeriod } from '../admin/period.ts';
 import { changeKey, readWhy } from '../admin/read/read-key.ts';
-import type { Asking } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { clock } from '../output/figures.ts';
 import { print, printJson } from '../output/screen.ts';
 import { limitOption, limitsOf } from './limit-options.ts';
+import { changeMany, type ManyChange } from './many/change-many.ts';
+import { isSelection, type SelectionOptions, selectKeys } from './many/select-keys.ts';
 
-export interface GrantOptions extends Asking, LimitsByField {
+export interface GrantOptions extends SelectionOptions, LimitsByField {
   readonly group?: string;
   readonly from?: string;
   readonly until: string;
@@ -25,11 +28,29 @@ export interface GrantOptions extends Asking, LimitsByField {
   readonly exempt: readonly string[];
 }
 
-export async function unbanKey(id: string, options: Asking): Promise<void> {
-  await change(id, options, { wire: unbanKeyWire }, banText);
+export interface BanOptions extends SelectionOptions {
+  readonly for?: string;
+  readonly until?: string;
+  readonly reason?: string;
 }
 
-export async function grantKey(id: string, { exempt, ...options }: GrantOptions): Promise<void> {
+export async function banKeys(
+  id: string | undefined,
+  { for: length, until, reason, ...options }: BanOptions,
+): Promise<void> {
+  const end = length === undefined ? until : `+${length}`;
+  if (end === undefined) throw new CommandError('How long? Give --for, such as --for 2h, or --until.');
+  const { untilAt } = grantPeriod({ until: end }, Date.now());
+  const words = { verb: 'ban', done: 'banned', unchanged: 'banned so already' };
+  await change(id, options, { words, wire: banKeyWire, body: { untilAt, reason }, textOf: banText });
+}
+
+export async function unbanKeys(id: string | undefined, options: SelectionOptions): Promise<void> {
+  const words = { verb: 'lift the bans of', done: 'had their bans lifted', unchanged: 'not banned' };
+  await change(id, options, { words, wire: unbanKeyWire, textOf: banText });
+}
+
+export async function grantKeys(id: string | undefined, { exempt, ...options }: GrantOptions): Promise<void> {
   const stated = limitsOf(options);
   const { group } = options;
   const limits = group === undefined ? stated : stated && { groups: { [group]: stated } };
@@ -42,33 +63,56 @@ export async function grantKey(id: string, { exempt, ...options }: GrantOptions)
     throw new CommandError(`Which limits? Give at least one of ${all}${orExempt}.`);
   }
   const body = { limits, ...exemptionMembers({ exemptions: exempt }), ...grantPeriod(options, Date.now()) };
-  await change(id, options, { wire: grantKeyWire, body }, grantHeldText);
+  const words = {
+    verb: 'grant other limits to',
+    done: 'have the grant',
+    unchanged: 'had this grant already',
+  };
+  await change(id, options, { words, wire: grantKeyWire, body, textOf: grantHeldText });
 }
 
-export async function ungrantKey(id: string, options: Asking): Promise<void> {
-  await change(id, options, { wire: ungrantKeyWire }, grantHeldText);
+export async function ungrantKeys(id: string | undefined, options: SelectionOptions): Promise<void> {
+  const words = { verb: 'end the grants of', done: 'had their grants ended', unchanged: 'had no grant' };
+  await change(id, options, { words, wire: ungrantKeyWire, textOf: grantHeldText });
 }
 
 interface Change {
-  readonly wire: typeof unbanKeyWire | typeof grantKeyWire | typeof ungrantKeyWire;
+  readonly words: ManyChange['words'];
+  readonly wire: typeof banKeyWire | typeof unbanKeyWire | typeof grantKeyWire | typeof ungrantKeyWire;
   readonly body?: object;
+  /** The text for one key. */
+  readonly textOf: (held: NowHeld, nowMs: number) => string;
 }
 
 type NowHeld = z.output<typeof whatHolds>;
 
 async function change(
-  id: string,
-  options: Asking,
-  { wire, body: sent }: Change,
-  textOf: (held: NowHeld, nowMs: number) => string,
+  argument: string | undefined,
+  options: SelectionOptions,
+  { words, wire, body: sent, textOf }: Change,
 ): Promise<void> {
+  const ask = (client: AdminClient, id: string) =>
+    changeKey(id, () => client.ask(wire, { params: { id }, body: sent }));
+  if (argument === undefined || isSelection(options) || options.dryRun) {
+    return changeMany(
+      await selectKeys(argument, options),
+      {
+        words,
+        async ask(client, id) {
+          const { body } = await ask(client, id);
+          return { isChanged: !body.isUnchanged && body.wasBanned !== false };
+        },
+      },
+      options,
+    );
+  }
   const client = await clientOf(options);
-  const { json, body } = await changeKey(id, () => client.ask(wire, { params: { id }, body: sent }));
+  const { json, body } = await ask(client, argument);
   if (options.json) return printJson(json);
   print([textOf(body, Date.now())]);
   try {
     // A limit may still refuse the key's requests. For example, the key may have no requests left for the day when its ban ends.
-    print([(await readWhy(client, id)).body.why.sentence]);
+    print([(await readWhy(client, argument)).body.why.sentence]);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     print([`The present responses of the key cannot be explained: ${error.message}`]);
@@ -76,7 +120,10 @@ async function change(
 }
 
 function banText({ id, ban, wasBanned }: NowHeld, nowMs: number): string {
-  if (ban) return `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.`;
+  if (ban) {
+    const again = ban.byHand ? '' : ' again,';
+    return `${id} is banned${again} until ${clock(ban.untilMs, nowMs)} UTC.`;
+  }
   return wasBanned === false ? `${id} was not banned.` : `${id} is no longer banned.`;
 }
 

@@ -1,19 +1,32 @@
+import { getKeyWire } from '../../admin/wires/keys/key.ts';
 import type { LimitsByField } from '../../keys/limits/limit-fields.ts';
 import { isoOf, parseDuration } from '../../shared/schema/dates-and-durations.ts';
+import { digestSecret, digestStart } from '../../shared/secrets.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { clientOf } from '../admin/find-gateway.ts';
-import type { Asking } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { createDirectoryKeys } from './directory-keys.ts';
+import { type EditOptions, editOf } from './edit-key.ts';
 import { configurationOf } from './file/edit-keys.ts';
-import { createKeysOfBoth, type IssuedKey, type NewSecret, type WritableKeys } from './file/writable-keys.ts';
-import { createFileKeys } from './file-keys.ts';
-import { disabledText, issuedText } from './key-views.ts';
+import {
+  type ChangedKey,
+  createKeysOfBoth,
+  type IssuedKey,
+  type KeyDefinition,
+  type KeyEdit,
+  type NewSecret,
+  type WritableKeys,
+} from './file/writable-keys.ts';
+import { createFileKeys, disabling, editing, requireFutureDate, rotation } from './file-keys.ts';
+import { disabledText, editedText, issuedText } from './key-views.ts';
 import { limitsOf } from './limit-options.ts';
-import { tellChange, toldKey, toldSecret } from './tell-change.ts';
+import { changeMany } from './many/change-many.ts';
+import { openSecretsFile } from './many/secrets-file.ts';
+import { isSelection, type SelectionOptions, selectKeys } from './many/select-keys.ts';
+import { type ToldChange, tellChange, toldKey, toldSecret } from './tell-change.ts';
 
-export interface ChangingOptions extends Asking {
+export interface ChangingOptions extends SelectionOptions {
   /** Whether the command changes the key directory and not the keys file. */
   readonly directory?: true;
 }
@@ -29,7 +42,11 @@ export interface CreateOptions extends ChangingOptions, LimitsByField {
 export interface RotateOptions extends ChangingOptions {
   readonly overlap: string;
   readonly expires?: string;
+  /** The file for the new secrets. */
+  readonly out?: string;
 }
+
+export interface EditKeysOptions extends ChangingOptions, EditOptions {}
 
 export interface AddSecretOptions extends ChangingOptions {
   readonly id?: string;
@@ -45,36 +62,139 @@ export async function createKey(argument: string | undefined, options: CreateOpt
   await tellChange(options, { action: 'create', key: id, after: toldKey(issued.key) }, issued);
 }
 
-/** Issues a new secret for a key, whose older secrets expire after the overlap. */
-export async function rotateKey(id: string, options: RotateOptions): Promise<void> {
-  await issueFor({ id, overlap: options.overlap, expires: options.expires }, options);
+/** Issues a new secret for each key, whose older secrets expire after the overlap. */
+export async function rotateKeys(id: string | undefined, options: RotateOptions): Promise<void> {
+  const { overlap, expires, out } = options;
+  if (!isMany(id, options) && out === undefined) return issueFor({ id, overlap, expires }, options);
+  requireFutureDate(expires);
+  const ids = await selectKeys(id, options);
+  const words = { verb: 'rotate', done: 'rotated', unchanged: 'had their new secret already' };
+  if (options.dryRun) return changeMany(ids, { words, ask: neverAsked, inFile: neverEdited }, options);
+  if (out === undefined)
+    throw new CommandError('Where to? Give --out FILE, which gets the new secrets; only you can read it.');
+  const secrets = openSecretsFile(out);
+  const secretOf = (key: string) => secrets.secretsOf([key])[0] ?? '';
+  try {
+    await changeMany(
+      ids,
+      {
+        words,
+        prepare: secrets.secretsOf,
+        async ask(client, key) {
+          const secret = secretOf(key);
+          const before = await client.ask(getKeyWire, { params: { id: key } });
+          const start = digestStart(digestSecret(secret));
+          if (before.body.secrets.some((one) => one.digestStart === start)) return { isChanged: false };
+          return createDirectoryKeys(client).addSecret({ id: key, overlap, expires, secret });
+        },
+        inFile: (key) => rotation({ id: key, overlap, expires, secret: secretOf(key) }),
+        told: ({ key }) => rotationTold(key, overlap),
+      },
+      options,
+    );
+  } finally {
+    secrets.close();
+  }
 }
 
 export async function addSecret(argument: string | undefined, options: AddSecretOptions): Promise<void> {
   await issueFor({ id: idOf(argument, options.id), expires: options.expires }, options);
 }
 
-export async function setDisabled(id: string, disabled: boolean, options: ChangingOptions): Promise<void> {
+export async function setDisabled(
+  id: string | undefined,
+  disabled: boolean,
+  options: ChangingOptions,
+): Promise<void> {
+  const action = disabled ? 'revoke' : 'restore';
+  const told = (key: string): ToldChange => {
+    return { action, key, before: { disabled: !disabled }, after: { disabled } };
+  };
+  if (isMany(id, options)) {
+    const words = disabled
+      ? { verb: 'revoke', done: 'revoked', unchanged: 'revoked already' }
+      : { verb: 'restore', done: 'restored', unchanged: 'not revoked' };
+    return changeMany(
+      await selectKeys(id, options),
+      {
+        words,
+        async ask(client, key) {
+          const { body } = await client.ask(getKeyWire, { params: { id: key } });
+          if ((body.definition?.disabled ?? false) === disabled) return { isChanged: false };
+          return createDirectoryKeys(client).setDisabled(key, disabled);
+        },
+        inFile: (key) => disabling(key, disabled),
+        told: ({ key }) => told(key.id),
+      },
+      options,
+    );
+  }
   const changed = await (await writable(options)).setDisabled(id, disabled);
   if (options.json) printJson(changed.json);
   else print([printable(disabledText(changed, Date.now()))]);
-  if (!changed.isChanged) return;
-  const action = disabled ? 'revoke' : 'restore';
-  const change = { action, key: id, before: { disabled: !disabled }, after: { disabled } } as const;
-  await tellChange(options, change, changed);
+  if (changed.isChanged) await tellChange(options, told(id), changed);
 }
+
+export async function editKeys(id: string | undefined, options: EditKeysOptions): Promise<void> {
+  const edit = editOf(options);
+  requireFutureDate(edit.expiresAt ?? undefined);
+  const told = ({ key }: ChangedKey): ToldChange => ({
+    action: 'update',
+    key: key.id,
+    after: toldEdit(edit),
+  });
+  if (isMany(id, options)) {
+    if (edit.ifMatch !== undefined) throw new CommandError('--if-match is for one key.');
+    return changeMany(
+      await selectKeys(id, options),
+      {
+        words: { verb: 'edit', done: 'edited', unchanged: 'as wanted already' },
+        async ask(client, key) {
+          const before = await client.ask(getKeyWire, { params: { id: key } });
+          const { key: after } = await createDirectoryKeys(client).edit(key, edit);
+          return { isChanged: before.body.revision !== Object(after).revision };
+        },
+        inFile: (key) => editing(key, edit),
+        told,
+      },
+      options,
+    );
+  }
+  const changed = await (await writable(options)).edit(id, edit);
+  if (options.json) printJson(changed.json);
+  else print([printable(editedText(changed, Date.now()))]);
+  if (changed.isChanged) await tellChange(options, told(changed), changed);
+}
+
+function isMany(id: string | undefined, options: SelectionOptions): id is undefined {
+  return id === undefined || isSelection(options) || options.dryRun === true;
+}
+
+const neverAsked = () => Promise.reject(new Error('a dry run changes nothing'));
+const neverEdited = (id: string) => ({ id, editsOf: () => [] });
 
 async function issueFor(secret: NewSecret, options: ChangingOptions): Promise<void> {
   const issued = await (await writable(options)).addSecret(secret);
   showSecret(issued, options, { isNew: false });
-  const newest = issued.key.secrets.at(-1);
-  const { id: key, overlap } = secret;
+  await tellChange(options, rotationTold(issued.key, secret.overlap), issued);
+}
+
+/** @param overlap undefined if the older secrets stay valid */
+function rotationTold({ id: key, secrets }: KeyDefinition, overlap: string | undefined): ToldChange {
+  const newest = secrets.at(-1);
   const othersEndAt = overlap === undefined ? undefined : isoOf(Date.now() + parseDuration(overlap));
   const action = overlap === undefined ? 'secret' : 'rotate';
-  await tellChange(
-    options,
-    { action, key, after: { ...(newest && toldSecret(newest)), othersEndAt } },
-    issued,
+  return { action, key, after: { ...(newest && toldSecret(newest)), othersEndAt } };
+}
+
+function toldEdit({ later, withdraw, ifMatch: _, ...members }: KeyEdit) {
+  const after = {
+    ...members,
+    ...(later && { changes: [`${later.from} ${later.plan}`] }),
+    ...(withdraw && { changes: [] }),
+  };
+  return Object.fromEntries(
+    Object.entries(after).filter(([, member]) => member !== undefined && member !== null),
   );
 }
 

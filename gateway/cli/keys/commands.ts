@@ -14,9 +14,16 @@ import {
   withLimit,
   withReply,
 } from '../command.ts';
-import type { GrantOptions } from './ban-and-grant.ts';
-import type { AddSecretOptions, ChangingOptions, CreateOptions, RotateOptions } from './change-keys.ts';
+import type { BanOptions, GrantOptions } from './ban-and-grant.ts';
+import type {
+  AddSecretOptions,
+  ChangingOptions,
+  CreateOptions,
+  EditKeysOptions,
+  RotateOptions,
+} from './change-keys.ts';
 import { addLimitOptions } from './limit-options.ts';
+import type { SelectionOptions } from './many/select-keys.ts';
 import type { MovingOptions } from './transfer/move-keys.ts';
 
 /** Declares the commands about keys. */
@@ -42,6 +49,7 @@ function addReading(keys: Command): void {
     .addOption(new Option('--state <state>', 'only keys in this state').choices(keyStates))
     .option('--plan <plan>', 'only keys on this plan')
     .option('--q <text>', 'only keys with this text in their id or name')
+    .option('--older-than <time>', 'only keys whose newest secret is older than this: 90d', age)
     .addOption(new Option('--sort <by>', 'the order (default: refused)').choices(keySorts))
     .option('--all', 'list all keys, like --limit 0')
     .option(
@@ -124,10 +132,21 @@ function addChanging(keys: Command): void {
     });
   addLimitOptions(create, (window) => `requests per ${window}, for a key on a custom plan`);
 
-  changing('rotate')
-    .argument('<key>', 'the id of the key')
-    .description('issue a new secret for a key; its older secrets expire after the overlap')
-    .addHelpText('after', examples('keys rotate acme', 'keys rotate acme --overlap 0s'))
+  withSelection(changing('rotate'))
+    .description('issue new secrets for keys; their older secrets expire after the overlap')
+    .addHelpText(
+      'after',
+      examples(
+        'keys rotate acme',
+        'keys rotate acme --overlap 0s',
+        'keys rotate --older-than 90d --overlap 14d --out secrets.csv',
+      ),
+    )
+    .option('--older-than <time>', 'keys whose newest secret is older than this: 90d', age)
+    .option(
+      '--out <file>',
+      'write the ids and new secrets to this file, which only you can read; the same command continues the file of a run that stopped',
+    )
     .option(
       '--overlap <time>',
       'how long the older secrets stay valid: 24h, 30m, 7d, or 0s for an immediate end',
@@ -135,10 +154,39 @@ function addChanging(keys: Command): void {
       '24h',
     )
     .option(...expires)
-    .action(async (id: string, options: RotateOptions) => {
-      const { rotateKey } = await import('./change-keys.ts');
-      await rotateKey(id, options);
+    .action(async (id: string | undefined, options: RotateOptions) => {
+      const { rotateKeys } = await import('./change-keys.ts');
+      await rotateKeys(id, options);
     });
+
+  const edit = withSelection(changing('edit'))
+    .description('change the plan, limits, addresses, name or expiry of keys, now or the plan from a date on')
+    .addHelpText(
+      'after',
+      examples(
+        'keys edit acme --plan pro',
+        'keys edit acme --plan pro --from 2027-01-01',
+        'keys edit --of-plan trial --expires 2027-01-31',
+      ),
+    )
+    .option('--plan <plan>', 'the name of a plan')
+    .option(
+      '--from <date>',
+      'when the plan changes: 2027-01-01 (00:00 UTC) or 2027-01-01T12:00:00Z (default: now)',
+    )
+    .option('--withdraw [date]', 'withdraw the later changes of the plan, or the one at this date')
+    .option('--name <name>', 'the owner of the key; none removes the name')
+    .option(
+      '--address <range...>',
+      'the only client addresses that may use the key; none allows every address',
+    )
+    .option('--expires <date>', 'when the newest secret expires, and older ones at the latest; none: never')
+    .option('--if-match <version>', 'change a directory key only if it still has this ETag')
+    .action(async (id: string | undefined, options: EditKeysOptions) => {
+      const { editKeys } = await import('./change-keys.ts');
+      await editKeys(id, options);
+    });
+  addLimitOptions(edit, (window) => `requests per ${window}, for a key on a custom plan`);
 
   changing('add-secret')
     .argument('[key]', 'the id of the key')
@@ -151,23 +199,35 @@ function addChanging(keys: Command): void {
       await addSecret(argument, options);
     });
 
-  changing('revoke')
-    .argument('<key>', 'the id of the key')
-    .description('refuse a key, with all its secrets, until it is restored')
-    .addHelpText('after', examples('keys revoke acme'))
-    .action(async (id: string, options: ChangingOptions) => {
+  withSelection(changing('revoke'))
+    .alias('disable')
+    .description('refuse keys, with all their secrets, until they are restored')
+    .addHelpText('after', examples('keys revoke acme', 'keys revoke --file left.txt --dry-run'))
+    .action(async (id: string | undefined, options: ChangingOptions) => {
       const { setDisabled } = await import('./change-keys.ts');
       await setDisabled(id, true, options);
     });
 
-  changing('restore')
-    .argument('<key>', 'the id of the key')
-    .description('admit a revoked key again')
+  withSelection(changing('restore'))
+    .alias('enable')
+    .description('admit revoked keys again')
     .addHelpText('after', examples('keys restore acme'))
-    .action(async (id: string, options: ChangingOptions) => {
+    .action(async (id: string | undefined, options: ChangingOptions) => {
       const { setDisabled } = await import('./change-keys.ts');
       await setDisabled(id, false, options);
     });
+}
+
+/** One key, or many keys by other options. */
+function withSelection(command: Command): Command {
+  return command
+    .argument('[key]', 'the id of the key')
+    .option('--of-plan <plan>', 'all keys on this plan')
+    .addOption(new Option('--state <state>', 'all keys in this state').choices(keyStates))
+    .option('--ids <ids>', 'these keys, separated by commas')
+    .option('--file <file>', 'the keys in this file, with an id on each line; - means standard input')
+    .option('--dry-run', 'list the keys, and change nothing')
+    .option('--yes', 'change many keys without a question');
 }
 
 function age(text: string): string {
@@ -179,17 +239,37 @@ function age(text: string): string {
 /** Bans and grants are not part of the configuration, so these commands send requests to a gateway even for keys of the keys file. */
 function addBansAndGrants(keys: Command): void {
   const onKey = (name: string) =>
-    withGateway(keys.command(name))
+    withSelection(withGateway(keys.command(name)))
       .helpGroup('Bans and grants:')
-      .argument('<key>', 'the id of the key')
       .option('--json', 'print the ban and grant of the key after the change, in the form of the admin API');
+
+  onKey('ban')
+    .description('refuse the requests of a key with 429 for a while, on every process')
+    .addHelpText(
+      'after',
+      examples('keys ban acme --for 2h --reason "asked by mail"', 'keys ban acme --until tomorrow'),
+    )
+    .addOption(
+      new Option('--for <time>', 'how long the key is banned: 2h, 30m or 7d')
+        .argParser(age)
+        .conflicts('until'),
+    )
+    .option(
+      '--until <when>',
+      'when the ban ends, in UTC: tomorrow or 2026-12-01 (the end of that day), 18:00, 2026-12-01T18:00Z',
+    )
+    .option('--reason <text>', 'why; operators see it, and the client with the setting bans.showReason')
+    .action(async (id: string | undefined, options: BanOptions) => {
+      const { banKeys } = await import('./ban-and-grant.ts');
+      await banKeys(id, options);
+    });
 
   onKey('unban')
     .description('end the ban of a key on every process, within a second')
     .addHelpText('after', examples('keys unban acme'))
-    .action(async (id: string, options: Asking) => {
-      const { unbanKey } = await import('./ban-and-grant.ts');
-      await unbanKey(id, options);
+    .action(async (id: string | undefined, options: SelectionOptions) => {
+      const { unbanKeys } = await import('./ban-and-grant.ts');
+      await unbanKeys(id, options);
     });
 
   const grant = onKey('grant')
@@ -198,7 +278,7 @@ function addBansAndGrants(keys: Command): void {
       'after',
       examples(
         'keys grant acme --per-day 5000 --until tomorrow',
-        'keys grant acme --group reports --per-day 50 --from 2026-11-27 --until 2026-11-29',
+        'keys grant --of-plan free --per-day 5000 --until +6h',
         ...exemptions.slice(0, 1).map(({ option }) => `keys grant acme ${option} --until 2026-11-29`),
       ),
     )
@@ -208,9 +288,9 @@ function addBansAndGrants(keys: Command): void {
     )
     .option('--from <when>', 'when the grant begins, in the same form; a day means 00:00 UTC (default: now)')
     .option('--group <name>', 'the group of operations whose limits the grant changes')
-    .action(async (id: string, options: Omit<GrantOptions, 'exempt'>) => {
-      const { grantKey } = await import('./ban-and-grant.ts');
-      await grantKey(id, { ...options, exempt: given.filter(isGiven).map(({ name }) => name) });
+    .action(async (id: string | undefined, options: Omit<GrantOptions, 'exempt'>) => {
+      const { grantKeys } = await import('./ban-and-grant.ts');
+      await grantKeys(id, { ...options, exempt: given.filter(isGiven).map(({ name }) => name) });
     });
   const given = exemptions.map(({ name, option, aboutOption }) => ({
     name,
@@ -224,9 +304,9 @@ function addBansAndGrants(keys: Command): void {
   onKey('ungrant')
     .description('end the grant of a key, so that the limits of its plan apply again')
     .addHelpText('after', examples('keys ungrant acme'))
-    .action(async (id: string, options: Asking) => {
-      const { ungrantKey } = await import('./ban-and-grant.ts');
-      await ungrantKey(id, options);
+    .action(async (id: string | undefined, options: SelectionOptions) => {
+      const { ungrantKeys } = await import('./ban-and-grant.ts');
+      await ungrantKeys(id, options);
     });
 }
 

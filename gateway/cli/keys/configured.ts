@@ -1,6 +1,6 @@
 import type { WrittenKey } from '../../config/load-settings.ts';
-import { compileKey } from '../../keys/compile-key.ts';
-import { plansInForce } from '../../keys/key-table.ts';
+import { inForceAt } from '../../keys/key-table.ts';
+import { compileKey, planNameAt } from '../../keys/plans/compile-key.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { policyName } from '../../shared/words/limit-names.js';
 import type { Asking } from '../command.ts';
@@ -23,12 +23,12 @@ function configuredTable(
   screen: Screen,
   nowMs: number,
 ): string[] {
-  const plans = plansInForce(settings);
-  const limitsOf = (key: WrittenKey['key']) => compileKey(key, plans)?.limits ?? [];
+  const inForce = inForceAt(settings, nowMs);
+  const limitsOf = (key: WrittenKey['key']) => compileKey(key, inForce)?.limits ?? [];
   const isValid = ({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs;
   const columns: readonly Column<WrittenKey>[] = [
     { title: 'ID', cell: ({ key }) => key.id, cutsTo: 12 },
-    { title: 'PLAN', cell: ({ key }) => key.plan, cutsTo: 6 },
+    { title: 'PLAN', cell: ({ key }) => planNameAt(key, nowMs), cutsTo: 6 },
     {
       title: 'LIMITS',
       cell: ({ key }) =>

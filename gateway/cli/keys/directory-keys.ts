@@ -1,19 +1,25 @@
 import type * as z from 'zod';
 import {
   changeKeyWire,
+  definitionAnswer,
   issuedAnswer,
   type issuedKey,
   issueKeyWire,
 } from '../../admin/wires/keys/definitions.ts';
+import { getKeyWire } from '../../admin/wires/keys/key.ts';
 import { issueSecretWire } from '../../admin/wires/keys/secrets.ts';
+import { digestSecret } from '../../shared/secrets.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import { changeKey } from '../admin/read/read-key.ts';
 import { CommandError } from '../output/command-error.ts';
-import type { ChangedKey, IssuedKey, KeyDefinition, WritableKeys } from './file/writable-keys.ts';
+import { changesAfterEdit, memberEdits } from './edit-key.ts';
+import type { ChangedKey, IssuedKey, KeyDefinition, KeyEdit, WritableKeys } from './file/writable-keys.ts';
 import { requireFutureDate } from './file-keys.ts';
 
 /** The command does not send an `Idempotency-Key`, so each response is 201 with a new secret. */
 const issueOnceWire = { ...issueKeyWire, answers: { 201: issuedAnswer } };
+const issueSecretOnceWire = { ...issueSecretWire, answers: { 201: issuedAnswer } };
+const addSecretWire = { ...issueSecretWire, answers: { 200: definitionAnswer } };
 
 /** Changes keys of the key directory through the admin API. The gateway records each change. */
 export function createDirectoryKeys(client: AdminClient): WritableKeys {
@@ -24,10 +30,17 @@ export function createDirectoryKeys(client: AdminClient): WritableKeys {
       return issue(key.id, () => client.ask(issueOnceWire, { body }));
     },
 
-    async addSecret({ id, overlap, expires }) {
+    async addSecret({ id, overlap, expires, secret }) {
       requireFutureDate(expires);
       const body = { overlap, expiresAt: expires };
-      return changeKey(id, () => issue(id, () => client.ask(issueSecretWire, { params: { id }, body })));
+      const params = { id };
+      if (secret === undefined)
+        return changeKey(id, () => issue(id, () => client.ask(issueSecretOnceWire, { params, body })));
+      const sha256 = digestSecret(secret);
+      const reply = await changeKey(id, () =>
+        client.ask(addSecretWire, { params, body: { ...body, sha256 } }),
+      );
+      return { ...changed(reply), secret };
     },
 
     setDisabled(id, disabled) {
@@ -35,7 +48,28 @@ export function createDirectoryKeys(client: AdminClient): WritableKeys {
         return changed(await client.ask(changeKeyWire, { params: { id }, body: { disabled } }));
       });
     },
+
+    edit: (id, edit) => changeKey(id, () => editKey(id, edit)),
   };
+
+  async function editKey(id: string, edit: KeyEdit): Promise<ChangedKey> {
+    const { changes, version } = await laterChanges(id, edit);
+    const ifMatch = edit.ifMatch ?? version;
+    return changed(
+      await client.ask(changeKeyWire, {
+        params: { id },
+        body: { ...memberEdits(edit), changes },
+        ...(ifMatch !== undefined && { headers: { 'If-Match': ifMatch } }),
+      }),
+    );
+  }
+
+  /** The changes of a key after an edit of them, and the version of the key that they were read from. */
+  async function laterChanges(id: string, edit: KeyEdit) {
+    if (edit.later === undefined && edit.withdraw === undefined) return {};
+    const { body, version } = await client.ask(getKeyWire, { params: { id } });
+    return { changes: changesAfterEdit(body.changes, edit, Date.now()), version };
+  }
 
   async function issue(
     id: string,

@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import { limitFieldNames, limitFieldOf, toLimits } from '../../keys/limits/limit-fields.ts';
-import { planFault } from '../../keys/plans.ts';
+import { withPlanAt } from '../../keys/plans/compile-key.ts';
+import { planFault } from '../../keys/plans/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 import { listNames } from '../../shared/schema/closest-name.ts';
 import { isoOf, isoSecondOf, parseDate, parseDuration } from '../../shared/schema/dates-and-durations.ts';
@@ -11,6 +13,7 @@ import type { AdminClient } from '../admin/admin-client.ts';
 import { idsInDirectory } from '../admin/read/ids-in-directory.ts';
 import { requireName } from '../admin/read/read-plan.ts';
 import { CommandError } from '../output/command-error.ts';
+import { changesAfterEdit, memberEdits } from './edit-key.ts';
 import {
   type Configuration,
   type EditedKeys,
@@ -19,7 +22,14 @@ import {
   NotInFile,
 } from './file/edit-keys.ts';
 import type { YamlEdit } from './file/edit-yaml.ts';
-import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './file/writable-keys.ts';
+import type {
+  ChangedKey,
+  KeyDefinition,
+  KeyEdit,
+  NewKey,
+  NewSecret,
+  WritableKeys,
+} from './file/writable-keys.ts';
 import { limitOption } from './limit-options.ts';
 
 /**
@@ -31,8 +41,6 @@ export function createFileKeys(
   configuration: Configuration,
   client: () => Promise<Pick<AdminClient, 'ask'>>,
 ): WritableKeys {
-  const edit = (choose: (before: KeysInFile) => YamlEdit[]) =>
-    editKeys(configuration, choose, { onlyKeys: true });
   return {
     async create(key) {
       const secret = issueSecret();
@@ -56,34 +64,171 @@ export function createFileKeys(
         }
         return [{ kind: 'append', path: [], entries: [entry] }];
       };
-      return issued(await editKeys(configuration, choose, { prepare }), id, secret);
+      const edited = await editKeys(configuration, choose, { prepare });
+      const written = edited.after.written.find((one) => one.key.id === id);
+      const all = changed(edited, written, true);
+      return { ...all, json: { ...Object(all.json), secret }, secret };
     },
 
-    async addSecret({ id, overlap, expires }) {
-      const secret = issueSecret();
-      const edited = await edit((before) => {
-        const index = indexOf(id, before);
-        requireFutureDate(expires);
-        const entries = [secretEntry(secret, expires)];
-        return [
-          ...endOlder(before.written, index, overlap),
-          { kind: 'append', path: [index, 'secrets'], entries },
-        ];
-      });
-      return issued(edited, id, secret);
+    async addSecret({ secret = issueSecret(), ...wanted }) {
+      const edited = await editOne(configuration, rotation({ ...wanted, secret }));
+      return { ...edited, json: { ...Object(edited.json), secret }, secret };
     },
 
-    async setDisabled(id, disabled) {
-      const edited = await edit((before) => {
-        const path = [indexOf(id, before)];
-        if (before.settings.keys.get(id)?.disabled === disabled) return [];
-        return disabled
-          ? [{ kind: 'set', path, name: 'disabled', value: true, after: 'plan' }]
-          : [{ kind: 'remove', path, name: 'disabled', or: false }];
-      });
-      return changed(edited, id);
+    setDisabled: (id, disabled) => editOne(configuration, disabling(id, disabled)),
+    edit: (id, edit) => editOne(configuration, editing(id, edit)),
+  };
+}
+
+/** An edit of one key of the keys file. */
+export interface FileEdit {
+  readonly id: string;
+  /** @param index the place of the key in the list; the paths of the edits begin with it @returns no edits if the key already is as wanted */
+  readonly editsOf: (before: KeysInFile, index: number) => YamlEdit[];
+}
+
+/** Adds a secret, and sets the expiry of each older secret that does not expire earlier. */
+export function rotation({
+  id,
+  secret,
+  overlap,
+  expires,
+}: NewSecret & { readonly secret: string }): FileEdit {
+  return {
+    id,
+    editsOf({ written }, index) {
+      requireFutureDate(expires);
+      const entry = secretEntry(secret, expires);
+      if (written[index]?.key.secrets.some(({ sha256 }) => sha256 === entry.sha256)) return [];
+      const endMs = overlap === undefined ? Number.POSITIVE_INFINITY : Date.now() + parseDuration(overlap);
+      return [
+        ...endSecrets(written[index]?.key.secrets ?? [], index, endMs),
+        { kind: 'append', path: [index, 'secrets'], entries: [entry] },
+      ];
     },
   };
+}
+
+export function disabling(id: string, disabled: boolean): FileEdit {
+  return {
+    id,
+    editsOf({ settings }, index) {
+      if (settings.keys.get(id)?.disabled === disabled) return [];
+      return disabled
+        ? [{ kind: 'set', path: [index], name: 'disabled', value: true, after: 'plan' }]
+        : [{ kind: 'remove', path: [index], name: 'disabled', or: false }];
+    },
+  };
+}
+
+export function editing(id: string, edit: KeyEdit): FileEdit {
+  return {
+    id,
+    editsOf({ written }, index) {
+      if (edit.ifMatch !== undefined)
+        throw new CommandError(
+          '--if-match is for keys of the key directory: a key of a file has no version.',
+        );
+      const before = written[index]?.key;
+      if (before === undefined) return [];
+      const { expiresAt, ...members } = memberEdits(edit);
+      const isOfPlan = [members.plan, members.limits, edit.later, edit.withdraw].some(
+        (one) => one !== undefined,
+      );
+      const present = isOfPlan ? withPlanAt(before, Date.now()) : before;
+      const changes =
+        edit.later === undefined && edit.withdraw === undefined
+          ? present.changes
+          : changesAfterEdit(present.changes, edit, Date.now());
+      const wanted: Readonly<Record<string, unknown>> = { ...present, ...defined(members), changes };
+      return [...memberFields(before, wanted, index), ...expiryEdits(before, index, expiresAt)];
+    },
+  };
+}
+
+/** In the order in which a new member is written after `plan`. */
+const editedMembers = ['plan', 'limits', 'changes', 'addresses', 'name'] as const;
+
+function memberFields(
+  before: Readonly<Record<string, unknown>>,
+  wanted: Readonly<Record<string, unknown>>,
+  index: number,
+): YamlEdit[] {
+  return editedMembers.flatMap((name): YamlEdit[] => {
+    const value = wanted[name] ?? undefined;
+    if (isDeepStrictEqual(before[name], value)) return [];
+    if (value === undefined) return [{ kind: 'remove', path: [index], name }];
+    return [{ kind: 'set', path: [index], name, value, after: 'plan' }];
+  });
+}
+
+/** @param expiresAt null: the newest secret never expires */
+function expiryEdits(
+  { id, secrets }: WrittenKey['key'],
+  index: number,
+  expiresAt: string | null | undefined,
+): YamlEdit[] {
+  if (expiresAt === undefined) return [];
+  const newest = secrets.length - 1;
+  if (newest === -1) throw new CommandError(`${id} has no secret whose expiry could be changed.`);
+  const endMs = expiresAt === null ? Number.POSITIVE_INFINITY : parseDate(expiresAt);
+  if (endMs === undefined) throw new CommandError(`--expires must be a date such as 2027-01-31, or none.`);
+  const path = [index, 'secrets', newest];
+  const { expires } = secrets[newest] ?? {};
+  const ofNewest: YamlEdit[] =
+    expiresAt !== null
+      ? [{ kind: 'set', path, name: 'expires', value: expiresAt, after: 'sha256' }]
+      : expires === undefined
+        ? []
+        : [{ kind: 'remove', path, name: 'expires' }];
+  return [...endSecrets(secrets.slice(0, newest), index, endMs), ...ofNewest];
+}
+
+function defined<Members extends object>(members: Members): Partial<Members> {
+  return Object.fromEntries(
+    Object.entries(members).filter(([, member]) => member !== undefined),
+  ) as Partial<Members>;
+}
+
+/**
+ * Makes the edits in one write of the file.
+ *
+ * @returns for each edit the key after it, or the reason why the key was not edited
+ * @throws a CommandError if nothing was written
+ */
+export async function editFileKeys(
+  configuration: Configuration,
+  edits: readonly FileEdit[],
+): Promise<readonly (ChangedKey | CommandError)[]> {
+  let outcomes: (YamlEdit[] | CommandError)[] = [];
+  const edited = await editKeys(
+    configuration,
+    (before) => {
+      outcomes = edits.map((edit) => attempt(edit, before));
+      return outcomes.flatMap((one) => (one instanceof CommandError ? [] : one));
+    },
+    { onlyKeys: true },
+  );
+  const places = new Map(edited.after.written.map((written) => [written.key.id, written]));
+  return outcomes.map((outcome, index) => {
+    if (outcome instanceof CommandError) return outcome;
+    return changed(edited, places.get(edits[index]?.id ?? ''), outcome.length > 0);
+  });
+}
+
+function attempt({ id, editsOf }: FileEdit, before: KeysInFile): YamlEdit[] | CommandError {
+  try {
+    return editsOf(before, indexOf(id, before));
+  } catch (error) {
+    if (error instanceof CommandError) return error;
+    throw error;
+  }
+}
+
+async function editOne(configuration: Configuration, edit: FileEdit): Promise<ChangedKey> {
+  const [outcome] = await editFileKeys(configuration, [edit]);
+  if (outcome === undefined || outcome instanceof CommandError) throw outcome;
+  return outcome;
 }
 
 type KeysInFile = LoadedKeys & { readonly file: string };
@@ -96,11 +241,8 @@ function indexOf(id: string, { written, settings, file }: KeysInFile): number {
   throw new CommandError(`There is no key ${id} in ${file}; "keys configured" shows its keys.`);
 }
 
-/** Sets the expiry of each older secret, unless the secret already expires earlier. */
-function endOlder(written: readonly WrittenKey[], index: number, overlap: string | undefined): YamlEdit[] {
-  if (overlap === undefined) return [];
-  const endMs = Date.now() + parseDuration(overlap);
-  const secrets = written[index]?.key.secrets ?? [];
+/** Sets the expiry of each secret, unless the secret already expires earlier. */
+function endSecrets(secrets: WrittenKey['key']['secrets'], index: number, endMs: number): YamlEdit[] {
   return secrets.flatMap(({ expires = Number.POSITIVE_INFINITY, created }, position): YamlEdit[] => {
     if (expires <= endMs) return [];
     const after = created === undefined ? 'sha256' : 'created';
@@ -115,18 +257,16 @@ function secretEntry(secret: string, expires: string | undefined) {
   return { sha256: digestSecret(secret), created, expires };
 }
 
-function issued(edited: EditedKeys, id: string, secret: string): IssuedKey {
-  const all = changed(edited, id);
-  return { ...all, json: { ...Object(all.json), secret }, secret };
-}
-
-function changed({ file, before, after }: EditedKeys, id: string): ChangedKey {
-  const written = after.written.find(({ key }) => key.id === id);
+function changed(
+  { file, after }: EditedKeys,
+  written: WrittenKey | undefined,
+  isChanged: boolean,
+): ChangedKey {
   if (written === undefined) throw new Error('a key that was edited is gone');
   const { key, line } = written;
   const definition = definitionOf(key);
   const json = { ...definition, file: after.settings.keysFile?.path, line };
-  return { key: definition, json, where: `${file}:${line}`, isChanged: before !== after };
+  return { key: definition, json, where: `${file}:${line}`, isChanged };
 }
 
 /** A key of the configuration, in the form of the admin API. */

@@ -40,6 +40,14 @@ function olderText(older: ChangedKey['key']['secrets'], nowMs: number): string {
   return `${many} until ${instant(Math.max(...valid))} UTC.`;
 }
 
+export function editedText({ key, where, isChanged }: ChangedKey, nowMs: number): string {
+  if (!isChanged) return `${key.id} is as wanted already, in ${where}: nothing was changed.`;
+  const later = key.changes?.filter(({ from }) => Date.parse(from) > nowMs) ?? [];
+  const plans = later.map(({ from, plan }) => ` From ${instant(from)} UTC on, it is on the plan ${plan}.`);
+  const when = key.source === 'file' ? 'within 2 s' : 'from the next request on, on every process';
+  return `${key.id} is edited, in ${where}. This applies ${when}.${plans.join('')}`;
+}
+
 export function disabledText({ key, where, isChanged }: ChangedKey, nowMs: number): string {
   if (!isChanged) {
     const state = key.disabled ? 'was revoked already' : 'was not revoked';

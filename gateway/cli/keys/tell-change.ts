@@ -6,7 +6,7 @@ import type { ChangedKey, KeyDefinition } from './file/writable-keys.ts';
 
 /** A change of the keys file, in the form in which gateways record it. */
 export interface ToldChange {
-  readonly action: 'create' | 'secret' | 'rotate' | 'revoke' | 'restore' | 'import';
+  readonly action: 'create' | 'secret' | 'rotate' | 'revoke' | 'restore' | 'update' | 'import';
   /** Absent for a change of many keys. */
   readonly key?: string;
   readonly before?: Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { limitsText } from '../../keys/limits/limit-texts.ts';
-import { changesAfter, limitsAt } from '../../keys/plans.ts';
+import { changesAfter, limitsAt } from '../../keys/plans/plans.ts';
 import { rest } from '../../shared/http/path-template.ts';
 import { groupNames, limitsOfGroup, maxOf, operationsOf } from '../../shared/limits.ts';
 import { type Limits, type Plan, type Plans, planWindows } from '../../shared/model.ts';

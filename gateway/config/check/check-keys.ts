@@ -1,5 +1,5 @@
 import { anyLimitField } from '../../keys/limits/limit-fields.ts';
-import { isStatedCustom, planFault } from '../../keys/plans.ts';
+import { isStatedCustom, planFault } from '../../keys/plans/plans.ts';
 import { adviceOnName } from '../../shared/schema/closest-name.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
 import { isMapping, type Mapping } from '../../shared/structures/plain-data.ts';
@@ -32,7 +32,11 @@ export function checkKeys({ source, path, entries }: KeyList, plans: unknown): r
       if (!isMapping(secret) || typeof secret.sha256 !== 'string') return;
       digests.claim(secret.sha256.toLowerCase(), [...keyPath, 'secrets', position, 'sha256']);
     });
-    if (isMapping(plans)) checkPlan(entry, keyPath, plans);
+    if (!isMapping(plans)) return;
+    checkPlan(entry, keyPath, plans);
+    listOf(entry.changes).forEach((change, position) => {
+      if (isMapping(change)) checkPlan(change, [...keyPath, 'changes', position], plans);
+    });
   });
   return problems.problems;
 

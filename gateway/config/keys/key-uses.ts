@@ -1,6 +1,7 @@
 import type { RawKey } from '../../keys/key-schema.ts';
 import { ownLimits } from '../../keys/limits/limit-fields.ts';
-import { isStatedCustom } from '../../keys/plans.ts';
+import { termsOverTime } from '../../keys/plans/compile-key.ts';
+import { isStatedCustom } from '../../keys/plans/plans.ts';
 import { checkLimits } from '../check/check-limits.ts';
 
 /**
@@ -26,11 +27,13 @@ export function createKeyUses(before?: KeyUses): {
   let warned = before?.warned ?? 0;
   return {
     count(key, change) {
-      const { limited, unlimited } = plans.get(key.plan) ?? { limited: 0, unlimited: 0 };
-      plans.set(
-        key.plan,
-        key.limits ? { limited: limited + change, unlimited } : { limited, unlimited: unlimited + change },
-      );
+      for (const { plan, limits } of termsOverTime(key)) {
+        const { limited, unlimited } = plans.get(plan) ?? { limited: 0, unlimited: 0 };
+        plans.set(
+          plan,
+          limits ? { limited: limited + change, unlimited } : { limited, unlimited: unlimited + change },
+        );
+      }
       const ofGroups = Object.values(key.groups ?? {}).flatMap((group) => group.operations ?? []);
       for (const id of [...(key.operations ?? []), ...ofGroups])
         operations.set(id, (operations.get(id) ?? 0) + change);

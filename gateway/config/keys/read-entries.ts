@@ -1,7 +1,7 @@
 import { keySchema, type RawKey } from '../../keys/key-schema.ts';
 import { KeyTable } from '../../keys/key-table.ts';
 import { createPacker } from '../../keys/packed-keys.ts';
-import type { Settings } from '../../shared/model.ts';
+import type { InForce } from '../../keys/plans/compile-key.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
 import { compareLists, entryText, gone, type ListDifference, type SplitList } from './split-list.ts';
 
@@ -31,7 +31,7 @@ export const changesMax = 256;
 export function readEntries(
   list: SplitList,
   readEntry: ReadEntry,
-  plans: Settings['plans'],
+  inForce: InForce,
   before?: ReadEntries,
   onManyChanges?: () => void,
 ): ReadEntries | undefined {
@@ -43,7 +43,7 @@ export function readEntries(
     const difference = compareLists(before.list, list);
     const { removed, added } = difference;
     if (before.keys.changes.size + removed.length + added.length <= changesMax)
-      return readChanged(difference, { before, list, plans, keyAt });
+      return readChanged(difference, { before, list, inForce, keyAt });
     onManyChanges?.();
   }
   const packer = createPacker();
@@ -56,20 +56,20 @@ export function readEntries(
   }
   const packed = packer.finish();
   if (packed === undefined) return undefined;
-  const keys = new KeyTable(packed.keys, new Map(), plans);
+  const keys = new KeyTable(packed.keys, new Map(), inForce);
   return { list, keys, order: packed.order, uses: uses.uses() };
 }
 
 interface Changing {
   readonly before: ReadEntries;
   readonly list: SplitList;
-  readonly plans: Settings['plans'];
+  readonly inForce: InForce;
   readonly keyAt: (list: SplitList, index: number) => RawKey | undefined;
 }
 
 function readChanged(
   { removed, added, now }: ListDifference,
-  { before, list, plans, keyAt }: Changing,
+  { before, list, inForce, keyAt }: Changing,
 ): ReadEntries | undefined {
   const uses = createKeyUses(before.uses);
   const changes = new Map<string, RawKey | undefined>();
@@ -95,7 +95,7 @@ function readChanged(
     changes.set(key.id, key);
     uses.count(key, 1);
   }
-  const keys = before.keys.with(changes, plans);
+  const keys = before.keys.with(changes, inForce);
   return { list, keys, order: changedOrder({ before, keys, now, entryOf }), uses: uses.uses() };
 }
 

@@ -1,7 +1,7 @@
 import { basename, normalize } from 'node:path';
 import { keyListSchema, type RawKey } from '../../keys/key-schema.ts';
 import { tableOf } from '../../keys/key-table.ts';
-import type { Settings } from '../../shared/model.ts';
+import type { InForce } from '../../keys/plans/compile-key.ts';
 import { isMapping } from '../../shared/structures/plain-data.ts';
 import { checkKeys } from '../check/check-keys.ts';
 import { shapeProblems } from '../schema/shape-problems.ts';
@@ -28,14 +28,14 @@ export interface ReadKeyList {
   /** In the order of the file. */
   readonly lines: () => Uint32Array;
   /** All keys, and the indexes of their entries in the list, both sorted by id. @throws when there were problems */
-  readonly table: (plans: Settings['plans']) => Pick<ReadEntries, 'keys' | 'order'>;
+  readonly table: (inForce: InForce) => Pick<ReadEntries, 'keys' | 'order'>;
   /** Reused after an edit; absent if the file was parsed as a whole. */
   readonly entries?: ReadEntries;
 }
 
 interface KeyListToRead extends LoadContext {
   /** Undefined if the main file is not valid. */
-  readonly plans: Settings['plans'] | undefined;
+  readonly inForce: InForce | undefined;
   readonly before: ReadEntries | undefined;
 }
 
@@ -49,7 +49,7 @@ export function readKeyList({
   fileOf,
   reader,
   problems,
-  plans,
+  inForce,
   before,
 }: KeyListToRead): ReadKeyList | undefined {
   const { keys, plans: definedPlans } = isMapping(main.value) ? main.value : {};
@@ -84,7 +84,13 @@ export function readKeyList({
     const known = isFixed ? before : undefined;
     // A half-written file usually lacks many entries.
     const onManyChanges = () => reader.requireSettled(at.file, bytes.length);
-    const entries = readEntries(list, readEntry, plans ?? new Map(), known, onManyChanges);
+    const entries = readEntries(
+      list,
+      readEntry,
+      inForce ?? { plans: new Map(), atMs: 0 },
+      known,
+      onManyChanges,
+    );
     const areFit = entries && (!isMapping(definedPlans) || fitPlans(entries.uses, definedPlans));
     if (areFit) return splitKeyList(at, source, entries);
   }
@@ -121,7 +127,7 @@ function wholeList(at: ListPlace, source: YamlSource, keys: readonly RawKey[]): 
     source: () => source,
     written: () => keys,
     lines: () => Uint32Array.from(keys, (_, index) => source.lineOf([...at.path, index])),
-    table: (plans) => tableOf(keys, plans),
+    table: (inForce) => tableOf(keys, inForce),
   };
 }
 

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { type KeyTable, tableIn, tableOf } from '../../keys/key-table.ts';
-import { plansAt } from '../../keys/plans.ts';
+import type { InForce } from '../../keys/plans/compile-key.ts';
+import { plansAt } from '../../keys/plans/plans.ts';
 import type { AdminToken, Settings } from '../../shared/model.ts';
 import { isMapping } from '../../shared/structures/plain-data.ts';
 import { changesMax, type ReadEntries } from '../keys/read-entries.ts';
@@ -46,11 +47,11 @@ export function readStatedAccess({
   const hasKeys = !isMain || Array.isArray(written);
   // Without plans, plan names are not checked.
   const main = { placeOf: () => mentionedAt, lineOf: () => 1, ...source, value: { keys: written } };
-  const toRead = { main, mainFile, fileOf: () => file, reader, problems, plans: undefined, before };
+  const toRead = { main, mainFile, fileOf: () => file, reader, problems, inForce: undefined, before };
   const list = hasKeys && readKeyList(toRead);
   if (list === undefined || problems.length > 0 || reader.problems().length > 0) return undefined;
   return {
-    ...(list && { keys: list.table(new Map()).keys }),
+    ...(list && { keys: list.table({ plans: new Map(), atMs: 0 }).keys }),
     ...(stated.admin && { tokens: stated.admin.tokens }),
   };
 }
@@ -73,11 +74,12 @@ export function withoutRevoked(
     const narrower = key && narrow(key, stated?.statedOf(id));
     if (narrower !== undefined) narrowed.set(id, narrower);
   }
+  const nowMs = Date.now();
   const granted = new Map(tokens?.map((token) => [token.sha256, token]));
   return {
     ...settings,
     version: hash('sha256', `${settings.version} ${digest}`, 'hex').slice(0, settings.version.length),
-    keys: withChanges(table, narrowed, plansAt(settings, Date.now())),
+    keys: withChanges(table, narrowed, { plans: plansAt(settings, nowMs), atMs: nowMs }),
     admin: {
       ...settings.admin,
       tokens: tokens
@@ -116,10 +118,10 @@ function narrow(key: RawKey, now: RawKey | undefined): RawKey | undefined {
   return isNarrower ? { ...key, secrets } : undefined;
 }
 
-function withChanges(table: KeyTable, changes: Map<string, RawKey>, plans: Settings['plans']): KeyTable {
-  if (table.changes.size + changes.size <= changesMax) return table.with(changes, plans);
+function withChanges(table: KeyTable, changes: Map<string, RawKey>, inForce: InForce): KeyTable {
+  if (table.changes.size + changes.size <= changesMax) return table.with(changes, inForce);
   return tableOf(
     table.stated().map((key) => changes.get(key.id) ?? key),
-    plans,
+    inForce,
   ).keys;
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type KeyChanges, KeyTable, tableIn } from '../../keys/key-table.ts';
 import { type PackedKeys, unpackable } from '../../keys/packed-keys.ts';
-import { plansAt } from '../../keys/plans.ts';
+import { plansAt } from '../../keys/plans/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 
 /**
@@ -66,13 +66,19 @@ export function applyMessage(
   switch (message.kind) {
     case 'full': {
       const { members, packed, changes } = message;
-      return { ...members, keys: new KeyTable(unpackable(packed), changes, plansAt(members, nowMs)) };
+      return {
+        ...members,
+        keys: new KeyTable(unpackable(packed), changes, { plans: plansAt(members, nowMs), atMs: nowMs }),
+      };
     }
     case 'difference': {
       if (previous === undefined)
         throw new Error('a difference arrived before the settings that it is based on');
       const { keys, ...members } = { ...previous, ...message.members };
-      return { ...members, keys: tableIn(keys).with(message.changes, plansAt(members, nowMs)) };
+      return {
+        ...members,
+        keys: tableIn(keys).with(message.changes, { plans: plansAt(members, nowMs), atMs: nowMs }),
+      };
     }
   }
 }

@@ -21,7 +21,7 @@ export const defaults = {
    * A client that honours Retry-After never gets 100 refusals in a minute. A ban of one minute stops a client that repeats
    * requests in a loop. A ban of one day stops a persistent client.
    */
-  bans: { after: 100, within: '60s', for: '60s', max: '24h' },
+  bans: { after: 100, within: '60s', for: '60s', max: '24h', showReason: false },
   /** Enough for a person who mistypes a key, and too low for an attacker who guesses keys. */
   addressBucket: { perMinute: 30 },
   /** Far more than a usual JSON request needs, and too little to exhaust the memory. */

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { settingsShapes } from '../../capabilities/lists/schemas.ts';
 import { keyListSchema } from '../../keys/key-schema.ts';
 import { limit } from '../../keys/limits/limits-schema.ts';
-import { planSchema } from '../../keys/plan-schema.ts';
+import { planSchema } from '../../keys/plans/plan-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';
 import { parseRedisUrl } from '../../shared/addresses/redis-url.ts';
 import {
@@ -300,7 +300,7 @@ export const settingsSchema = fields('a mapping of settings', {
     .describe(
       'The path of the API reference, which everyone can read. It also switches on /openapi.json. Both paths are outside the base URL. Without this setting, there is no API reference.',
     ),
-  bans: fields('a mapping with after, within, for and max', {
+  bans: fields('a mapping with after, within, for, max and showReason', {
     after: limit
       .default(defaults.bans.after)
       .describe('The number of refusals within the time of `within` after which a key is banned.'),
@@ -308,7 +308,12 @@ export const settingsSchema = fields('a mapping of settings', {
     for: duration
       .prefault(defaults.bans.for)
       .describe('The length of the first ban. Each further ban is twice as long.'),
-    max: duration.prefault(defaults.bans.max).describe('The maximum length of a ban.'),
+    max: duration
+      .prefault(defaults.bans.max)
+      .describe('The maximum length of a ban. An operator may ban a key for longer.'),
+    showReason: flag()
+      .default(defaults.bans.showReason)
+      .describe('Whether the response to a key that an operator has banned shows the stated reason.'),
   }).prefault({}),
   addressBucket: fields('a mapping with perMinute', {
     perMinute: limit.default(defaults.addressBucket.perMinute),

@@ -8,8 +8,11 @@ interface Ban {
   readonly kind: 'ban';
   readonly keyId: string;
   readonly plan: string | undefined;
-  /** 1 for the first of consecutive bans. */
+  /** 1 for the first of consecutive bans. A ban by hand does not change it. */
   readonly level: number;
+  /** Whether an operator made the ban, and why. */
+  readonly byHand?: boolean | undefined;
+  readonly reason?: string | undefined;
   /** On the store's clock, epoch ms. */
   readonly untilMs: number;
 }
@@ -38,7 +41,11 @@ export const banKinds: ListedKinds<BanNotice> = {
   ban: {
     ...aboutKey,
     text(ban, nowMs) {
-      const { level, untilMs, policy } = ban;
+      const { level, untilMs, policy, byHand, reason } = ban;
+      if (byHand) {
+        const because = reason === undefined ? '' : `: ${reason}`;
+        return `${whoOf(ban)} is banned by an operator, until ${timeText(untilMs, nowMs)}${because}.`;
+      }
       const lengthMs = Math.min(policy.forMs * 2 ** (level - 1), policy.maxMs);
       const nth = level > 1 ? `, for the ${ordinal(level)} time in a row` : '';
       const cause = `${figure(policy.after)} of its requests were refused within ${durationText(policy.withinMs)}`;
@@ -53,8 +60,17 @@ export const banKinds: ListedKinds<BanNotice> = {
         plan: z.string().optional(),
         level: z.int(),
         untilAt: z.iso.datetime(),
+        byHand: z.boolean().optional(),
+        reason: z.string().optional(),
       }),
-      members: ({ keyId: key, plan, level, untilMs }) => ({ key, plan, level, untilAt: isoOf(untilMs) }),
+      members: ({ keyId: key, plan, level, untilMs, byHand, reason }) => ({
+        key,
+        plan,
+        level,
+        untilAt: isoOf(untilMs),
+        byHand,
+        reason,
+      }),
       examples: (nowMs) => [
         {
           kind: 'ban',

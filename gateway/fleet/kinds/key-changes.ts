@@ -76,7 +76,8 @@ function typeOfChange({ action, after }: KeyChange): WebhookEventType | undefine
     case 'rotate':
     case 'secret':
       return 'key.rotated';
-    // A lifted ban and a leak have their own notices.
+    // A ban, a lifted ban and a leak have their own notices.
+    case 'ban':
     case 'unban':
     case 'leak':
     case 'restore':

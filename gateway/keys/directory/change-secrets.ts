@@ -57,7 +57,8 @@ function withRoomForOne(
   return secrets.filter((secret) => !dropped.has(secret));
 }
 
-function endingBy(secret: DirectorySecret, endMs: number): DirectorySecret {
+/** With an earlier expiry, epoch ms; unchanged if it expires sooner. */
+export function endingBy(secret: DirectorySecret, endMs: number): DirectorySecret {
   const { expiresMs = Number.POSITIVE_INFINITY } = secret;
   return endMs < expiresMs ? { ...secret, expiresMs: endMs } : secret;
 }

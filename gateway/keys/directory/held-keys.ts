@@ -1,5 +1,6 @@
 import { isIn, type Period } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { keyChanges, planNameAt } from '../plans/compile-key.ts';
 import { expiryOf } from './directory-key.ts';
 import { type CachedKey, type PackableKey, PackedHeldKeys } from './packed-held-keys.ts';
 import type { FoundKey } from './store/directory-store.ts';
@@ -14,7 +15,7 @@ export interface HeldKey {
   readonly generation: number;
   /**
    * For requests that Redis decides. A decision reveals a change of the key, so the period ends only when the next secret of the key
-   * expires. An expired secret gets no decision, and its expiry may have been extended.
+   * expires, or when the plan of the key changes. An expired secret gets no decision, and its expiry may have been extended.
    */
   readonly period: Period;
   /** For use of the key without a decision by Redis. */
@@ -35,6 +36,7 @@ export interface HeldKey {
  */
 export class HeldKeys {
   private readonly bounds: Bounds;
+  private readonly storeAheadMs: () => number;
   /** As objects. The most recently used key comes last. */
   private readonly byId = new Map<string, HeldKey>();
   private readonly byDigest = new Map<string, HeldKey>();
@@ -49,8 +51,10 @@ export class HeldKeys {
   private absent = new Set<string>();
   private absentPeriod: Period = { fromMs: 0, untilMs: 0 };
 
-  constructor(bounds: Bounds) {
+  /** @param options.storeAheadMs by how much the store's clock is ahead of the gateway's, which the periods use */
+  constructor(bounds: Bounds, { storeAheadMs = () => 0 }: { readonly storeAheadMs?: () => number } = {}) {
     this.bounds = bounds;
+    this.storeAheadMs = storeAheadMs;
   }
 
   get size(): number {
@@ -78,8 +82,10 @@ export class HeldKeys {
     return held?.generation === generation && isIn(held.freshPeriod, nowMs);
   }
 
-  planOf(id: string): string | undefined {
-    return this.byId.get(id)?.key.plan;
+  /** @param atMs on the store's clock */
+  planOf(id: string, atMs: number): string | undefined {
+    const key = this.byId.get(id)?.key;
+    return key && planNameAt(key, atMs);
   }
 
   keep({ key: record, generation }: Omit<FoundKey, 'kind'>, nowMs: number): HeldKey {
@@ -90,11 +96,16 @@ export class HeldKeys {
     this.drop(key.id);
     const { directoryCachedMs: cachedMs, directoryAbsentMs: absentMs } = this.bounds;
     const freshMs = nowMs + cachedMs;
+    const aheadMs = this.storeAheadMs();
+    const changeMs = nextChangeOf(key, nowMs + aheadMs) - aheadMs;
     const held: HeldKey = {
       key,
       generation,
-      period: { fromMs: nowMs, untilMs: generation === 0 ? freshMs : nextExpiryMs(key, nowMs) },
-      freshPeriod: { fromMs: nowMs, untilMs: freshMs },
+      period: {
+        fromMs: nowMs,
+        untilMs: Math.min(generation === 0 ? freshMs : nextExpiryMs(key, nowMs), changeMs),
+      },
+      freshPeriod: { fromMs: nowMs, untilMs: Math.min(freshMs, changeMs) },
       refusalPeriod: { fromMs: nowMs, untilMs: nowMs + absentMs },
       usedMs: nowMs,
     };
@@ -208,6 +219,11 @@ const orderedMs = 1_000;
 
 function periodsOf({ period, freshPeriod, refusalPeriod }: HeldKey): readonly Period[] {
   return [period, freshPeriod, refusalPeriod];
+}
+
+/** @returns Infinity when the plan of the key will not change */
+function nextChangeOf(key: CachedKey, nowMs: number): number {
+  return keyChanges(key)?.find(({ fromMs }) => fromMs > nowMs)?.fromMs ?? Number.POSITIVE_INFINITY;
 }
 
 /** @returns Infinity when no secret will expire */

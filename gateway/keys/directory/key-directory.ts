@@ -3,8 +3,8 @@ import { type RedisConnection, untilConnected } from '../../redis/redis-connecti
 import { isIn, type ReadSecret, type Settings } from '../../shared/model.ts';
 import { createWarnOfKey, type WarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { compileKey } from '../compile-key.ts';
-import { plansInForce } from '../key-table.ts';
+import { inForceAt } from '../key-table.ts';
+import { compileKey, type InForce, planNameAt } from '../plans/compile-key.ts';
 import { type DirectoryKey, expiryOf, type KeyVersion } from './directory-key.ts';
 import { type HeldKey, HeldKeys } from './held-keys.ts';
 import { createLookUps, type LookUpOutcome, lookUpOutcomes } from './look-ups.ts';
@@ -34,7 +34,7 @@ export function createKeyDirectory({
   readonly bounds: Bounds;
 }) {
   const store = createRedisDirectoryStore({ redis, bounds });
-  const held = new HeldKeys(bounds);
+  const held = new HeldKeys(bounds, { storeAheadMs: () => storeNowMs() - nowMs() });
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   const counts = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
   let changes = 0;
@@ -54,12 +54,12 @@ export function createKeyDirectory({
   return {
     /** The cached keys, usable or not by the given configuration. `lookUp` reads further keys from the store. */
     keysRead(settings: Settings) {
-      const inForce = { keys: settings.keys, plans: plansInForce(settings) };
+      const inForce = () => inForceAt(settings, storeNowMs());
       return {
         find(digest: string, atMs: number): ReadSecret | 'absent' | undefined {
           const key = held.find(digest, atMs);
           if (typeof key !== 'object') return key;
-          const secret = readSecret(key, digest, inForce, atMs, warn);
+          const secret = readSecret(key, digest, { keys: settings.keys, inForce: inForce() }, atMs, warn);
           return secret === 'absent' || isIn(secret.period, atMs) ? secret : undefined;
         },
         isAllIssued: store.isAllIssued,
@@ -78,8 +78,9 @@ export function createKeyDirectory({
       settings: Settings,
     ): Promise<ReadSecret | 'absent' | 'away' | 'busy'> {
       const key = await lookUps.lookUp(digest, holder);
-      const inForce = { keys: settings.keys, plans: plansInForce(settings) };
-      return typeof key === 'object' ? readSecret(key, digest, inForce, nowMs(), warn) : key;
+      if (typeof key !== 'object') return key;
+      const by = { keys: settings.keys, inForce: inForceAt(settings, storeNowMs()) };
+      return readSecret(key, digest, by, nowMs(), warn);
     },
     readAgain: lookUps.readAgain,
     confirm: lookUps.confirm,
@@ -89,7 +90,7 @@ export function createKeyDirectory({
     drop(keyId: string, generation: number | undefined): void {
       if (held.drop(keyId, generation)) noteChange(keyId);
     },
-    planOf: (keyId: string) => held.planOf(keyId),
+    planOf: (keyId: string) => held.planOf(keyId, storeNowMs()),
 
     confirmAllIssued: store.confirmAllIssued,
     find: store.find,
@@ -134,11 +135,11 @@ export function createKeyDirectory({
 function readSecret(
   { key: record, generation, period, freshPeriod, refusalPeriod }: HeldKey,
   digest: string,
-  { keys, plans }: Pick<Settings, 'keys' | 'plans'>,
+  { keys, inForce }: Pick<Settings, 'keys'> & { readonly inForce: InForce },
   atMs: number,
   warn: WarnOfKey,
 ): ReadSecret | 'absent' {
-  const { id, plan } = record;
+  const { id } = record;
   if (keys.has(id)) {
     warn(
       id,
@@ -159,11 +160,11 @@ function readSecret(
     return { kind: 'refused', keyId: id, status: 'leaked', expiresMs, period: freshPeriod };
   if (record.disabled)
     return { kind: 'refused', keyId: id, status: 'disabled', expiresMs, period: refusalPeriod };
-  const key = compileKey(record, plans);
+  const key = compileKey(record, inForce);
   if (key === undefined) {
     warn(
       id,
-      `this key of the key directory gets 401: the configuration gives it no limits on its plan ${plan}`,
+      `this key of the key directory gets 401: the configuration gives it no limits on its plan ${planNameAt(record, inForce.atMs)}`,
     );
     return { kind: 'refused', keyId: id, status: 'no_plan', expiresMs, period: refusalPeriod };
   }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { planWindows } from '../../shared/model.ts';
+import { parseDate } from '../../shared/schema/dates-and-durations.ts';
 import { expects, fields, list, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
 import { anyLimitField, type LimitField, limitFieldNames } from './limit-fields.ts';
 
@@ -94,3 +95,24 @@ export const limitsWithGroups = fields(`a mapping with ${anyLimitField}`, {
     expects(`a mapping with ${anyLimitField}`),
   )
   .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
+
+const changesMax = 20;
+
+/** Changes of a plan or of a key, each with the date `from` on which it takes effect, the earliest first. */
+export function datedChanges<Change extends z.ZodType<{ readonly from: number | string }>>(
+  change: Change,
+  what: string,
+) {
+  const instantOf = (from: number | string) => (typeof from === 'number' ? from : (parseDate(from) ?? 0));
+  return list(change, `a list of mappings, each with ${what}`)
+    .min(1, expects(`a list of at least one mapping with ${what}`))
+    .max(changesMax, expects(`a list of at most ${changesMax} mappings with ${what}`))
+    .superRefine((changes, { addIssue }) => {
+      for (const [index, { from }] of changes.entries()) {
+        const before = changes[index - 1]?.from;
+        const message = 'must be later than the `from` of the entry before; sort the entries by `from`';
+        if (before !== undefined && instantOf(from) <= instantOf(before))
+          addIssue({ code: 'custom', path: [index, 'from'], message });
+      }
+    });
+}

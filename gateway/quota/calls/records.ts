@@ -2,7 +2,7 @@ import { Decoder, Encoder } from '@msgpack/msgpack';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import { isSameLimit, limitsOn } from '../../shared/limits.ts';
 import type { BanPolicy, Limit, Limits } from '../../shared/model.ts';
-import { noBan } from '../bans.ts';
+import { noBan, unpackHandBan } from '../bans.ts';
 import { type QuotaCall, type QuotaOutcome, reachedIn } from '../decide-key.ts';
 import { unpackGrant } from '../grants.ts';
 import { emptyQuotaState, type QuotaState, sideOf, trialPrefix } from '../hash.ts';
@@ -105,6 +105,7 @@ type SideRecord = readonly [
   grant: string | false,
   told: string | false,
   trial: SideRecord | false,
+  handBan: string | false,
   strikes: number,
   strikesFromMs: number,
   bannedUntilMs: number,
@@ -213,12 +214,13 @@ function decidedIn(
 }
 
 function stateOf(record: SideRecord, limits: Limits): QuotaState {
-  const [, , , , , liftedMs, resetMs, grant, told, , strikes, strikesFromMs, bannedUntilMs, banLevel] =
-    record;
+  const [, , , , , liftedMs, resetMs, grant, told, , handBan, ...bans] = record;
+  const [strikes, strikesFromMs, bannedUntilMs, banLevel] = bans;
   const state: QuotaState = {
     ...emptyQuotaState,
     ...{ strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs },
     grant: grant === false ? undefined : unpackGrant(grant),
+    handBan: handBan === false ? undefined : unpackHandBan(handBan),
     told: told === false ? undefined : unpackTold(told),
   };
   for (const [at, limit] of limits.entries()) {
@@ -229,7 +231,7 @@ function stateOf(record: SideRecord, limits: Limits): QuotaState {
 }
 
 /** In a `SideRecord`. */
-const windowsAt = 14;
+const windowsAt = 15;
 
 /** Shared, because the function `encode` allocates 2 kB for each record, and these would stay with a kept record. */
 const encoder = new Encoder({ ignoreUndefined: true });

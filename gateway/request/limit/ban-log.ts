@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import type { BanEvent } from '../../fleet/kinds/bans.ts';
+import { handBanOf } from '../../quota/bans.ts';
 import type { QuotaState } from '../../quota/hash.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 export type BanLog = ReturnType<typeof createBanLog>;
 
-type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
+type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel' | 'handBan'>;
 
 /**
  * If two reported ends of a key's ban differ by less than this time, they belong to the same ban. If several processes ban a key locally at
@@ -39,8 +40,8 @@ export function createBanLog(deps: {
 
   return {
     /** Receives the state of a key after each decision. @param atMs the time of the decision, on the store's clock */
-    observe(keyId: string, { bannedUntilMs, banLevel }: BanState, atMs: number) {
-      if (bannedUntilMs > atMs) begin(keyId, bannedUntilMs, banLevel);
+    observe(keyId: string, state: BanState, atMs: number) {
+      if (state.bannedUntilMs > atMs) begin(keyId, state);
       else if (bans.size > 0) endIfKnown(keyId, atMs);
     },
     /** The number of bans that this process has detected, by plan. The number includes bans that began before this process started. */
@@ -50,7 +51,7 @@ export function createBanLog(deps: {
     close: () => clearTimeout(timer),
   };
 
-  function begin(keyId: string, untilMs: number, banLevel: number): void {
+  function begin(keyId: string, { bannedUntilMs: untilMs, banLevel, ...state }: BanState): void {
     const knownUntilMs = bans.get(keyId);
     if (knownUntilMs === untilMs) return;
     if (knownUntilMs === undefined && bans.size >= bounds.loggedBansMax) {
@@ -63,8 +64,10 @@ export function createBanLog(deps: {
     const until = new Date(untilMs).toISOString();
     const plan = planOf(keyId);
     begun.set(plan ?? '', (begun.get(plan ?? '') ?? 0) + 1);
-    log.warn({ keyId, plan, banLevel, until }, 'a key is banned');
-    onEvent?.({ kind: 'ban', keyId, plan, level: banLevel, untilMs });
+    const handBan = handBanOf({ bannedUntilMs: untilMs, ...state });
+    const byHand = handBan && { byHand: true, reason: handBan.reason };
+    log.warn({ keyId, plan, banLevel, until, ...byHand }, 'a key is banned');
+    onEvent?.({ kind: 'ban', keyId, plan, level: banLevel, untilMs, ...byHand });
   }
 
   function endIfKnown(keyId: string, atMs: number): void {

@@ -1,4 +1,4 @@
-import { isBanned } from '../../quota/bans.ts';
+import { handBanOf, isBanned } from '../../quota/bans.ts';
 import type { QuotaCall, QuotaOutcome } from '../../quota/decide-key.ts';
 import { applyGrant, isRunning } from '../../quota/grants.ts';
 import type { QuotaState } from '../../quota/hash.ts';
@@ -6,7 +6,14 @@ import type { Outcome, Run } from '../../quota/runs.ts';
 import { costsTooMuch } from '../../quota/trial.ts';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import { groupNames, hasGroups, limitsOn } from '../../shared/limits.ts';
-import type { Decision, DecisionSource, Limits, PlanWindow, TrialOutcome } from '../../shared/model.ts';
+import type {
+  Decision,
+  DecisionSource,
+  Limits,
+  PlanWindow,
+  RateLimitState,
+  TrialOutcome,
+} from '../../shared/model.ts';
 import { noneLater, rateLimitState, roomAtMs, type UsedLater } from './rate-limit-state.ts';
 
 /** Returns the decision on the request at `index` of a run, with the remaining units or the retry time of this request. */
@@ -52,10 +59,18 @@ function decisionOfPlan(
   return {
     kind: 'banned',
     units,
-    rateLimit: { ...after, ban: { untilMs, retryAtMs } },
+    rateLimit: { ...after, ban: { untilMs, retryAtMs, ...byHandIn(state) } },
     source,
     retryAtMs,
   };
+}
+
+/** Of a banned key. */
+export function byHandIn(
+  state: Readonly<QuotaState>,
+): Pick<NonNullable<RateLimitState['ban']>, 'byHand'> | undefined {
+  const made = handBanOf(state);
+  return made && { byHand: { reason: made.reason } };
 }
 
 function trialOutcomeAt(

@@ -178,8 +178,12 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       if (event.kind === 'ban_ended' && event.ended === 'expired') return;
       const ban =
         event.kind === 'ban'
-          ? { bannedUntilMs: event.untilMs, banLevel: event.level }
-          : { bannedUntilMs: 0, banLevel: 0 };
+          ? {
+              bannedUntilMs: event.untilMs,
+              banLevel: event.level,
+              handBan: event.byHand === true ? { untilMs: event.untilMs, reason: event.reason } : undefined,
+            }
+          : { bannedUntilMs: 0, banLevel: 0, handBan: undefined };
       bans.observe(event.keyId, ban, clock.nowMs());
     },
     state: backing.state,

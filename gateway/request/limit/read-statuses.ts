@@ -4,6 +4,7 @@ import { openWindows, usedOf } from '../../quota/windows.ts';
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import { hasGroups, ofAllOperations } from '../../shared/limits.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
+import { byHandIn } from './decision-at.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
 import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 
@@ -60,7 +61,7 @@ export function statusOf(
   // The retry time is for a request that costs 1 unit, because a window never refuses a request that costs 0 units.
   const retryAtMs = roomAtMs(inAll, state, ofAll, { units: 1, fromMs: isBanned ? untilMs : 0 });
   return {
-    rateLimit: isBanned ? { ...rateLimit, ban: { untilMs, retryAtMs } } : rateLimit,
+    rateLimit: isBanned ? { ...rateLimit, ban: { untilMs, retryAtMs, ...byHandIn(state) } } : rateLimit,
     retryAtMs,
     used,
     strikes,

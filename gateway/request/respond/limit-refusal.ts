@@ -7,18 +7,24 @@ import { per, policyName, windowText } from '../../shared/words/limit-names.js';
 /**
  * Makes the refusal of a request with a valid key. The message states the used-up limit or the ban, and when to retry.
  *
- * @param counted the word for what limits count: `unit` if an operation has another cost than 1, otherwise `request`
+ * @param terms.counted the word for what limits count: `unit` if an operation has another cost than 1, otherwise `request`
+ * @param terms.showsBanReason whether the reason of a ban by hand is shown
  */
-export const limitRefusal = rememberLast((decision: NotAdmitted, counted: 'request' | 'unit'): Refusal => {
+export const limitRefusal = rememberLast((decision: NotAdmitted, terms: RefusalTerms): Refusal => {
   const { rateLimit, retryAtMs } = decision;
   const seconds = secondsUntil(retryAtMs, rateLimit.nowMs);
   const fields = ['Retry-After', String(seconds)];
   switch (decision.kind) {
     case 'refused':
-      return { code: 'rate_limited', message: `${spent(decision, counted)} Retry in ${seconds} s.`, fields };
+      return {
+        code: 'rate_limited',
+        message: `${spent(decision, terms.counted)} Retry in ${seconds} s.`,
+        fields,
+      };
     case 'banned': {
       const until = new Date(Math.ceil((rateLimit.ban?.untilMs ?? retryAtMs) / 1000) * 1000).toISOString();
-      const message = `The API key is banned until ${until}, because it kept sending after 429. Retry in ${seconds} s.`;
+      const because = banCause(rateLimit.ban?.byHand, terms);
+      const message = `The API key is banned until ${until}${because}. Retry in ${seconds} s.`;
       return { code: 'key_banned', message, fields };
     }
     case 'crowded':
@@ -27,6 +33,20 @@ export const limitRefusal = rememberLast((decision: NotAdmitted, counted: 'reque
       return { code: 'store_unavailable', fields };
   }
 });
+
+interface RefusalTerms {
+  readonly counted: 'request' | 'unit';
+  readonly showsBanReason: boolean;
+}
+
+function banCause(
+  byHand: NonNullable<RateLimitState['ban']>['byHand'],
+  { showsBanReason }: RefusalTerms,
+): string {
+  if (byHand === undefined) return ', because it kept sending after 429';
+  const { reason } = byHand;
+  return showsBanReason && reason !== undefined ? ` by the operator: ${reason}` : ' by the operator';
+}
 
 type NotAdmitted = Exclude<Decision, { kind: 'admitted' }>;
 

@@ -56,6 +56,7 @@ export interface SentTo<Of extends AskedWire> {
   readonly query?: QueryFor<Of>;
   /** Sent as JSON without undefined members. */
   readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 type ParamOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { dayMs, minuteMs } from '../words/figures.js';
-import type { Period } from './dates-and-durations.ts';
+import { agePattern, type Period, parseDuration } from './dates-and-durations.ts';
 import { dateAsMs } from './schema-parts.ts';
 
 /** The schema of a parameter converts its text to the value that the route uses. */
@@ -110,6 +110,15 @@ export function periodOf(
   if (toMs - fromMs <= daysMax * dayMs) return { fromMs, toMs };
   const message = `The query parameters \`from\` and \`to\` must not be more than ${daysMax} ${daysMax === 1 ? 'day' : 'days'} apart.`;
   return { kind: 'invalid', message };
+}
+
+/** A duration such as 90d, as ms. */
+export function age() {
+  const schema = z
+    .string()
+    .regex(agePattern, 'must be a duration such as 90d, 12h or 30m')
+    .transform(parseDuration);
+  return shownAs(schema, { type: 'string', pattern: agePattern.source });
 }
 
 export function month() {

@@ -82,6 +82,14 @@ export function dateAsMs(error: z.core.$ZodErrorMap | string) {
     .transform((written) => parseDate(written) ?? Number.NaN);
 }
 
+/** As it was written. */
+export const writtenDate = z
+  .string(expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z'))
+  .refine(
+    (written) => parseDate(written) !== undefined,
+    expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z'),
+  );
+
 export const date = dateAsMs(expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z').error);
 
 /** @param format converts milliseconds back to a text that `written` accepts */

@@ -51,7 +51,7 @@ it('names why each used secret of the key directory is not valid, and omits secr
   const refused = await runTollgate(['keys', 'list', '--dead', '--plan', 'free'], env);
   expect([refused.exitCode, refused.stderr]).toEqual([
     1,
-    '--dead lists all secrets that are not valid but in use. It has no --state, --plan, --q, --sort or --all.\n',
+    '--dead lists all secrets that are not valid but in use. It has no --state, --plan, --q, --older-than, --sort or --all.\n',
   ]);
 });
 

@@ -1,7 +1,7 @@
 import { limitsOverTime } from '../../../gateway/admin/keys/over-time/limits-over-time.ts';
 import type { RecordedChange } from '../../../gateway/fleet/changes.ts';
 import { toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
-import { compilePlans } from '../../../gateway/keys/plans.ts';
+import { compilePlans } from '../../../gateway/keys/plans/plans.ts';
 
 export const at = (time: string) => `2026-11-24T${time}:00.000Z`;
 export const change = (time: string, members: object) =>
@@ -39,12 +39,14 @@ export type LimitsRow = [
   key: typeof free,
   changes: RecordedChange[],
   steps: (number | string | undefined)[],
+  stated?: Parameters<typeof limitsOverTime>[0]['stated'],
 ];
 
 /** The limits a minute of a key from 10:00 to 15:00, each after its time. */
-export function minuteLimits(key: typeof free, changes: readonly RecordedChange[]) {
+export function minuteLimits(key: typeof free, changes: readonly RecordedChange[], stated?: LimitsRow[4]) {
   const found = limitsOverTime({
     key,
+    stated,
     plans,
     grant: undefined,
     planStates: undefined,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { limitsOverTime } from '../../../gateway/admin/keys/over-time/limits-over-time.ts';
 import { toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
-import { compilePlans } from '../../../gateway/keys/plans.ts';
+import { compilePlans } from '../../../gateway/keys/plans/plans.ts';
 import { makeKey } from '../../support/gateway-process.ts';
 import { startGateways } from './change/change-fixture.ts';
 import {
@@ -43,6 +43,21 @@ describe('the minute limit of a key over time', () => {
       { id: 'acme', plan: 'dated', limits: toLimits({ perMinute: 30 }) },
       [reload('10:30', { plans: { dated: { perMinute: 5 } } })],
       ['10:00', 5, '10:30', 20, '13:00', 30],
+    ],
+    [
+      'the key states changes of its plan, and another plan of it was edited',
+      free,
+      [reload('12:30', { plans: { pro: { perMinute: 400 } } })],
+      ['10:00', 7, '11:00', 400, '12:30', 500, '14:00', 50],
+      {
+        plan: 'own',
+        limits: { perMinute: 7 },
+        changes: [
+          { from: '2026-11-24T11:00:00Z', plan: 'pro' },
+          { from: '2026-11-24T14:00:00Z', plan: 'free' },
+          { from: '2026-11-24T15:30:00Z', plan: 'pro' },
+        ],
+      },
     ],
     [
       'the plan had no limit a minute',
@@ -105,8 +120,8 @@ describe('the minute limit of a key over time', () => {
       ],
       ['10:00', 50],
     ],
-  ])('%s', (_, key, changes, steps) => {
-    expect(minuteLimits(key, changes)).toEqual(steps);
+  ])('%s', (_, key, changes, steps, stated) => {
+    expect(minuteLimits(key, changes, stated)).toEqual(steps);
   });
 });
 

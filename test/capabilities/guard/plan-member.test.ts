@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
-import { plansAt } from '../../../gateway/keys/plans.ts';
+import { plansAt } from '../../../gateway/keys/plans/plans.ts';
 import {
   group,
   misspelt,

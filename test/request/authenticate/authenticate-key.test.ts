@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { tableOf } from '../../../gateway/keys/key-table.ts';
-import { compilePlans } from '../../../gateway/keys/plans.ts';
+import { compilePlans } from '../../../gateway/keys/plans/plans.ts';
 import { createAuthenticateKey } from '../../../gateway/request/authenticate/authenticate-key.ts';
 import type { Key, ReadSecret } from '../../../gateway/shared/model.ts';
 import { isInventedSecret, issueAdminToken, issueSecret } from '../../../gateway/shared/secrets.ts';
@@ -27,7 +27,8 @@ function ring(...entries: readonly [secret: string, key: Key, expiresMs?: number
     disabled: ofKey[0]?.[1].disabled ?? false,
     secrets: ofKey.map(([secret, , expires]) => ({ sha256: sha256(secret), ...(expires && { expires }) })),
   }));
-  return tableOf(stated, compilePlans({ free: { custom: false, perMinute: 60, perDay: 1000 } }));
+  const plans = compilePlans({ free: { custom: false, perMinute: 60, perDay: 1000 } });
+  return tableOf(stated, { plans, atMs: nowMs });
 }
 
 const known = ring(

@@ -12,6 +12,8 @@ const windowOf = (name: Window['name'], limit: number): Window => ({
 });
 const standingOf = (inForce: Window): RateLimitState => ({ nowMs, windows: [inForce], inForce });
 
+const terms = { counted: 'request', showsBanReason: false } as const;
+
 it.each([
   ['minute', 60, 'All 60 requests of this minute are used. Retry in 12 s.'],
   ['day', 1, 'The one request of this day is used. Retry in 12 s.'],
@@ -21,7 +23,7 @@ it.each([
     const rateLimit = standingOf(windowOf(name, limit));
     const retryAtMs = rateLimit.inForce.resetMs;
     const decision = { kind: 'refused', units: 1, rateLimit, source: 'shared', retryAtMs } as const;
-    expect(limitRefusal(decision, 'request')).toEqual({
+    expect(limitRefusal(decision, terms)).toEqual({
       code: 'rate_limited',
       message,
       fields: ['Retry-After', '12'],
@@ -44,7 +46,10 @@ it.each([
     const retryAtMs = units === 1 ? windowOf('minute', 60).resetMs : (full.at(-1)?.resetMs ?? 0);
     const rateLimit = { nowMs, windows, inForce: windows[0] as Window };
     expect(
-      limitRefusal({ kind: 'refused', units, rateLimit, source: 'shared', retryAtMs }, 'unit').message,
+      limitRefusal(
+        { kind: 'refused', units, rateLimit, source: 'shared', retryAtMs },
+        { ...terms, counted: 'unit' },
+      ).message,
     ).toBe(message);
   },
 );
@@ -66,7 +71,7 @@ it.each([
     const rateLimit = { nowMs, windows, inForce: ofGroup };
     const retryAtMs = ofGroup.resetMs;
     expect(
-      limitRefusal({ kind: 'refused', units, rateLimit, source: 'shared', retryAtMs }, 'request'),
+      limitRefusal({ kind: 'refused', units, rateLimit, source: 'shared', retryAtMs }, terms),
     ).toMatchObject({ message, fields: ['Retry-After', '12'] });
   },
 );
@@ -90,10 +95,32 @@ it('the refusal of a banned request has the reason, the end of the ban, and the 
   };
   const retryAtMs = nowMs + 71_500;
   const decision = { kind: 'banned', units: 1, rateLimit, source: 'shared', retryAtMs } as const;
-  expect(limitRefusal(decision, 'request')).toEqual({
+  expect(limitRefusal(decision, terms)).toEqual({
     code: 'key_banned',
     message:
       'The API key is banned until 2026-11-21T12:01:09.000Z, because it kept sending after 429. Retry in 72 s.',
     fields: ['Retry-After', '72'],
   });
+});
+
+it.each([
+  ['asked by mail', true, ' by the operator: asked by mail'],
+  ['asked by mail', false, ' by the operator'],
+  [undefined, true, ' by the operator'],
+])('the refusal during a ban by hand with the reason %j, shown: %s', (reason, showsBanReason, because) => {
+  const rateLimit = {
+    ...standingOf(windowOf('minute', 60)),
+    ban: { untilMs: nowMs + 20_000, retryAtMs: nowMs + 20_000, byHand: { reason } },
+  };
+  const decision = {
+    kind: 'banned',
+    units: 1,
+    rateLimit,
+    source: 'shared',
+    retryAtMs: nowMs + 20_000,
+  } as const;
+  const until = new Date(Math.ceil((nowMs + 20_000) / 1_000) * 1_000).toISOString();
+  expect(limitRefusal(decision, { ...terms, showsBanReason }).message).toBe(
+    `The API key is banned until ${until}${because}. Retry in 20 s.`,
+  );
 });

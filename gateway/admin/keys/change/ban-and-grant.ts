@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
-import { compileKey } from '../../../keys/compile-key.ts';
-import { plansInForce } from '../../../keys/key-table.ts';
+import { inForceAt } from '../../../keys/key-table.ts';
 import { limitPath, toLimitFields, toLimits } from '../../../keys/limits/limit-fields.ts';
+import { compileKey } from '../../../keys/plans/compile-key.ts';
 import { shownGrant } from '../../../quota/grants.ts';
+import { byHandIn } from '../../../request/limit/decision-at.ts';
 import { groupNames, maxOf } from '../../../shared/limits.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
@@ -11,6 +13,7 @@ import { exemptionMembers, statedExemptions } from '../../../shared/schema/exemp
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import {
+  banKeyWire,
   type grantBody,
   grantKeyWire,
   unbanKeyWire,
@@ -32,6 +35,8 @@ interface Verb {
   readonly kind: 'verb';
   readonly action: KeyAction;
   readonly run: (keyId: string) => Promise<StoreReply>;
+  /** Whether the key already is as the change would leave it. The change is then neither made nor recorded. */
+  readonly isDone?: (status: KeyStatus) => boolean;
   /** The reason why the key's status does not allow the change; undefined if it does. */
   readonly obstacle?: (status: KeyStatus) => string | undefined;
   /** Returns the part of the key's status that the route changes, for the record of changes. */
@@ -53,10 +58,29 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           kind: 'verb',
           action: 'unban',
           run: (keyId) => limiter.adjust(keyId, { lift: true, bans: sources.settings().bans }),
-          before: ({ rateLimit: { ban } }) =>
-            ban === undefined ? {} : { bannedUntilAt: isoOf(ban.untilMs) },
+          before: bannedUntil,
           tells: ({ rateLimit: { ban } }) => ({ wasBanned: ban !== undefined }),
         })),
+    }),
+    defineRoute({
+      ...banKeyWire,
+      needs: 'write',
+      respond: ({ body: { untilAt: untilMs, reason }, ...request }) =>
+        change(sources, request, () => {
+          const fault = untilFault(sources, untilMs);
+          if (fault !== undefined) return refused('invalid_request', fault);
+          const ban = { untilMs, reason };
+          return {
+            kind: 'verb',
+            action: 'ban',
+            run: (keyId) => limiter.adjust(keyId, { ban, bans: sources.settings().bans }),
+            isDone: ({ rateLimit }) =>
+              rateLimit.ban?.untilMs === untilMs && rateLimit.ban.byHand?.reason === reason,
+            obstacle: ({ rateLimit }) => longerBan(rateLimit, untilMs),
+            before: bannedUntil,
+            after: { untilAt: isoOf(untilMs), reason },
+          };
+        }),
     }),
     defineRoute({
       ...grantKeyWire,
@@ -77,6 +101,8 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
             kind: 'verb',
             action: 'grant',
             run: (keyId) => limiter.adjust(keyId, { grant }),
+            isDone: ({ grant: earlier }) =>
+              isDeepStrictEqual(grantMembers({ grant: earlier }), grantMembers({ grant })),
             obstacle: ({ grant: earlier }) => otherGrant(key, earlier, grant),
             before: grantMembers,
             after: grantMembers({ grant }),
@@ -91,6 +117,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           kind: 'verb',
           action: 'ungrant',
           run: (keyId) => limiter.adjust(keyId, { grant: 'none' }),
+          isDone: ({ grant }) => grant === undefined,
           before: grantMembers,
         })),
     }),
@@ -106,7 +133,7 @@ async function findKey(
   if (written !== undefined) return { kind: 'found', key: written };
   const found = await findInDirectory(sources, id);
   if (found.kind === 'refused') return found;
-  const key = compileKey(found.key, plansInForce(settings));
+  const key = compileKey(found.key, inForceAt(settings, sources.nowMs()));
   if (key !== undefined) return { kind: 'found', key };
   return refused('conflict', `The plan of ${id}, ${found.key.plan}, is not in the configuration any more.`);
 }
@@ -121,10 +148,20 @@ async function change(
   const { key } = found;
   const verb = verbFor(key);
   if (verb.kind === 'refused') return verb.response;
-  const { action, run, obstacle, before, after, tells } = verb;
+  const { action, run, isDone, obstacle, before, after, tells } = verb;
   const { readStatus, record } = sources;
   const [earlier] = (await readStatus([key])) ?? [];
   if (earlier === undefined) return storeUnavailable();
+  if (isDone?.(earlier)) {
+    const { strikes, rateLimit } = earlier;
+    const held = {
+      id: key.id,
+      isUnchanged: true,
+      strikes,
+      ...banAndGrant({ ...earlier, ban: rateLimit.ban }),
+    };
+    return jsonResponse(held satisfies z.output<typeof whatHolds>);
+  }
   const reason = obstacle?.(earlier);
   if (reason !== undefined) return errorResponse('conflict', reason);
   const reply = await run(key.id);
@@ -137,7 +174,7 @@ async function change(
       ...tells?.(earlier),
       strikes,
       ...banAndGrant({
-        banUntilMs: bannedUntilMs > reply.nowMs ? bannedUntilMs : undefined,
+        ban: bannedUntilMs > reply.nowMs ? { untilMs: bannedUntilMs, ...byHandIn(reply.state) } : undefined,
         banLevel,
         grant: shownGrant(grant, reply.nowMs),
       }),
@@ -148,7 +185,16 @@ async function change(
   return failed.response;
 }
 
-function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
+function bannedUntil({ rateLimit: { ban } }: KeyStatus): ChangedMembers {
+  return ban === undefined ? {} : { bannedUntilAt: isoOf(ban.untilMs) };
+}
+
+function longerBan({ ban }: KeyStatus['rateLimit'], untilMs: number): string | undefined {
+  if (ban === undefined || ban.untilMs <= untilMs) return undefined;
+  return `The key is banned until ${isoOf(ban.untilMs)} already, which is later: lift this ban first.`;
+}
+
+function grantMembers({ grant }: { readonly grant?: Grant | undefined }): ChangedMembers {
   if (grant === undefined) return {};
   const { limits, fromMs, untilMs } = grant;
   return {
@@ -171,17 +217,24 @@ function otherGrant({ id }: Key, earlier: Grant | undefined, grant: Grant): stri
   return `${id} has a grant${from} until ${untilAt}, which the new grant would replace now: end the present grant first.`;
 }
 
+function untilFault(
+  { nowMs, bounds }: Pick<KeyChangeSources, 'nowMs' | 'bounds'>,
+  untilAt: number,
+): string | undefined {
+  const aheadMs = untilAt - nowMs();
+  if (aheadMs <= 0) return 'The member `untilAt` must be in the future.';
+  if (aheadMs <= bounds.grantMaxMs) return undefined;
+  return `The member \`untilAt\` must be at most ${bounds.grantMaxMs / 86_400_000} days ahead.`;
+}
+
 function grantFault(
   { nowMs, bounds }: Pick<KeyChangeSources, 'nowMs' | 'bounds'>,
   key: Key,
   { limits: stated, fromAt, untilAt }: z.output<typeof grantBody>,
 ): string | undefined {
   if (fromAt !== undefined && fromAt >= untilAt) return 'The member `fromAt` must be earlier than `untilAt`.';
-  const aheadMs = untilAt - nowMs();
-  if (aheadMs <= 0) return 'The member `untilAt` must be in the future.';
-  if (aheadMs > bounds.grantMaxMs) {
-    return `The member \`untilAt\` must be at most ${bounds.grantMaxMs / 86_400_000} days ahead.`;
-  }
+  const fault = untilFault({ nowMs, bounds }, untilAt);
+  if (fault !== undefined) return fault;
   const other = toLimits(stated ?? {}).find((limit) => maxOf(key.limits, limit) === undefined);
   if (other === undefined) return undefined;
   const groups = groupNames(key.limits);

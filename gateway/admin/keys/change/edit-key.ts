@@ -1,6 +1,7 @@
 import type { KeyChange } from '../../../fleet/changes.ts';
 import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
 import type { KeyDefinition, KeyDirectory } from '../../../keys/directory/key-directory.ts';
+import { planNameAt } from '../../../keys/plans/compile-key.ts';
 import {
   type ChangeRequest,
   findInDirectory,
@@ -39,7 +40,7 @@ export async function editKey(
     const found = await findInDirectory(sources, id);
     if (found.kind === 'refused') return found;
     if (!isMatch(headers, found.key)) return refused('precondition_failed');
-    const { plan } = found.key;
+    const plan = planNameAt(found.key, sources.nowMs());
     const made = edit(found.key);
     if (made.kind === 'refused') return made;
     if (made.kind === 'unchanged') return { kind: 'done', key: found.key };

@@ -1,6 +1,9 @@
 import type * as z from 'zod';
-import { type DirectoryKey, statedOf } from '../../../keys/directory/directory-key.ts';
+import { endingBy } from '../../../keys/directory/change-secrets.ts';
+import { type DirectoryKey, type DirectorySecret, statedOf } from '../../../keys/directory/directory-key.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
+import { withPlanAt } from '../../../keys/plans/compile-key.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import { type AdminResponse, errorResponse, jsonResponse } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
@@ -51,23 +54,53 @@ async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<A
 }
 
 function update(
-  { settings }: Pick<KeyChangeSources, 'settings'>,
+  { settings, nowMs }: Pick<KeyChangeSources, 'settings' | 'nowMs'>,
   key: DirectoryKey,
-  body: Changes,
+  { expiresAt, ...body }: Changes,
 ): Edit | { readonly kind: 'unchanged' } | Refused {
-  const { createdMs, secrets, pastSecrets } = key;
-  const to = { ...changedBy(body, statedOf(key)), createdMs, secrets, pastSecrets };
-  const changed = differences(statedOf(key), statedOf(to));
+  const { createdMs, pastSecrets } = key;
+  const secrets = expiresAt === undefined ? key.secrets : expiringAt(key.secrets, expiresAt);
+  if (secrets === undefined)
+    return refused('conflict', `${key.id} has no secret whose expiry could be changed.`);
+  // An edit of the plan starts from the plan that the key has now, which a past change may have set.
+  const editsPlan = [body.plan, body.limits, body.changes].some((member) => member !== undefined);
+  const before = editsPlan ? withPlanAt(statedOf(key), nowMs()) : statedOf(key);
+  const to = { ...changedBy(body, before), createdMs, secrets, pastSecrets };
+  const changed = differences(
+    { ...before, expiresAt: isoOf(newestOf(key.secrets)?.expiresMs) },
+    { ...statedOf(to), expiresAt: isoOf(newestOf(secrets)?.expiresMs) },
+  );
   if (changed === undefined) return { kind: 'unchanged' };
   const names = Object.keys({ ...changed.before, ...changed.after });
   // Only changes of plan, limits, groups or operations are checked. An operator can therefore still revoke or rename a key
   // whose plan was removed.
-  const isOnTerms = ['plan', 'limits', 'groups', 'operations'].some((term) => names.includes(term));
+  const isOnTerms = ['plan', 'limits', 'changes', 'groups', 'operations'].some((term) =>
+    names.includes(term),
+  );
   const fault = isOnTerms ? termsFault(to, settings()) : undefined;
   if (fault !== undefined) return refused('invalid_request', fault);
   const isOnlyDisabled = names.length === 1 && names[0] === 'disabled';
   const action = !isOnlyDisabled ? 'update' : to.disabled ? 'revoke' : 'restore';
   return { kind: 'edit', to, change: { action, ...changed } };
+}
+
+/** The newest secret comes last. */
+function newestOf<Secret>(secrets: readonly Secret[]): Secret | undefined {
+  return secrets.at(-1);
+}
+
+/** @param expiresAt null: the newest secret never expires @returns undefined without a secret */
+function expiringAt(
+  secrets: readonly DirectorySecret[],
+  expiresAt: number | null,
+): readonly DirectorySecret[] | undefined {
+  const newest = newestOf(secrets);
+  if (newest === undefined) return undefined;
+  return secrets.map((secret) => {
+    const { expiresMs, ...others } = secret;
+    if (secret === newest) return expiresAt === null ? others : { ...others, expiresMs: expiresAt };
+    return expiresAt === null ? secret : endingBy(secret, expiresAt);
+  });
 }
 
 /** Applies a PATCH to a key: absent members stay unchanged, and null removes a member. */

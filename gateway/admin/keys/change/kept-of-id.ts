@@ -1,6 +1,6 @@
-import { compileKey } from '../../../keys/compile-key.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
-import { plansInForce } from '../../../keys/key-table.ts';
+import { inForceAt } from '../../../keys/key-table.ts';
+import { compileKey } from '../../../keys/plans/compile-key.ts';
 import { policyName } from '../../../shared/words/limit-names.js';
 import type { KeptOfId } from '../../wires/keys/definitions.ts';
 import { banAndGrant } from '../key-item.ts';
@@ -8,10 +8,10 @@ import type { KeySources } from '../key-sources.ts';
 
 /** Reads the state that applies to an id; undefined when there is no such state, or when the store does not reply. */
 export async function keptOfId(
-  { settings, readStatus }: Pick<KeySources, 'settings' | 'readStatus'>,
+  { settings, readStatus, nowMs }: Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'>,
   stated: StatedKey,
 ): Promise<KeptOfId | undefined> {
-  const key = compileKey(stated, plansInForce(settings()));
+  const key = compileKey(stated, inForceAt(settings(), nowMs()));
   const [status] = (key && (await readStatus([key]))) ?? [];
   if (status === undefined) return undefined;
   const { rateLimit, used } = status;
@@ -22,7 +22,7 @@ export async function keptOfId(
       resetMs,
     }))
     .filter((window) => window.used > 0);
-  const { ban, grant } = banAndGrant({ ...status, banUntilMs: rateLimit.ban?.untilMs });
+  const { ban, grant } = banAndGrant({ ...status, ban: rateLimit.ban });
   if (windows.length === 0 && ban === undefined && grant === undefined) return undefined;
   return { windows: windows.length > 0 ? windows : undefined, ban, grant };
 }

@@ -1,6 +1,7 @@
 import type { StatedKey } from '../../../keys/key-schema.ts';
 import { anyLimitField } from '../../../keys/limits/limit-fields.ts';
-import { planFault } from '../../../keys/plans.ts';
+import { termsOverTime } from '../../../keys/plans/compile-key.ts';
+import { planFault } from '../../../keys/plans/plans.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
 
@@ -11,21 +12,23 @@ import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
  */
 export function termsFault(
   {
-    plan,
-    limits,
     groups = {},
     operations = [],
-  }: Pick<StatedKey, 'plan' | 'limits' | 'groups' | 'operations'>,
+    ...terms
+  }: Pick<StatedKey, 'plan' | 'limits' | 'changes' | 'groups' | 'operations'>,
   { plans, operations: known }: Pick<Settings, 'plans' | 'operations'>,
 ): string | undefined {
-  switch (planFault(limits, plans.get(plan)?.isCustom)) {
-    case 'no_plan':
-      return `The member \`plan\` names no plan; ${advice(plan, [...plans.keys()], 'plans')}`;
-    case 'limits_missing':
-      return `The member \`limits\` is missing: the plan ${plan} is custom; write ${anyLimitField}.`;
-    case 'limits_of_plan':
-      return 'The member `limits` is only for custom plans: omit it (`null` removes it), or choose a custom plan.';
-    case undefined:
+  for (const { path, plan, limits } of termsOverTime(terms)) {
+    const member = (name: string) => `The member \`${memberPath([...path, name])}\``;
+    switch (planFault(limits, plans.get(plan)?.isCustom)) {
+      case 'no_plan':
+        return `${member('plan')} names no plan; ${advice(plan, [...plans.keys()], 'plans')}`;
+      case 'limits_missing':
+        return `${member('limits')} is missing: the plan ${plan} is custom; write ${anyLimitField}.`;
+      case 'limits_of_plan':
+        return `${member('limits')} is only for custom plans: omit it (\`null\` removes it), or choose a custom plan.`;
+      case undefined:
+    }
   }
   const ids = new Set(known.map(({ id }) => id));
   const lists = Object.entries(groups).map(([name, group]) => {
@@ -38,6 +41,13 @@ export function termsFault(
     return `${what}; ${advice(list[unknown] ?? '', [...ids], 'operations')}`;
   }
   return undefined;
+}
+
+function memberPath(path: readonly (string | number)[]): string {
+  return path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .join('')
+    .slice(1);
 }
 
 function advice(written: string, names: readonly string[], what: string): string {

@@ -5,7 +5,13 @@ import { isoOf, isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type issueSecretBody, issueSecretWire, removeSecretWire } from '../../wires/keys/secrets.ts';
-import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
+import {
+  type ChangeRequest,
+  type KeyChangeSources,
+  type Refused,
+  refused,
+  storeFailed,
+} from './change-sources.ts';
 import { definitionResponse } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
 
@@ -19,9 +25,16 @@ export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
       ...issueSecretWire,
       needs: 'write',
       async respond({ body, ...request }) {
+        const { sha256 } = body;
+        const other = sha256 && (await ownerOf(sources, sha256, request));
+        if (other) return other.response;
         const secret = issueSecret();
-        const edited = await editKey(sources, request, (key) => issue(sources, key, secret, body));
-        return edited.kind === 'refused' ? edited.response : definitionResponse(edited.key, 201, { secret });
+        const digest = sha256 ?? digestSecret(secret);
+        const edited = await editKey(sources, request, (key) => issue(sources, key, digest, body));
+        if (edited.kind === 'refused') return edited.response;
+        return sha256 === undefined
+          ? definitionResponse(edited.key, 201, { secret })
+          : definitionResponse(edited.key);
       },
     }),
     defineRoute({
@@ -36,19 +49,35 @@ export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
   ];
 }
 
+/** Refuses the digest of a secret of another key. */
+async function ownerOf(
+  { settings, directory }: Pick<KeyChangeSources, 'settings' | 'directory'>,
+  sha256: string,
+  { params: { id } }: ChangeRequest,
+): Promise<Refused | undefined> {
+  const inFile = settings().keys.find(sha256);
+  const found = await directory?.find(sha256);
+  if (found?.kind === 'away') return storeFailed(found);
+  const owner = inFile?.key.id ?? (found?.kind === 'found' ? found.key.id : undefined);
+  return owner === undefined || owner === id
+    ? undefined
+    : refused('conflict', 'Another key has this secret.');
+}
+
 function issue(
   { nowMs, bounds }: Pick<KeyChangeSources, 'nowMs' | 'bounds'>,
   key: DirectoryKey,
-  secret: string,
+  digest: string,
   { overlap: overlapMs, expiresAt }: z.output<typeof issueSecretBody>,
-): Edit | Refused {
+): Edit | { readonly kind: 'unchanged' } | Refused {
+  if (key.secrets.some((secret) => secret.digest === digest)) return { kind: 'unchanged' };
   const createdMs = nowMs();
   if (expiresAt !== undefined && expiresAt <= createdMs) {
     return refused('invalid_request', 'The member `expiresAt` must be in the future.');
   }
   const olderEndMs = overlapMs === undefined ? Number.POSITIVE_INFINITY : createdMs + overlapMs;
   const { directorySecretsPerKeyMax: secretsMax } = bounds;
-  const issued = { digest: digestSecret(secret), createdMs, expiresMs: expiresAt };
+  const issued = { digest, createdMs, expiresMs: expiresAt };
   const to = withNewSecret(key, issued, { endOf: () => olderEndMs, secretsMax });
   if (to === undefined) {
     return refused('conflict', `${key.id} has ${secretsMax} secrets that are valid: remove one first.`);

@@ -1,6 +1,6 @@
-import { compileKey } from '../../../keys/compile-key.ts';
 import { type DirectoryKey, expiryOf } from '../../../keys/directory/directory-key.ts';
-import { plansInForce } from '../../../keys/key-table.ts';
+import { inForceAt } from '../../../keys/key-table.ts';
+import { compileKey, planNameAt } from '../../../keys/plans/compile-key.ts';
 import type { Key } from '../../../shared/model.ts';
 import { isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
 import { jsonResponse } from '../../admin-response.ts';
@@ -45,7 +45,13 @@ export function whoamiRoute({
           const expiresMs = present === undefined ? Number.NEGATIVE_INFINITY : expiryOf(present);
           const refusedFor = refusalOf(found.key);
           const leak = secret?.leak && leakView(secret.leak);
-          return jsonResponse(ownerOf(found.key, expiresMs, { source: 'directory', refusedFor, leak }));
+          return jsonResponse(
+            ownerOf({ ...found.key, plan: planNameAt(found.key, nowMs()) }, expiresMs, {
+              source: 'directory',
+              refusedFor,
+              leak,
+            }),
+          );
         }
         default:
           return jsonResponse({ known: false } satisfies Owner);
@@ -55,7 +61,7 @@ export function whoamiRoute({
 
   function refusalOf(key: DirectoryKey): KnownOwner['refusedFor'] {
     if (settings().keys.has(key.id)) return 'id_in_configuration';
-    return compileKey(key, plansInForce(settings())) === undefined ? 'no_plan' : undefined;
+    return compileKey(key, inForceAt(settings(), nowMs())) === undefined ? 'no_plan' : undefined;
   }
 
   function ownerOf(

@@ -27,6 +27,8 @@ import type { SecretView } from '../key-sources.ts';
 /** A ban of the key. `isLifted` is true if an operator ended the ban before its time. Times are in epoch ms. */
 export interface PastBan extends Period {
   readonly isLifted: boolean;
+  /** The operator who made the ban; undefined for a ban after refusals. */
+  readonly by?: string | undefined;
 }
 
 /** The recorded facts about a minute and about the hour of UTC that contains it. */
@@ -171,13 +173,16 @@ function resetText(window: PlanWindow, { atMs, nowMs }: MinuteFacts): string {
 }
 
 function banReason({ bans, atMs, nowMs }: MinuteFacts): string {
-  const [first, ...others] = bans.map(({ fromMs, toMs, isLifted }) => {
+  const [first, ...others] = bans.map(({ fromMs, toMs, isLifted, by }) => {
     const end = isLifted ? ', which an operator lifted at' : toMs > nowMs ? ', which ends at' : ' until';
-    return `a ban from ${timeText(fromMs, atMs)}${end} ${timeText(toMs, atMs)}`;
+    return `a ban${by === undefined ? '' : ` by ${by}`} from ${timeText(fromMs, atMs)}${end} ${timeText(toMs, atMs)}`;
   });
+  const rule = bans.every(({ by }) => by !== undefined)
+    ? ''
+    : ' A key is banned when it keeps sending after refusals.';
   if (first === undefined)
     return 'with 429 by a ban. The list of events does not have its beginning and its end.';
-  return `with 429 by ${[first, ...others].join(', and by ')}. A key is banned when it keeps sending after refusals.`;
+  return `with 429 by ${[first, ...others].join(', and by ')}.${rule}`;
 }
 
 function outageReason({ outages, atMs }: MinuteFacts): string {

@@ -85,6 +85,7 @@ async function readMinute(
   if (status === undefined) return undefined;
   const limits = limitsOverTime({
     key,
+    stated: listed.stated,
     plans: settings.plans,
     planStates: settings.planStates,
     grant: status.grant,
@@ -163,7 +164,10 @@ function readEvents(events: Lists['events'], limit: number): Promise<readonly Li
   );
 }
 
-/** Returns the recorded bans of a key that overlap a period. An operator may have lifted a ban before its end. */
+/**
+ * Returns the recorded bans of a key that overlap a period. An operator may have lifted a ban before its end. The record of changes has the
+ * bans by hand.
+ */
 function bansIn(
   events: readonly Listed<GatewayEvent>[],
   changes: readonly RecordedChange[],
@@ -171,12 +175,20 @@ function bansIn(
   { fromMs, toMs }: Period,
 ): readonly PastBan[] {
   const lifted = changesOf(changes, id, ['unban']).map(({ at }) => Date.parse(at));
-  return events
-    .flatMap((event): PastBan[] => {
-      if (event.kind !== 'ban' || event.key !== id || event.untilAt === undefined) return [];
-      const [beganMs, endMs] = [Date.parse(event.at), Date.parse(event.untilAt)];
+  const byHand = changesOf(changes, id, ['ban']).map(({ at, by, after }) => ({
+    at,
+    untilAt: String(typeof after === 'object' && 'untilAt' in after ? after.untilAt : ''),
+    by,
+  }));
+  const automatic = events.filter(
+    ({ kind, key, untilAt }) =>
+      kind === 'ban' && key === id && !byHand.some((ban) => ban.untilAt === untilAt),
+  );
+  return [...byHand, ...automatic.map(({ at, untilAt = '' }) => ({ at, untilAt, by: undefined }))]
+    .map(({ at, untilAt, by }): PastBan => {
+      const [beganMs, endMs] = [Date.parse(at), Date.parse(untilAt)];
       const liftedMs = lifted.find((atMs) => atMs >= beganMs && atMs < endMs);
-      return [{ fromMs: beganMs, toMs: liftedMs ?? endMs, isLifted: liftedMs !== undefined }];
+      return { fromMs: beganMs, toMs: liftedMs ?? endMs, isLifted: liftedMs !== undefined, by };
     })
     .filter((ban) => ban.fromMs <= toMs && ban.toMs > fromMs)
     .sort((a, b) => a.fromMs - b.fromMs);

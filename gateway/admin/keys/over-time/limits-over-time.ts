@@ -5,6 +5,7 @@ import {
   type LimitsBefore,
   type RecordedChange,
 } from '../../../fleet/changes.ts';
+import type { StatedKey } from '../../../keys/key-schema.ts';
 import {
   type GroupsByName,
   type LimitsByField,
@@ -14,11 +15,11 @@ import {
   toLimits,
   withGroups,
 } from '../../../keys/limits/limit-fields.ts';
-import { limitsAt, plansAt } from '../../../keys/plans.ts';
+import { limitsAt, plansAt } from '../../../keys/plans/plans.ts';
 import { applyGrant } from '../../../quota/grants.ts';
 import { ofAllOperations } from '../../../shared/limits.ts';
 import type { Grant, Key, Plan, Plans, Settings } from '../../../shared/model.ts';
-import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { isoOf, parseDate } from '../../../shared/schema/dates-and-durations.ts';
 import type { LimitsSteps } from '../../wires/keys/usage.ts';
 
 interface Held<Value> {
@@ -49,6 +50,7 @@ interface Terms {
  */
 export function limitsOverTime({
   key,
+  stated,
   plans,
   planStates,
   grant,
@@ -57,6 +59,8 @@ export function limitsOverTime({
   toMs,
 }: {
   readonly key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>;
+  /** The key's stated plan and changes; undefined if they could not be read. */
+  readonly stated?: StatedTerms | undefined;
   readonly plans: Plans;
   readonly planStates: Settings['planStates'];
   readonly grant: Grant | undefined;
@@ -64,7 +68,8 @@ export function limitsOverTime({
   readonly fromMs: number;
   readonly toMs: number;
 }): LimitsSteps {
-  const steps = limitsWithoutGrants(key, { plans, planStates }, changes, toMs);
+  const all = [...changes, ...datedEdits(key.id, stated, toMs)];
+  const steps = limitsWithoutGrants(key, { plans, planStates }, all, toMs);
   const grants = grantsOf(key.id, grant, changes);
   const limitsAt = (atMs: number): LimitsByField => {
     const limits = steps.findLast((one) => one.fromMs <= atMs)?.value ?? {};
@@ -84,7 +89,7 @@ export function limitsOverTime({
 function limitsWithoutGrants(
   key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>,
   configured: Pick<Settings, 'plans' | 'planStates'>,
-  changes: readonly RecordedChange[],
+  changes: readonly (RecordedChange | DatedEdit)[],
   nowMs: number,
 ): readonly Held<LimitsByField>[] {
   const limited = [...plansAt(configured, nowMs).values()].filter(({ isCustom }) => !isCustom);
@@ -110,15 +115,44 @@ interface DatedReload {
   readonly limitsBefore: LimitsBefore;
 }
 
+type StatedTerms = Pick<StatedKey, 'plan' | 'limits' | 'changes'>;
+
+/** A past change of the key's plan at its date, with the members of a recorded edit. */
+interface DatedEdit {
+  readonly action: 'update';
+  readonly at: string;
+  readonly key: string;
+  readonly before: ChangedMembers;
+  readonly after: ChangedMembers;
+  readonly error?: undefined;
+}
+
+function datedEdits(id: string, stated: StatedTerms | undefined, nowMs: number): readonly DatedEdit[] {
+  const { changes = [], ...first } = stated ?? { plan: '' };
+  return changes
+    .map(({ from, ...after }, index): DatedEdit => {
+      const { plan, limits } = changes[index - 1] ?? first;
+      const at = isoOf(parseDate(from) ?? 0);
+      return {
+        action: 'update',
+        at,
+        key: id,
+        before: { plan, limits },
+        after: { limits: undefined, ...after },
+      };
+    })
+    .filter(({ at }) => Date.parse(at) <= nowMs);
+}
+
 /**
  * Adds the scheduled changes of plans, which are not in the record of changes. The result has the newest change
  * first.
  */
 function withPlanChanges(
-  changes: readonly RecordedChange[],
+  changes: readonly (RecordedChange | DatedEdit)[],
   plans: Plans,
   nowMs: number,
-): readonly (RecordedChange | DatedReload)[] {
+): readonly (RecordedChange | DatedReload | DatedEdit)[] {
   const dated = [...plans.values()].flatMap((plan) =>
     (plan.changes ?? []).map(({ fromMs }): DatedReload => {
       const limits = limitsUntil(fromMs, plan, changes);
@@ -126,9 +160,7 @@ function withPlanChanges(
     }),
   );
   const past = dated.filter(({ at }) => Date.parse(at) <= nowMs);
-  return dated.length === 0
-    ? changes
-    : [...changes, ...past].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  return [...changes, ...past].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
 }
 
 /**
@@ -137,7 +169,11 @@ function withPlanChanges(
  *
  * @param changes the newest first
  */
-function limitsUntil(fromMs: number, plan: Plan, changes: readonly RecordedChange[]): LimitsByField {
+function limitsUntil(
+  fromMs: number,
+  plan: Plan,
+  changes: readonly (RecordedChange | DatedEdit)[],
+): LimitsByField {
   const last = changes.find(
     (change) =>
       'limitsBefore' in change &&
@@ -157,7 +193,11 @@ function limitsOf({ plan, own, groups, plans }: Terms): LimitsByField {
 }
 
 /** @returns the same object if the change edited no limits */
-function termsBefore(terms: Terms, change: RecordedChange | DatedReload, id: string): Terms | 'no_key' {
+function termsBefore(
+  terms: Terms,
+  change: RecordedChange | DatedReload | DatedEdit,
+  id: string,
+): Terms | 'no_key' {
   if (change.action === 'reload' || isLimitsChange(change)) {
     const { plans, keys }: LimitsBefore = change.limitsBefore ?? {};
     const known = plans ? { ...terms, plans: new Map([...terms.plans, ...Object.entries(plans)]) } : terms;

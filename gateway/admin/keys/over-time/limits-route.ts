@@ -31,6 +31,7 @@ export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): R
       const { grant } = status;
       const limits = limitsOverTime({
         key: listed.key,
+        stated: listed.stated,
         plans: keys.settings().plans,
         planStates: keys.settings().planStates,
         grant,

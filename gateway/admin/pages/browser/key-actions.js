@@ -46,6 +46,16 @@ const actions = {
     run: (key) => change('POST', '/keys/{id}/unban', ofKey(key)),
     done: ({ id }) => `The ban of ${id} is lifted.`,
   },
+  ban: {
+    button: 'Ban…',
+    isOffered: (key) => key.ban === undefined && !isRevoked(key),
+    title: 'Ban',
+    says: ({ id }, where) =>
+      `The next request of ${id} gets 429, ${where}, until the end of the ban. You can lift the ban earlier. It does not make later bans longer.`,
+    fields: banFields,
+    run: (key, form) => change('POST', '/keys/{id}/ban', { ...ofKey(key), body: banIn(form) }),
+    done: ({ id }, form) => `${id} is banned until ${fullInstant(Date.parse(banIn(form).untilAt))}.`,
+  },
   grant: {
     button: 'Grant more…',
     isOffered: (key) => !isRevoked(key),
@@ -271,6 +281,26 @@ function grantFields({ windows }) {
         ${Object.entries(spans).map(([name, { text }]) => html`<option key=${name} value=${name} selected=${name === 'day'}>${text}</option>`)}
       </select>
     </div>`;
+}
+
+function banFields() {
+  return html`<div class="field">
+      <label for="ban-span">How long</label>
+      <select id="ban-span" name="span">
+        ${Object.entries(spans).map(([name, { text }]) => html`<option key=${name} value=${name} selected=${name === '1h'}>${text}</option>`)}
+      </select>
+    </div>
+    <div class="field">
+      <label for="ban-reason">Reason (may be empty)</label>
+      <input id="ban-reason" name="reason" maxlength="200" autocomplete="off" />
+    </div>`;
+}
+
+/** Makes the request body for `/ban` from the form. @param {FormData} form @returns {{ untilAt: string, reason?: string }} */
+function banIn(form) {
+  const untilAt = new Date(spans[String(form.get('span'))]?.untilMs(nowMs()) ?? nowMs()).toISOString();
+  const reason = String(form.get('reason')).trim();
+  return reason === '' ? { untilAt } : { untilAt, reason };
 }
 
 /** @typedef {Record<string, any> & { groups?: Record<string, Record<string, number>> }} GrantedLimits */

@@ -4,7 +4,7 @@ import { components, count } from '../../../keys/response-parts.ts';
 import { type Answer, defineWire, keyIdParameter } from '../../../shared/http/wire.ts';
 import { exemptionShape } from '../../../shared/schema/exemption-shape.ts';
 import { exemptions, statedExemptions } from '../../../shared/schema/exemptions.ts';
-import { date, fields } from '../../../shared/schema/schema-parts.ts';
+import { date, fields, text } from '../../../shared/schema/schema-parts.ts';
 import { banAndGrantShape } from './keys.ts';
 
 const exempting = exemptions.map(({ member }) => `\`${member}\``).join(' or ');
@@ -33,6 +33,10 @@ export const whatHolds = z
       .boolean()
       .optional()
       .describe('Whether the key was banned. Present only in the response to a lifted ban.'),
+    isUnchanged: z
+      .boolean()
+      .optional()
+      .describe('Present if the key was as requested already. Nothing was changed and recorded.'),
     strikes: count.describe('Refusals that count towards the next ban.'),
     ...banAndGrantShape,
   })
@@ -52,6 +56,26 @@ export const unbanKeyWire = defineWire({
   description:
     'The key is no longer banned, on this process at once and on other processes within a second. Earlier refusals no longer count towards a ban, including refusals that a process has not reported yet. A key without a ban stays unchanged.',
   params: { id: keyIdParameter },
+  answers: { 200: whatHoldsAnswer },
+});
+
+export const banKeyWire = defineWire({
+  method: 'POST',
+  path: '/keys/{id}/ban',
+  operationId: 'banKey',
+  tag: 'Keys',
+  summary: 'Ban a key',
+  description:
+    'Requests of the key get 429 until `untilAt`, at most 400 days ahead, on every process from the next request on. The ban may be longer than `bans.max`, and does not make later bans longer. `/unban` lifts it. If the key is banned and this ban ends later, the response is 409.',
+  params: { id: keyIdParameter },
+  body: fields('an object with untilAt', {
+    untilAt: date.describe('The end of the ban.'),
+    reason: text('up to 200 printable characters', /^[^\p{Cc}]{1,200}$/u)
+      .optional()
+      .describe(
+        'Why the key is banned. Operators see the reason. The client sees it only if `bans.showReason` is set.',
+      ),
+  }),
   answers: { 200: whatHoldsAnswer },
 });
 

@@ -93,12 +93,20 @@ function changeOf(member: z.ZodType): z.ZodType {
   return (member instanceof z.ZodDefault ? (member.unwrap() as z.ZodType) : member).optional();
 }
 
-const changeKeyBody = fields(
-  `an object with ${Object.keys(changeable).join(', ')}`,
-  Object.fromEntries(Object.entries(changeable).map(([name, member]) => [name, changeOf(member)])),
-);
+const changeKeyBody = fields(`an object with ${Object.keys(changeable).join(', ')} or expiresAt`, {
+  ...Object.fromEntries(Object.entries(changeable).map(([name, member]) => [name, changeOf(member)])),
+  expiresAt: date
+    .nullable()
+    .optional()
+    .describe(
+      'The time when the newest secret expires; null: never. Older secrets that would expire later expire at this time, too.',
+    ),
+});
 
-export type Changes = { readonly [Name in keyof typeof changeable]?: StatedKey[Name] | null };
+export type Changes = { readonly [Name in keyof typeof changeable]?: StatedKey[Name] | null } & {
+  /** Epoch ms. */
+  readonly expiresAt?: number | null | undefined;
+};
 
 export const deletedKey = z
   .object({ id: z.string(), kept: keptOfIdShown.optional() })

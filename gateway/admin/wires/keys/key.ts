@@ -71,6 +71,11 @@ export const keyDetail = z
     revision: positive
       .optional()
       .describe('The revision of the definition in the key directory. Each change increases the revision.'),
+    upcoming: list(z.object({ fromAt: instant, plan: z.string(), limits: limitsByField }))
+      .optional()
+      .describe(
+        'The later limits of the key and its later plans, by changes of the key and of its plans, with the earliest change first. An entry has all limits that apply from its time on, without grants.',
+      ),
     concurrent: positive
       .optional()
       .describe(

@@ -5,6 +5,7 @@ import {
   components,
   count,
   epochMs,
+  instant,
   limitName,
   limitsByField,
   list,
@@ -14,7 +15,7 @@ import {
 } from '../../../keys/response-parts.ts';
 import { afterPage, defineWire, keysPerPageMax } from '../../../shared/http/wire.ts';
 import { exemptionShape } from '../../../shared/schema/exemption-shape.ts';
-import { oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
+import { age, oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { keySorts, keyStates } from '../../../shared/schema/query-words.ts';
 
 const keyState = words(...keyStates)
@@ -26,7 +27,9 @@ const keyState = words(...keyStates)
 const ban = z
   .object({
     untilMs: epochMs,
-    level: positive.describe('The number of consecutive bans.'),
+    level: count.describe('The number of consecutive bans; bans by an operator do not count.'),
+    byHand: z.literal(true).optional().describe('Present if an operator made the ban.'),
+    reason: z.string().optional().describe('The reason that the operator stated.'),
   })
   .optional();
 
@@ -57,6 +60,9 @@ export const keyItem = z
     source: words('file', 'directory').describe('The source of the key.'),
     file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
     line: positive.optional().describe('The first line of the entry in this file.'),
+    newestSecretAt: instant
+      .optional()
+      .describe('When the newest valid secret of the key was issued; absent if this is not known.'),
     windows: list(
       z.object({
         name: limitName,
@@ -110,6 +116,11 @@ export const listKeysWire = defineWire({
       .optional()
       .describe(
         'Only keys whose id or name contains this text, in upper or lower case. Keys of the key directory without recent requests are found only by the beginning of their id.',
+      ),
+    olderThan: age()
+      .optional()
+      .describe(
+        'Only keys whose newest valid secret was issued longer ago than this, such as `90d`, or at an unknown time.',
       ),
     sort: oneOf(keySorts)
       .default('refused')

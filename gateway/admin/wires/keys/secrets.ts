@@ -1,15 +1,20 @@
 import * as z from 'zod';
 import { defineWire, ifMatchHeader, keyIdParameter } from '../../../shared/http/wire.ts';
 import { agePattern, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
-import { date, fields, text } from '../../../shared/schema/schema-parts.ts';
+import { date, digestOf, fields, text } from '../../../shared/schema/schema-parts.ts';
 import { definitionAnswer, issuedAnswer } from './definitions.ts';
 
-export const issueSecretBody = fields('an object with overlap and expiresAt', {
+export const issueSecretBody = fields('an object with overlap, expiresAt and sha256', {
   overlap: text('a duration such as 24h, or 0s', agePattern)
     .transform(parseDuration)
     .optional()
     .describe('The time for which the older secrets stay valid.'),
   expiresAt: date.optional().describe('The time when the new secret expires.'),
+  sha256: digestOf('secret')
+    .optional()
+    .describe(
+      'The SHA-256 digest of a new random secret that the client has made and stored. The gateway then issues no secret. A repeated request changes nothing.',
+    ),
 });
 
 export const issueSecretWire = defineWire({
@@ -19,11 +24,11 @@ export const issueSecretWire = defineWire({
   tag: 'Keys',
   summary: 'Issue another secret of a key',
   description:
-    'Only this response contains the secret. With `overlap`, the older secrets expire after this time, or at once with `0s`. A secret that would expire sooner keeps its expiry. A key has at most 16 secrets. If the key has 16 secrets, the new secret replaces the secret that expired first.',
+    'Only this response contains the secret. With `sha256`, the response is 200 and has no secret. With `overlap`, the older secrets expire after this time, or at once with `0s`. A secret that would expire sooner keeps its expiry. A key has at most 16 secrets. If the key has 16 secrets, the new secret replaces the secret that expired first.',
   params: { id: keyIdParameter },
   headers: { 'If-Match': ifMatchHeader },
   body: issueSecretBody,
-  answers: { 201: issuedAnswer },
+  answers: { 200: definitionAnswer, 201: issuedAnswer },
 });
 
 export const removeSecretWire = defineWire({

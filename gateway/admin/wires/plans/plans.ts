@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { planFiguresShapes, planShownShapes } from '../../../capabilities/lists/schemas.ts';
 import { limitFieldNames } from '../../../keys/limits/limit-fields.ts';
-import { memberNames, planShape } from '../../../keys/plan-schema.ts';
+import { memberNames, planShape } from '../../../keys/plans/plan-schema.ts';
 import {
   components,
   count,

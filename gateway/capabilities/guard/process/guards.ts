@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { plansInForce } from '../../../keys/key-table.ts';
-import { limitsAt } from '../../../keys/plans.ts';
+import { limitsAt } from '../../../keys/plans/plans.ts';
 import type { RedisConnection } from '../../../redis/redis-connection.ts';
 import { type Away, notConnected } from '../../../redis/redis-reply.ts';
 import type { Keys, Plan, PlanFigures, PlanStates, Settings } from '../../../shared/model.ts';

@@ -11,7 +11,7 @@
  *   id: string, plan: string, windows: Window[], concurrent?: number,
  *   ban?: { untilAt: string, reason: string },
  *   grant?: { limits?: Limits, noBrownouts?: true, fromAt?: string, untilAt: string },
- *   upcoming?: { from: string, limits: Limits }[],
+ *   upcoming?: { from: string, plan?: string, limits: Limits }[],
  *   credits?: { at: string, from: string, to: string, failedUnits: number, givenBack: { day: number, month: number } }[],
  *   secret: { expiresAt?: string, canRotate?: true }
  * }} State
@@ -528,7 +528,10 @@ function upcomingList(changes) {
   return element(
     'ul',
     {},
-    ...changes.map(({ from, limits }) => element('li', {}, `From ${instant(from)}: ${limitsText(limits)}`)),
+    ...changes.map(({ from, plan, limits }) => {
+      const onPlan = plan === undefined ? '' : `plan ${plan}, `;
+      return element('li', {}, `From ${instant(from)}: ${onPlan}${limitsText(limits)}`);
+    }),
   );
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pageOfIds } from '../../../admin/keys/find-keys.ts';
 import type { KeySources } from '../../../admin/keys/key-sources.ts';
+import { planNameAt } from '../../../keys/plans/compile-key.ts';
 import type { Period } from '../../../shared/schema/dates-and-durations.ts';
 import { type FailedHour, unitsIn } from '../../../usage/read/failed-units.ts';
 import type { UsageReader } from '../../../usage/read/usage-reader.ts';
@@ -10,7 +11,7 @@ import type { MakegoodFigures } from '../wires.ts';
 import { addParts, noFigures } from './add-parts.ts';
 
 export interface PartSources {
-  readonly keys: Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
+  readonly keys: Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>;
   readonly reader: Pick<UsageReader, 'failedUnits'>;
   readonly credits: Pick<Credits, 'giveBack'>;
 }
@@ -99,7 +100,8 @@ export async function runPart(
     if (configured !== undefined || directory === undefined) return configured?.plan === plan;
     const read = await directory.readMany([id]);
     const [key] = read.kind === 'found' ? read.keys : ['unknown' as const];
-    return key === 'unknown' ? 'unknown' : key?.plan === plan;
+    if (key === 'unknown') return 'unknown';
+    return key !== undefined && planNameAt(key, keys.nowMs()) === plan;
   }
 
   function sumOf(all: readonly MakegoodFigures[]): MakegoodFigures {

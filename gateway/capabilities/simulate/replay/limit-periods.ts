@@ -1,4 +1,4 @@
-import { limitsAt } from '../../../keys/plans.ts';
+import { limitsAt } from '../../../keys/plans/plans.ts';
 import { ofAllOperations } from '../../../shared/limits.ts';
 import type { Key, Limits, Plans } from '../../../shared/model.ts';
 import type { Period } from '../../../shared/schema/dates-and-durations.ts';

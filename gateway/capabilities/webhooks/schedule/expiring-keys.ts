@@ -1,6 +1,8 @@
 import type { KeyExpiring } from '../../../fleet/kinds/key-notices.ts';
 import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
+import type { StatedKey } from '../../../keys/key-schema.ts';
 import { tableIn } from '../../../keys/key-table.ts';
+import { planNameAt } from '../../../keys/plans/compile-key.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
@@ -66,13 +68,17 @@ async function* expiringInDirectory(
 function* noticesOf(
   {
     id,
-    plan,
     disabled,
-  }: { readonly id: string; readonly plan: string; readonly disabled?: boolean | undefined },
+    ...terms
+  }: Pick<StatedKey, 'plan' | 'limits' | 'changes'> & {
+    readonly id: string;
+    readonly disabled?: boolean | undefined;
+  },
   ends: readonly { readonly digest: string; readonly endMs: number | undefined }[],
   period: ScanPeriod,
 ): Generator<KeyExpiring> {
   if (disabled) return;
+  const plan = planNameAt(terms, period.toMs);
   for (const { digest, endMs } of ends) {
     const days = endMs === undefined ? undefined : nearestMark(expiryMarks, endMs, period);
     if (endMs === undefined || days === undefined) continue;

@@ -1,6 +1,6 @@
 import type { PlanChanged } from '../../../fleet/kinds/plans.ts';
 import { limitChangeTexts } from '../../../keys/limits/limit-texts.ts';
-import { limitsAt } from '../../../keys/plans.ts';
+import { limitsAt } from '../../../keys/plans/plans.ts';
 import type { Plan, Settings } from '../../../shared/model.ts';
 import type { ScanPeriod } from './marks.ts';
 

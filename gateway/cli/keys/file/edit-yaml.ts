@@ -17,19 +17,22 @@ export type YamlEdit =
       readonly path: Path;
       readonly entries: readonly Readonly<Record<string, unknown>>[];
     }
-  /** Sets a field of a mapping. A new field is inserted after the existing field `after`. */
+  /**
+   * Sets a field of a mapping. A new field is inserted after the existing field `after`. A list or mapping is written on one line, without
+   * undefined members.
+   */
   | {
       readonly kind: 'set';
       readonly path: Path;
       readonly name: string;
-      readonly value: string | boolean;
+      readonly value: unknown;
       readonly after: string;
     }
   /**
    * Removes a field. If the field shares its line with other text, such as a comment, the field stays and gets the value of the member
-   * `or`.
+   * `or`. Without `or`, the edit is refused.
    */
-  | { readonly kind: 'remove'; readonly path: Path; readonly name: string; readonly or: boolean };
+  | { readonly kind: 'remove'; readonly path: Path; readonly name: string; readonly or?: boolean };
 
 /** The edited text, or the reason why the text cannot be edited. The reason completes a sentence of the caller. */
 export type EditedYaml =
@@ -108,15 +111,20 @@ function planEdit(edit: YamlEdit, source: Source): Planned {
     case 'set': {
       const map = mappingAt(source.document, edit.path);
       const pair = fieldOf(map, edit.name);
+      const value: unknown = JSON.parse(JSON.stringify(edit.value));
       const splice =
-        pair === undefined ? spliceOfNewField(edit, map, source) : spliceOfValue(pair, edit.value, source);
-      return { splice, apply: (data) => assign(data, edit.path, edit.name, edit.value) };
+        pair === undefined
+          ? spliceOfNewField({ ...edit, value }, map, source)
+          : spliceOfValue(pair, value, source);
+      return { splice, apply: (data) => assign(data, edit.path, edit.name, value) };
     }
     case 'remove': {
       const map = mappingAt(source.document, edit.path);
       const pair = fieldOf(map, edit.name);
       if (pair === undefined) throw new Uneditable(`there is no \`${edit.name}\` to remove`);
       const removed = spliceOfRemoved(pair, map, source);
+      if (removed === undefined && edit.or === undefined)
+        throw new Uneditable(`its \`${edit.name}\` shares a line with other text`);
       const [splice, value] = removed ? [removed] : [spliceOfValue(pair, edit.or, source), edit.or];
       return { splice, apply: (data) => assign(data, edit.path, edit.name, value) };
     }
@@ -173,7 +181,7 @@ function spliceOfNewField(
 ): Splice {
   const sibling = fieldOf(map, after);
   if (sibling === undefined) throw new Uneditable(`there is no \`${after}\` to add \`${name}\` to`);
-  const field = `${name}: ${value}`;
+  const field = `${name}: ${rendered(value)}`;
   if (map.flow) {
     const from = endOf(sibling.value);
     return { from, to: from, insert: `, ${field}` };
@@ -185,18 +193,33 @@ function spliceOfNewField(
   return { from, to: from, insert: `${margin}${field}${eol}` };
 }
 
-function spliceOfValue({ value }: Pair, next: string | boolean, { text }: Source): Splice {
+/** On one line. */
+function rendered(value: unknown): string {
+  return stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trim();
+}
+
+function spliceOfValue({ value }: Pair, next: unknown, { text }: Source): Splice {
   // An edit of an anchored value would also change every alias (`*name`) of it.
   if (isScalar(value) && value.anchor !== undefined)
     throw new Uneditable(`the value \`&${value.anchor}\` may be used elsewhere too`);
-  const [from, to] = [startOf(value), endOf(value)];
-  const quote = /^["']/.exec(text.slice(from, to))?.[0] ?? '';
-  return { from, to, insert: typeof next === 'string' ? quote + next + quote : String(next) };
+  const from = startOf(value);
+  const to = endOfField(value, text);
+  const quote = isScalar(value) ? /^["']/.exec(text.slice(from, to))?.[0] : undefined;
+  const isAsBefore = quote !== undefined && typeof next === 'string' && !/["'\\]/.test(next);
+  return { from, to, insert: isAsBefore ? quote + next + quote : rendered(next) };
+}
+
+/** The parser's range of a list or mapping also covers the line breaks and comments below it. */
+function endOfField(value: unknown, text: string): number {
+  const [start, end] = rangeOf(value);
+  if (!(isSeq(value) || isMap(value)) || value.flow) return end;
+  const block = text.slice(start, endOfEntries(text, end, start - lineStartOf(text, start)));
+  return start + block.trimEnd().length;
 }
 
 /** Returns undefined if the field shares its line with other text. */
 function spliceOfRemoved(pair: Pair, map: YAMLMap, { text }: Source): Splice | undefined {
-  const [start, end] = [startOf(pair.key), endOf(pair.value)];
+  const [start, end] = [startOf(pair.key), endOfField(pair.value, text)];
   if (map.flow) {
     const before = map.items[map.items.indexOf(pair) - 1];
     if (before === undefined) return undefined;
@@ -242,7 +265,7 @@ function partOf<Part>(data: unknown, path: Path): Part {
   return path.reduce<unknown>((part, step) => Object(part)[step], data) as Part;
 }
 
-function assign(data: unknown, path: Path, name: string, value?: string | boolean): unknown {
+function assign(data: unknown, path: Path, name: string, value?: unknown): unknown {
   const map = partOf<Record<string, unknown>>(data, path);
   if (value === undefined) delete map[name];
   else map[name] = value;

@@ -28,9 +28,30 @@ export interface NewKey {
 
 export interface NewSecret {
   readonly id: string;
+  /** A secret that the command has made and stored already. */
+  readonly secret?: string | undefined;
   /** The time after which older secrets expire (`24h`, `0s`), unless they expire earlier. */
   readonly overlap?: string | undefined;
   readonly expires: string | undefined;
+}
+
+/** Absent members stay. */
+export interface KeyEdit {
+  readonly plan?: string | undefined;
+  /** Null: none, because the plan has limits. */
+  readonly limits?: LimitsByField | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly addresses?: readonly string[] | null | undefined;
+  /** A date or date-time at which the newest secret expires, and older ones at the latest; null: the newest never expires. */
+  readonly expiresAt?: string | null | undefined;
+  /** A later plan of the key. It replaces a change at the same time. */
+  readonly later?:
+    | { readonly from: string; readonly plan: string; readonly limits?: LimitsByField | undefined }
+    | undefined;
+  /** Withdraws all later changes, or the change at this time. */
+  readonly withdraw?: true | string | undefined;
+  /** The version of a directory key that the edit was made for, as in its ETag. */
+  readonly ifMatch?: string | undefined;
 }
 
 export interface ChangedKey {
@@ -54,6 +75,7 @@ export interface WritableKeys {
   create(key: NewKey): Promise<IssuedKey>;
   addSecret(secret: NewSecret): Promise<IssuedKey>;
   setDisabled(id: string, disabled: boolean): Promise<ChangedKey>;
+  edit(id: string, edit: KeyEdit): Promise<ChangedKey>;
 }
 
 /**
@@ -67,6 +89,7 @@ export function createKeysOfBoth(file: WritableKeys, directory: () => Promise<Wr
     create: (key) => file.create(key),
     addSecret: (secret) => change(secret.id, (keys) => keys.addSecret(secret)),
     setDisabled: (id, disabled) => change(id, (keys) => keys.setDisabled(id, disabled)),
+    edit: (id, edit) => change(id, (keys) => keys.edit(id, edit)),
   };
 
   async function change<Changed extends ChangedKey>(

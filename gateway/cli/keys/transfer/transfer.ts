@@ -3,7 +3,8 @@ import type { WrittenKey } from '../../../config/load-settings.ts';
 import { faultMessage } from '../../../config/schema/shape-problems.ts';
 import { isFilledIn } from '../../../config/source/substitute-variables.ts';
 import { type MovedKey, movedKeySchema } from '../../../keys/key-schema.ts';
-import { planFault } from '../../../keys/plans.ts';
+import { termsOverTime } from '../../../keys/plans/compile-key.ts';
+import { planFault } from '../../../keys/plans/plans.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { shapeFaults } from '../../../shared/schema/schema-faults.ts';
@@ -154,15 +155,17 @@ function reasonAgainst(
   settings: Settings,
   taken: ReadonlySet<string>,
 ): string | undefined {
-  const { plan, limits, operations = [] } = stated;
-  switch (planFault(limits, settings.plans.get(plan)?.isCustom)) {
-    case 'no_plan':
-      return `there is no plan ${plan}`;
-    case 'limits_missing':
-      return `the plan ${plan} is custom, and it has no limits of its own`;
-    case 'limits_of_plan':
-      return `it has limits of its own, and the plan ${plan} is not custom`;
-    case undefined:
+  const { operations = [] } = stated;
+  for (const { plan, limits } of termsOverTime(stated)) {
+    switch (planFault(limits, settings.plans.get(plan)?.isCustom)) {
+      case 'no_plan':
+        return `there is no plan ${plan}`;
+      case 'limits_missing':
+        return `the plan ${plan} is custom, and it has no limits of its own`;
+      case 'limits_of_plan':
+        return `it has limits of its own, and the plan ${plan} is not custom`;
+      case undefined:
+    }
   }
   const unknown = operations.find((wanted) => !settings.operations.some(({ id }) => id === wanted));
   if (unknown !== undefined) return `there is no operation ${unknown}`;

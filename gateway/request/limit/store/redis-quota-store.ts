@@ -1,4 +1,5 @@
 import type { Result } from 'ioredis';
+import { packHandBan } from '../../../quota/bans.ts';
 import { createDecideCaller } from '../../../quota/calls/call-decide.ts';
 import { scriptWithChapters } from '../../../quota/calls/library.ts';
 import { type KeyRecord, outcomeOf, packAsk, packTerms, unpackReply } from '../../../quota/calls/records.ts';
@@ -77,12 +78,12 @@ export function createRedisQuotaStore(deps: {
       return error === undefined ? late : toFailure(error);
     },
 
-    adjust: (keyId, { grant, ...change }) =>
+    adjust: (keyId, { ban, grant, ...change }) =>
       callPatiently(keyId, async (name) => {
         const packed = typeof grant === 'object' ? packGrant(grant) : grant;
         const [nowMs, ...flat] = await client.adjustBuffer(
           name,
-          JSON.stringify({ ...change, grant: packed }),
+          JSON.stringify({ ...change, ban: ban && packHandBan(ban), grant: packed }),
         );
         return { kind: 'changed', nowMs, state: parseHash(toHash(flat)) };
       }),

@@ -49,6 +49,89 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     });
   });
 
+  it('a ban by hand refuses the key on every process until its end or until it is lifted, and does not make later bans longer', async () => {
+    const bans = { after: 3, within: '1m', for: '10m', max: '20m' };
+    const overrides = { keys: [key.entry], limitsPath: '/limits', bans };
+    const { gateways, logged } = await startGateways(store === 'redis' ? 2 : 1, { overrides, store });
+    const [one, other = one] = gateways;
+    if (!one || !other) throw new Error('a gateway was started');
+    const authorization = `Bearer ${key.secret}`;
+    const read = async (path: string) => {
+      const response = await fetch(`http://127.0.0.1:${other.publicPort}${path}`, {
+        headers: { authorization },
+      });
+      return [response.status, await response.json()];
+    };
+    expect(await other.call(key.secret)).toBe(200);
+
+    // Longer than `bans.max`.
+    const untilAt = at(48 * hourMs);
+    const untilMs = Date.parse(untilAt);
+    const banned = await one.ask('POST', '/keys/acme/ban', { untilAt, reason: 'asked by mail' });
+    const ban = { untilMs, level: 0, byHand: true, reason: 'asked by mail' };
+    expect([banned.status, banned.body]).toEqual([200, { id: 'acme', strikes: 0, ban }]);
+    const [status, refusal] = await read('/v1/pets');
+    expect([status, refusal.code, refusal.message]).toEqual([
+      429,
+      'key_banned',
+      expect.stringMatching(/^The API key is banned until \S+ by the operator\. Retry in \d+ s\.$/),
+    ]);
+    expect(await read('/limits')).toMatchObject([
+      200,
+      { ban: { reason: 'The operator of the API banned the key.' } },
+    ]);
+    for (const { ask } of gateways) {
+      const { body } = await ask('GET', '/keys/acme');
+      expect(body).toMatchObject({ state: 'banned', ban });
+      expect(body.why.sentence).toMatch(/is banned by an operator until .*: asked by mail\./);
+    }
+    expect(await lastChange(one)).toMatchObject({
+      ...{ action: 'ban', by: 'alice', key: 'acme', before: {} },
+      after: { untilAt, reason: 'asked by mail' },
+    });
+    await expect
+      .poll(async () =>
+        (await other.ask('GET', '/events')).body.events.map((event: { text: string }) => event.text),
+      )
+      .toContainEqual(
+        expect.stringMatching(/^acme \(free\) is banned by an operator, until .*: asked by mail\.$/),
+      );
+    expect(logged).toContainEqual(
+      expect.objectContaining({ msg: 'a key is banned', byHand: true, reason: 'asked by mail' }),
+    );
+    const shorter = await one.ask('POST', '/keys/acme/ban', { untilAt: at(hourMs) });
+    expect([shorter.status, shorter.body.code]).toEqual([409, 'conflict']);
+
+    for (const { reload } of gateways) await reload({ bans: { ...bans, showReason: true } });
+    // The process that repeats a decision on a banned key repeats its message for a moment.
+    await expect
+      .poll(async () => (await read('/v1/pets'))[1].message)
+      .toMatch(/is banned until \S+ by the operator: asked by mail\./);
+    expect(await read('/limits')).toMatchObject([200, { ban: { reason: 'asked by mail' } }]);
+
+    const lifted = await other.ask('POST', '/keys/acme/unban');
+    expect([lifted.status, lifted.body.ban, lifted.body.wasBanned]).toEqual([200, undefined, true]);
+    await expect.poll(() => one.call(key.secret)).toBe(200);
+    await expect
+      .poll(async () => (await one.call(key.secret)) === 429 && (await one.ask('GET', '/keys/acme')).body.ban)
+      .toMatchObject({ level: 1 });
+    const { body } = await one.ask('GET', '/keys/acme');
+    expect(body.ban).toEqual({ untilMs: expect.any(Number), level: 1 });
+    expect(body.ban.untilMs).toBeLessThan(untilMs);
+  });
+
+  it.each([
+    [{}, 'untilAt'],
+    [{ untilAt: '2020-01-01' }, 'future'],
+    [{ untilAt: '2099-01-01' }, '400 days'],
+    [{ untilAt: at(hourMs), reason: 'two\nlines' }, 'reason'],
+    [{ untilAt: at(hourMs), reason: '' }, 'reason'],
+  ])('the ban %j by hand is refused, and the message names %s', async (body, named) => {
+    const { gateways } = await startGateways(1, { overrides: { keys: [key.entry] }, store });
+    const reply = await gateways[0]?.ask('POST', '/keys/acme/ban', body);
+    expect([reply?.status, reply?.body.message]).toEqual([400, expect.stringContaining(named)]);
+  });
+
   it('a lifted ban is lifted on every process, even on one with unreported refusals', async () => {
     const overrides = { keys: [key.entry], bans: { after: 20, for: '10m' } };
     const { gateways, logged } = await startGateways(store === 'redis' ? 2 : 1, { overrides, store });

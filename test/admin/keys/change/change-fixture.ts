@@ -129,7 +129,7 @@ export async function lastChange(gateway: ChangedGateway): Promise<Record<string
 }
 
 /** Writes a YAML file, and deletes it after the test. */
-async function fileOf(content: unknown): Promise<string> {
+export async function fileOf(content: unknown): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, 'part.yaml'), stringify(content));

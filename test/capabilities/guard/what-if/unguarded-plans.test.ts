@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { unguardedPlans } from '../../../../gateway/capabilities/guard/what-if/unguarded-plans.ts';
-import { planSchema } from '../../../../gateway/keys/plan-schema.ts';
+import { planSchema } from '../../../../gateway/keys/plans/plan-schema.ts';
 
 const nowMs = Date.parse('2026-11-26T12:00:00Z');
 type Plan = Parameters<typeof unguardedPlans>[0][number];

@@ -109,6 +109,8 @@ describe('editYaml', () => {
         plan: word,
         name: word,
         disabled: fc.boolean(),
+        limits: fc.record({ perDay: fc.nat(9), perMinute: fc.nat(9) }),
+        addresses: fc.array(word, { minLength: 1, maxLength: 3 }),
         secrets: fc.array(secret, { maxLength: 3 }),
       },
       { requiredKeys: ['id', 'plan', 'secrets'] },
@@ -131,19 +133,30 @@ describe('editYaml', () => {
           after: 'sha256',
         }));
         edits.push({ kind: 'set', path: [index], name: 'disabled', value: true, after: 'plan' });
+        const changes = [{ from: '2027-01-01', plan: 'pro', limits: { perDay: 5 } }];
+        edits.push({ kind: 'set', path: [index], name: 'limits', value: { perDay: 5 }, after: 'plan' });
+        edits.push({ kind: 'set', path: [index], name: 'name', value: `it's "new": #1`, after: 'plan' });
+        edits.push({ kind: 'set', path: [index], name: 'changes', value: changes, after: 'plan' });
+        if (keys[index]?.addresses) edits.push({ kind: 'remove', path: [index], name: 'addresses' });
         edits.push({ kind: 'append', path: [index, 'secrets'], entries: [{ sha256: 'new' }] });
         edits.push({ kind: 'append', path: [], entries: [{ id: 'one' }, { id: 'two' }] });
         const text = stringify(keys, how);
         const result = editYaml(text, edits);
         const expected = structuredClone(keys) as Record<string, unknown>[];
-        const target = expected[index] as { secrets: Record<string, unknown>[]; disabled: boolean };
+        const target = expected[index] as {
+          secrets: Record<string, unknown>[];
+          disabled: boolean;
+          addresses?: unknown;
+        };
         for (const each of target.secrets) each.expires = '2027-01-31T00:00:00Z';
         target.disabled = true;
+        Object.assign(target, { limits: { perDay: 5 }, name: `it's "new": #1`, changes });
+        delete target.addresses;
         target.secrets.push({ sha256: 'new' });
         expected.push({ id: 'one' }, { id: 'two' });
         expect(result.kind === 'refused' ? result.reason : parse(result.text)).toEqual(expected);
       }),
-      { numRuns: 100 },
+      { numRuns: 200 },
     );
   });
 });

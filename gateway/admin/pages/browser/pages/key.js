@@ -3,6 +3,7 @@ import { keyNotes } from '../../../../capabilities/lists/pages.js';
 import { exemptionWords } from '../../../../shared/words/exemptions.js';
 import { counted, dayMs, figure, minuteMs, noFigure, relative } from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
+import { upcomingTexts } from '../../../words/keys.js';
 import { nowMs, queryOf, usePolled } from '../api.js';
 import { clock, fullInstant } from '../formats.js';
 import { KeyActions, result } from '../key-actions.js';
@@ -79,6 +80,7 @@ export function Key({ params: { id = '' }, query, live }) {
       <div class="windows">
         ${key.windows.map((window) => windowBar(window, { now, isLong: true }))}
         <p class="muted ban">${banAndGrant(key)}</p>
+        ${upcomingTexts(key).map((text) => html`<p class="muted" key=${text}>Limits ${text}.</p>`)}
         ${keyNotes.map(({ notesOn }) => notesOn(key))}
         ${key.trial && html`<p class=${`trial ${key.trial.refused > key.trial.refusedNow ? 'near' : 'muted'}`}>${key.trial.sentence}</p>`}
       </div>
@@ -94,7 +96,7 @@ export function Key({ params: { id = '' }, query, live }) {
 
 const shownApart = [
   ...['id', 'plan', 'name', 'operations', 'secrets', 'state', 'source', 'file', 'line', 'revision'],
-  ...['definition', 'missing'],
+  ...['definition', 'missing', 'changes', 'upcoming'],
   ...['windows', 'ban', 'grant', 'strikes', 'why', 'lastSeenMs', 'offered24h', 'refused24h', 'units24h'],
   ...['operations24h', 'recentRefusals', 'trial', ...keyNotes.flatMap(({ members }) => members)],
 ];
@@ -124,7 +126,7 @@ function banAndGrant({ ban, strikes, grant }) {
   const instant = (/** @type {string} */ prefix, /** @type {number} */ atMs) =>
     html`, <${Instant} atMs=${atMs} prefix=${prefix} />`;
   const first = ban
-    ? html`<span class="bad">Banned</span>, level ${figure(ban.level)}${instant('ends ', ban.untilMs)}`
+    ? html`<span class="bad">Banned</span>${ban.byHand ? html` by an operator${ban.reason && html`: <bdi>${ban.reason}</bdi>`}` : `, level ${figure(ban.level)}`}${instant('ends ', ban.untilMs)}`
     : strikes > 0
       ? `${counted(strikes, 'refusal counts', 'refusals count')} towards the next ban`
       : 'no refusal counts towards a ban';

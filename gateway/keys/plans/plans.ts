@@ -1,6 +1,6 @@
-import { planMembers } from '../capabilities/lists/configuration.ts';
-import type { Limits, Plan, PlanChange, PlanStates, Plans, Settings } from '../shared/model.ts';
-import { toLimits } from './limits/limit-fields.ts';
+import { planMembers } from '../../capabilities/lists/configuration.ts';
+import type { Key, Limits, Plan, PlanChange, PlanStates, Plans, Settings } from '../../shared/model.ts';
+import { toLimits } from '../limits/limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
@@ -11,7 +11,8 @@ import type { StatedPlan } from './plan-schema.ts';
  * table.
  */
 export function plansAt({ plans, planStates }: Pick<Settings, 'plans' | 'planStates'>, nowMs: number): Plans {
-  if (lastChangeMs(plans, nowMs) === undefined && planStates === undefined) return plans;
+  const hasChanged = planChangeTimes(plans).some((fromMs) => fromMs <= nowMs);
+  if (!hasChanged && planStates === undefined) return plans;
   return new Map([...plans].map(([name, plan]) => [name, planAt(plan, nowMs, planStates)]));
 }
 
@@ -29,23 +30,33 @@ export function changesAfter({ changes = [] }: Pick<Plan, 'changes'>, nowMs: num
   return changes.filter(({ fromMs }) => fromMs > nowMs);
 }
 
-/** The last change up to `nowMs`. */
-export function lastChangeMs(plans: Plans, nowMs: number): number | undefined {
-  return latestOf(instantsOf(plans).filter((fromMs) => fromMs <= nowMs));
-}
-
-/** The first change after `nowMs`. */
-export function nextChangeMs(plans: Plans, nowMs: number): number | undefined {
-  const later = instantsOf(plans).filter((fromMs) => fromMs > nowMs);
-  return later.length === 0 ? undefined : Math.min(...later);
-}
-
-function instantsOf(plans: Plans): readonly number[] {
+/** The dates of all scheduled changes, epoch ms, in any order. */
+export function planChangeTimes(plans: Plans): readonly number[] {
   return [...plans.values()].flatMap(({ changes = [] }) => changes.map(({ fromMs }) => fromMs));
 }
 
-function latestOf(instants: readonly number[]): number | undefined {
-  return instants.length === 0 ? undefined : Math.max(...instants);
+/** The limits of a key from one time on, and its plan. */
+export interface LaterTerms {
+  readonly fromMs: number;
+  readonly plan: string;
+  readonly limits: Limits;
+}
+
+/** What will change after `nowMs`, by changes of the key and of its plans, the earliest first. Without grants. */
+export function laterTerms(
+  key: Pick<Key, 'plan' | 'limits' | 'changes'>,
+  plans: Plans,
+  nowMs: number,
+): readonly LaterTerms[] {
+  const ofKey = key.changes?.filter(({ fromMs }) => fromMs > nowMs) ?? [];
+  return [{ fromMs: nowMs, plan: key.plan, limits: undefined }, ...ofKey].flatMap((change, index) => {
+    const plan = plans.get(change.plan);
+    if (plan === undefined) return [];
+    const untilMs = ofKey[index]?.fromMs ?? Number.POSITIVE_INFINITY;
+    const inTime = changesAfter(plan, change.fromMs).filter(({ fromMs }) => fromMs < untilMs);
+    const first = { ...change, limits: change.limits ?? limitsAt(plan, change.fromMs) };
+    return [...(index === 0 ? [] : [first]), ...inTime.map((one) => ({ ...one, plan: change.plan }))];
+  });
 }
 
 export function compilePlans(stated: Readonly<Record<string, StatedPlan>>): Plans {

@@ -1,18 +1,17 @@
 import * as z from 'zod';
-import { planShapes } from '../capabilities/lists/schemas.ts';
-import { date, expects, fields, flag, list } from '../shared/schema/schema-parts.ts';
-import { anyLimitField, limitFieldNames } from './limits/limit-fields.ts';
+import { planShapes } from '../../capabilities/lists/schemas.ts';
+import { date, expects, fields, flag } from '../../shared/schema/schema-parts.ts';
+import { anyLimitField, limitFieldNames } from '../limits/limit-fields.ts';
 import {
   concurrent,
+  datedChanges,
   groups,
   limitFieldsShape,
   limitsWithGroups,
   operationIds,
-} from './limits/limits-schema.ts';
+} from '../limits/limits-schema.ts';
 
 const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
-
-const changesMax = 20;
 
 /** The limits that a plan has from a given time on. */
 const planChange = fields(`a mapping with from and ${anyLimitField}`, {
@@ -28,17 +27,7 @@ const planChange = fields(`a mapping with from and ${anyLimitField}`, {
   )
   .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
 
-const planChanges = list(planChange, 'a list of mappings, each with from and limits')
-  .min(1, expects('a list of at least one mapping with from and limits'))
-  .max(changesMax, expects(`a list of at most ${changesMax} mappings with from and limits`))
-  .superRefine((changes, { addIssue }) => {
-    for (const [index, { from }] of changes.entries()) {
-      const before = changes[index - 1]?.from;
-      const message = 'must be later than the `from` of the entry before; sort the entries by `from`';
-      if (before !== undefined && from <= before)
-        addIssue({ code: 'custom', path: [index, 'from'], message });
-    }
-  });
+const planChanges = datedChanges(planChange, 'from and limits');
 
 export const planShape = {
   custom: flag().default(false).describe('Whether each key on this plan has its own limits.'),

@@ -1,0 +1,183 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { counted, figure } from '../../../shared/words/figures.js';
+import type { AdminClient } from '../../admin/admin-client.ts';
+import { clientOf } from '../../admin/find-gateway.ts';
+import { CommandError } from '../../output/command-error.ts';
+import { progressHere } from '../../output/progress.ts';
+import { print, printJson } from '../../output/screen.ts';
+import { configurationOf, type LoadedKeys, loadKeys } from '../file/edit-keys.ts';
+import type { ChangedKey } from '../file/writable-keys.ts';
+import { editFileKeys, type FileEdit } from '../file-keys.ts';
+import { type ToldChange, tellChange } from '../tell-change.ts';
+import { confirmed } from './confirm.ts';
+import type { SelectionOptions } from './select-keys.ts';
+
+/** A change that a command makes to each of many keys. */
+export interface ManyChange {
+  /** In words: "grant" for the question, "granted" and "had this grant already" for the result. */
+  readonly words: { readonly verb: string; readonly done: string; readonly unchanged: string };
+  /** Called before each part of the keys is changed, so that what they need is stored. */
+  readonly prepare?: (ids: readonly string[]) => void;
+  /** Changes a key through the admin API. A repeated call changes nothing. */
+  readonly ask: (client: AdminClient, id: string) => Promise<{ readonly isChanged: boolean }>;
+  /** Changes a key of the keys file; absent if the admin API changes keys of files, too. */
+  readonly inFile?: (id: string) => FileEdit;
+  /** What the record of changes gets about a changed key of the keys file. */
+  readonly told?: (changed: ChangedKey) => ToldChange;
+}
+
+interface Outcome {
+  readonly changed: string[];
+  readonly unchanged: string[];
+  readonly failed: { readonly id: string; readonly why: string }[];
+}
+
+/**
+ * Changes the keys, after the operator has confirmed their number. Keys of the keys file are written together. Directory keys are changed
+ * some at a time. A failed key does not stop the others. Each change can be repeated, so the command can run again after a crash.
+ *
+ * @throws a CommandError if nothing was changed
+ */
+export async function changeMany(
+  ids: readonly string[],
+  change: ManyChange,
+  options: SelectionOptions & { readonly directory?: true },
+): Promise<void> {
+  const [inFile, byApi] = divide(ids, change, options);
+  const { verb } = change.words;
+  const where = [
+    inFile.length > 0 && `${figure(inFile.length)} in the keys file`,
+    inFile.length > 0 && byApi.length > 0 && `${figure(byApi.length)} in the key directory`,
+  ].filter((one) => one !== false);
+  const question = `${verb} ${counted(ids.length, 'key')}${where.length > 0 ? ` (${where.join(', ')})` : ''}`;
+  if (options.dryRun) {
+    if (options.json) return printJson({ dryRun: true, keys: ids });
+    return print([...ids, `Without --dry-run, this command would ${question}.`]);
+  }
+  if (!(await confirmed(question, ids.length, options))) throw new CommandError('Nothing was changed.');
+  const outcome: Outcome = { changed: [], unchanged: [], failed: [] };
+  if (inFile.length > 0) await changeInFile(inFile, change, options, outcome);
+  if (byApi.length > 0) await changeByApi(byApi, change, await clientOf(options), outcome, ids.length);
+  if (options.json) printJson(outcome);
+  else print(summaryOf(outcome, change));
+  if (outcome.failed.length > 0) process.exitCode = 1;
+}
+
+/** The keys that the command changes in the keys file, and those that it changes through the admin API. */
+function divide(
+  ids: readonly string[],
+  { inFile }: ManyChange,
+  { directory, config }: { readonly directory?: true; readonly config?: string | undefined },
+): readonly [string[], string[]] {
+  if (inFile === undefined || directory) return [[], [...ids]];
+  const { settings }: LoadedKeys = loadKeys({ ...configurationOf(config), onlyKeys: true });
+  const isInFile = (id: string) => settings.keys.has(id) || !settings.directory;
+  return [ids.filter(isInFile), ids.filter((id) => !isInFile(id))];
+}
+
+async function changeInFile(
+  ids: readonly string[],
+  { prepare, inFile, told }: ManyChange,
+  options: SelectionOptions,
+  outcome: Outcome,
+): Promise<void> {
+  prepare?.(ids);
+  const edits = ids.flatMap((id) => inFile?.(id) ?? []);
+  const results = await editFileKeys(configurationOf(options.config), edits);
+  for (const [index, id] of ids.entries()) {
+    const result = results[index];
+    if (result === undefined || result instanceof CommandError)
+      outcome.failed.push({ id, why: result?.message ?? 'It was not edited.' });
+    else {
+      (result.isChanged ? outcome.changed : outcome.unchanged).push(id);
+      if (result.isChanged && told) await tellChange(options, told(result), result);
+    }
+  }
+}
+
+async function changeByApi(
+  ids: readonly string[],
+  { prepare, ask }: ManyChange,
+  client: AdminClient,
+  outcome: Outcome,
+  ofAll: number,
+): Promise<void> {
+  const { manyKeysAtOnce: atOnce, manyKeysPerPart: perPart, manyFailuresMax: failuresMax } = client.bounds;
+  const progress = progressHere();
+  const doneInFile = ofAll - ids.length;
+  let done = 0;
+  /** Keys in a row for which the gateway did not answer. */
+  let unanswered = 0;
+  const changeOne = async (id: string) => {
+    if (unanswered >= failuresMax) {
+      outcome.failed.push({
+        id,
+        why: 'It was not tried, because the gateway did not answer for the keys before it.',
+      });
+      return;
+    }
+    try {
+      const { isChanged } = await repeated(() => ask(client, id), client.bounds);
+      unanswered = 0;
+      (isChanged ? outcome.changed : outcome.unchanged).push(id);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      unanswered = error.kind === 'passing' ? unanswered + 1 : 0;
+      outcome.failed.push({ id, why: error.message });
+    }
+    done += 1;
+    progress.show(doneInFile + done, ofAll);
+  };
+  try {
+    for (let from = 0; from < ids.length; from += perPart) {
+      const part = ids.slice(from, from + perPart);
+      prepare?.(part);
+      const waiting = part.values();
+      await Promise.all(
+        Array.from({ length: atOnce }, async () => {
+          for (const id of waiting) await changeOne(id);
+        }),
+      );
+    }
+  } finally {
+    progress.end();
+  }
+}
+
+/** Repeats a call while its failure may pass, with longer and longer waits. */
+async function repeated<Result>(
+  call: () => Promise<Result>,
+  { manyAttemptsMax, manyRetryMs }: AdminClient['bounds'],
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call();
+    } catch (error) {
+      const mayPass = error instanceof CommandError && error.kind === 'passing';
+      if (!mayPass || attempt >= manyAttemptsMax) throw error;
+      await sleep(manyRetryMs * 2 ** (attempt - 1));
+    }
+  }
+}
+
+/** Reasons that many keys share are named once. */
+function summaryOf({ changed, unchanged, failed }: Outcome, { words }: ManyChange): string[] {
+  const first = `${counted(changed.length, 'key')} ${words.done}.`;
+  const others = unchanged.length === 0 ? [] : [`${counted(unchanged.length, 'key')} ${words.unchanged}.`];
+  const reasons = Map.groupBy(failed, ({ id, why }) => why.replaceAll(id, '…'));
+  const lines = [...reasons.values()].map((all) => {
+    const [one] = all;
+    if (all.length === 1) return `  ${one?.id}: ${one?.why}`;
+    const named = all.slice(0, namedMax).map(({ id }) => id);
+    const more = all.length > namedMax ? ` and ${figure(all.length - namedMax)} more` : '';
+    return `  ${named.join(', ')}${more}: ${one?.why.replaceAll(one.id, '…')}`;
+  });
+  const again = 'Run the same command again: it changes only what is left.';
+  return [
+    first,
+    ...others,
+    ...(failed.length === 0 ? [] : [`${counted(failed.length, 'key')} failed:`, ...lines, again]),
+  ];
+}
+
+const namedMax = 10;

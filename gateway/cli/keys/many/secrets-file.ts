@@ -1,0 +1,80 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from 'node:fs';
+import { keyIdPattern } from '../../../keys/key-schema.ts';
+import { issueSecret } from '../../../shared/secrets.ts';
+import { CommandError } from '../../output/command-error.ts';
+
+/** New secrets in a file with one line for each key. The file is the only place that has them. */
+export interface SecretsFile {
+  /** The secrets of these keys, new ones or those of an earlier run. They are on the disk when the function returns. */
+  secretsOf(ids: readonly string[]): readonly string[];
+  /** The keys that have a secret in the file. */
+  readonly ids: () => readonly string[];
+  close(): void;
+}
+
+const title = 'id,secret';
+
+/**
+ * Creates the file with mode 0600, or opens the file of an earlier run, which it continues. A secret is written before any gateway or keys
+ * file gets its digest. After a crash, the same command therefore finds each secret that may be in use.
+ *
+ * @throws a CommandError if the file exists and is no such list, or if other users can read it. It is then left as it is
+ */
+export function openSecretsFile(path: string): SecretsFile {
+  const handle = open(path);
+  const written = readRows(path, handle);
+  if (written.size === 0 && fstatSync(handle).size === 0) append(`${title}\n`);
+  return {
+    secretsOf(ids) {
+      const missing = ids.filter((id) => !written.has(id)).map((id) => [id, issueSecret()] as const);
+      if (missing.length > 0) append(missing.map((row) => `${row.join(',')}\n`).join(''));
+      for (const [id, secret] of missing) written.set(id, secret);
+      return ids.map((id) => written.get(id) ?? '');
+    },
+    ids: () => [...written.keys()],
+    close: () => closeSync(handle),
+  };
+
+  function append(text: string): void {
+    writeSync(handle, text);
+    fsyncSync(handle);
+  }
+}
+
+function open(path: string): number {
+  const { O_CREAT, O_RDWR, O_APPEND, O_NOFOLLOW } = constants;
+  try {
+    const handle = openSync(path, O_CREAT | O_RDWR | O_APPEND | O_NOFOLLOW, 0o600);
+    const stats = fstatSync(handle);
+    if (stats.isFile() && (stats.mode & 0o077) === 0) return handle;
+    closeSync(handle);
+  } catch (error) {
+    throw new CommandError(`${path} cannot be written (${error instanceof Error ? error.message : error}).`);
+  }
+  throw new CommandError(
+    `${path} is no file that only you can read: give a new file, or "chmod 600" this one.`,
+  );
+}
+
+/** A last line without a line break was cut off by a crash. Nobody uses its secret, so it is removed. */
+function readRows(path: string, handle: number): Map<string, string> {
+  const text = readFileSync(handle, 'utf8');
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+  const [first, ...lines] = whole.split('\n').slice(0, -1);
+  const rows = lines.map((line): [string, string] => [line.split(',')[0] ?? '', line.split(',')[1] ?? '']);
+  const isOurs =
+    first === title && rows.every(([id, secret]) => keyIdPattern.test(id) && secret.length >= 20);
+  if (text !== '' && !isOurs)
+    throw new CommandError(`${path} exists, and is no list of secrets of this command: give a new file.`);
+  if (whole !== text) ftruncateSync(handle, Buffer.byteLength(whole));
+  return new Map(rows);
+}

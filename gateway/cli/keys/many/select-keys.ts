@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { listKeysWire } from '../../../admin/wires/keys/keys.ts';
+import { keyIdPattern } from '../../../keys/key-schema.ts';
+import { keysPerPageMax } from '../../../shared/http/wire.ts';
+import { printable } from '../../../shared/terminal/printable.ts';
+import { clientOf } from '../../admin/find-gateway.ts';
+import { readList } from '../../admin/read/read-list.ts';
+import type { Asking } from '../../command.ts';
+import { CommandError, unreadable } from '../../output/command-error.ts';
+
+/** The keys that a command changes, and how it asks before. */
+export interface SelectionOptions extends Asking {
+  readonly ofPlan?: string;
+  readonly state?: string;
+  readonly olderThan?: string;
+  /** Separated by commas. */
+  readonly ids?: string;
+  /** A file with an id on each line; `-` means standard input. */
+  readonly file?: string;
+  readonly dryRun?: true;
+  readonly yes?: true;
+}
+
+/** Whether a command names its keys by options, and not by one argument. */
+export function isSelection({ ofPlan, state, olderThan, ids, file }: SelectionOptions): boolean {
+  return [ofPlan, state, olderThan, ids, file].some((one) => one !== undefined);
+}
+
+/**
+ * Returns the ids of the selected keys, each once. A gateway finds the keys of a plan, a state or an age; ids are taken as they are.
+ *
+ * @throws a CommandError if nothing is selected, or if a line is no id
+ */
+export async function selectKeys(
+  argument: string | undefined,
+  options: SelectionOptions,
+): Promise<readonly string[]> {
+  const { ofPlan: plan, state, olderThan, ids, file } = options;
+  const filters = [plan, state, olderThan].some((one) => one !== undefined);
+  if ([argument, ids, file, filters || undefined].filter((one) => one !== undefined).length > 1)
+    throw new CommandError(
+      'Which keys? Give an id, --ids, --file, or filters such as --of-plan, but only one of these.',
+    );
+  if (filters) return found(options, { plan, state, olderThan });
+  const named = argument ?? ids?.split(',').join('\n') ?? (file === undefined ? undefined : await read(file));
+  if (named === undefined)
+    throw new CommandError(
+      'Which keys? Give an id, --ids a,b, --file FILE, --of-plan PLAN or --state STATE.',
+    );
+  return idsIn(named, file);
+}
+
+async function found(
+  options: Asking,
+  query: Readonly<Record<'plan' | 'state' | 'olderThan', string | undefined>>,
+): Promise<readonly string[]> {
+  const client = await clientOf(options);
+  const page = { wire: listKeysWire, member: 'keys', perPage: keysPerPageMax };
+  const { body } = await readList(client, page, { ...query, sort: 'id' }, Number.POSITIVE_INFINITY);
+  return body.keys.map(({ id }) => id);
+}
+
+async function read(file: string): Promise<string> {
+  try {
+    return file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+}
+
+/** Comments begin with `#`. The list of keys with `--csv` is accepted: its first column has the ids. */
+function idsIn(named: string, file: string | undefined): readonly string[] {
+  const lines = named.split(/\r?\n/).map((line) => line.replace(/^"|".*$|,.*$/g, '').trim());
+  const isList = /^key,/i.test(named);
+  const ids = new Set<string>();
+  for (const [index, line] of lines.entries()) {
+    if (line === '' || line.startsWith('#') || (isList && index === 0)) continue;
+    if (!keyIdPattern.test(line)) {
+      const where =
+        file === undefined ? '' : ` in line ${index + 1} of ${file === '-' ? 'standard input' : file}`;
+      throw new CommandError(printable(`"${line.slice(0, 100)}"${where} is no id of a key.`));
+    }
+    ids.add(line);
+  }
+  if (ids.size === 0) throw new CommandError('No key is named.');
+  return [...ids];
+}
