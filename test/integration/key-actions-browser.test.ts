@@ -258,7 +258,7 @@ it('a button lifts the ban of a key in a file, whose secrets can be edited only 
   );
   expect(await confirm(page)).toBe('The ban of globex is lifted. This applies on 2 processes.');
   await page.waitForFunction("document.querySelector('.heading .state').textContent !== 'banned'");
-  expect(await textOf(page, '.actions button')).toEqual(['Grant more…']);
+  expect(await textOf(page, '.actions button')).toEqual(['Ban…', 'Grant more…']);
   expect(await told()).toContainEqual(expect.stringMatching(/^alice lifted the ban of globex\./));
 });
 
