@@ -520,6 +520,9 @@ export const defaultBounds = Object.freeze({
   importBytesMax: 524_288,
   importMembersMax: 32_768,
   importKeysAtOnceMax: 25,
+  /** Old secrets that are still in use: how many are listed, and how long the list is cached. */
+  oldSecretsMax: 1_000,
+  oldSecretsKeptMs: 30_000,
   /** Keys that a command changes through the admin API at the same time, and between two writes of the file with their new secrets. */
   manyKeysAtOnce: 8,
   manyKeysPerPart: 200,

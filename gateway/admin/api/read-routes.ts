@@ -4,6 +4,7 @@ import { directoryIdsRoute, exportRoute } from '../keys/change/export-route.ts';
 import { deadSecretsRoute } from '../keys/dead-secrets.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import { minuteRoute } from '../keys/minute/minute-route.ts';
+import { oldSecretsRoute } from '../keys/old-secrets.ts';
 import { forecastRoute } from '../keys/over-time/forecast-route.ts';
 import { limitsRoute } from '../keys/over-time/limits-route.ts';
 import { callersRoute } from '../operations/callers-view.ts';
@@ -33,6 +34,7 @@ export async function createReadRoutes(sources: ReadSources): Promise<readonly R
     }),
     ...createKeyRoutes(keys),
     deadSecretsRoute(keys),
+    oldSecretsRoute(keys),
     forecastRoute(keys),
     limitsRoute(keys, changes),
     minuteRoute(keys, { changes, events }),

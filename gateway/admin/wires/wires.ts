@@ -19,6 +19,7 @@ import {
 import { getKeyWire } from './keys/key.ts';
 import { listKeysWire } from './keys/keys.ts';
 import { listLeaksWire } from './keys/leaks.ts';
+import { listOldSecretsWire } from './keys/old-secrets.ts';
 import { issueSecretWire, removeSecretWire } from './keys/secrets.ts';
 import { getKeyForecastWire, getKeyLimitsWire, getKeyUsageWire, getMonthUsageWire } from './keys/usage.ts';
 import { getKeyMinuteWire } from './keys/why.ts';
@@ -61,6 +62,7 @@ export function wires(bounds: Bounds) {
     findSecretWire,
     listLeaksWire,
     listDeadSecretsWire,
+    listOldSecretsWire,
     exportDirectoryWire(bounds),
     importDirectoryWire(bounds),
     findInDirectoryWire(bounds),

@@ -1,7 +1,9 @@
 import { listDeadSecretsWire } from '../../admin/wires/keys/dead-secrets.ts';
 import { listKeysWire } from '../../admin/wires/keys/keys.ts';
+import { listOldSecretsWire } from '../../admin/wires/keys/old-secrets.ts';
 import { deadSecretList } from '../../admin/words/dead-secrets.js';
 import { keyList } from '../../admin/words/keys.js';
+import { oldSecretList } from '../../admin/words/old-secrets.js';
 import { keysPerPageMax } from '../../shared/http/wire.ts';
 import type { Asking } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -19,18 +21,19 @@ export interface ListKeysOptions extends Asking {
   readonly all?: true;
   readonly csv?: true;
   readonly dead?: true;
+  readonly notMoved?: true;
 }
 
 /** Prints the keys of a gateway with their states. */
 export async function listKeys({ sort, limit, all, ...options }: ListKeysOptions): Promise<void> {
-  const { state, plan, q, olderThan, dead } = options;
-  if (dead) {
-    if ([state, plan, q, olderThan, sort, all].some((one) => one !== undefined))
-      throw new CommandError(
-        '--dead lists all secrets that are not valid but in use. It has no --state, --plan, --q, --older-than, --sort or --all.',
-      );
-    const reply = await (await clientAfterFlush(options)).ask(listDeadSecretsWire);
-    return showList(options, reply, deadSecretList, { asked: { filter: {} } });
+  const { state, plan, q, olderThan, dead, notMoved } = options;
+  if (dead || notMoved) {
+    const about = dead
+      ? '--dead lists all secrets that are not valid but in use'
+      : '--not-moved lists all old secrets that are still in use';
+    if ([state, plan, q, olderThan, sort, all].some((one) => one !== undefined) || (dead && notMoved))
+      throw new CommandError(`${about}. It has no --state, --plan, --q, --older-than, --sort or --all.`);
+    return dead ? listDead(options) : listNotMoved(options);
   }
   const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;
   const client = await clientAfterFlush(options);
@@ -44,6 +47,16 @@ export async function listKeys({ sort, limit, all, ...options }: ListKeysOptions
     asked: { filter: { state, plan, q, olderThan } },
     more: ({ keys, next }) => (next === undefined || keys.length === 0 ? [] : [more]),
   });
+}
+
+async function listDead(options: Omit<ListKeysOptions, 'sort' | 'limit' | 'all'>): Promise<void> {
+  const reply = await (await clientAfterFlush(options)).ask(listDeadSecretsWire);
+  showList(options, reply, deadSecretList, { asked: { filter: {} } });
+}
+
+async function listNotMoved(options: Omit<ListKeysOptions, 'sort' | 'limit' | 'all'>): Promise<void> {
+  const reply = await (await clientAfterFlush(options)).ask(listOldSecretsWire);
+  showList(options, reply, oldSecretList, { asked: { filter: {} } });
 }
 
 const keysPage = { wire: listKeysWire, member: 'keys', perPage: keysPerPageMax };

@@ -56,6 +56,7 @@ function addReading(keys: Command): void {
       '--dead',
       'list all secrets that are revoked, disabled, expired or leaked, and were used in the last 24 hours',
     )
+    .option('--not-moved', 'list all old secrets that are still in use, although a newer one was issued')
     .action(async (options: ListKeysOptions) => {
       const { listKeys } = await import('../admin/list-keys.ts');
       await listKeys(options);

@@ -6,6 +6,7 @@ import { keyStateWord, listTable } from '../list.js';
 import { html, Instant, keyLink, paging, Section, selectInAddress, useNow, windowBar } from '../parts.js';
 import { changeQuery } from '../router.js';
 import { DeadSecrets } from './dead-secrets.js';
+import { OldSecrets } from './old-secrets.js';
 
 /** @import { PageProps } from '../live.js' */
 
@@ -51,7 +52,8 @@ export function Keys({ query }) {
       html`<span class="muted">${keys.length > 0 && `${figure(keys.length)} on this page`}</span>`,
     )}
   <//>
-  <${DeadSecrets} />`;
+  <${DeadSecrets} />
+  <${OldSecrets} />`;
 }
 
 /** @param {{ filter: Filter, plans: readonly { name: string, keys: number }[] }} props */

@@ -1,0 +1,36 @@
+import * as z from 'zod';
+import { components, digestStart, instant, list, missing, positive } from '../../../keys/response-parts.ts';
+import { defineWire } from '../../../shared/http/wire.ts';
+
+const oldSecretsShown = z
+  .object({
+    missing,
+    secrets: list(
+      z.object({
+        key: z.string().describe('The id of the key.'),
+        name: z.string().optional(),
+        plan: z.string(),
+        digestStart,
+        lastAt: instant.describe('The last request with the old secret.'),
+        endsAt: instant.optional().describe('When the old secret expires; absent if it never does.'),
+        newest: z
+          .object({ digestStart, issuedAt: instant, lastAt: instant.optional() })
+          .describe('The newest secret of the key, and its last request; absent without a recorded request.'),
+      }),
+    ).describe('The old secrets, the one that expires first comes first.'),
+    more: positive.optional().describe('The number of secrets that are not in this list.'),
+  })
+  .register(components, { id: 'OldSecrets' });
+
+export type OldSecretsShown = z.output<typeof oldSecretsShown>;
+
+export const listOldSecretsWire = defineWire({
+  method: 'GET',
+  path: '/old-secrets',
+  operationId: 'listOldSecrets',
+  tag: 'Keys',
+  summary: 'Old secrets that are still in use',
+  description:
+    'The valid secrets that were used after a newer secret of their key was issued, within the kept days of the usage record. Their owners have not moved to the new secret yet. Only the 10,000 keys that were active last are considered. The response may be 30 s old. Without a usage record the list is empty.',
+  answers: { 200: { description: 'The secrets.', schema: oldSecretsShown } },
+});
