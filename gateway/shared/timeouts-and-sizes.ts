@@ -508,8 +508,8 @@ export const defaultBounds = Object.freeze({
   adminTurnPauseMs: 2,
   adminRestFactor: 5,
   adminAheadMaxMs: 250,
-  /** Changes by one token on each process; further changes get 429. Tokens whose changes are counted. */
-  adminChangesPerMinuteMax: 600,
+  /** Changes by one token on each process, enough for a command that changes 10,000 keys; further changes get 429. Tokens whose changes are counted. */
+  adminChangesPerMinuteMax: 15_000,
   adminTokensCountedMax: 1_000,
   /** Attempts to change a key while other clients change it. After the last, the change gets 409. */
   directoryChangeAttemptsMax: 10,
@@ -526,9 +526,10 @@ export const defaultBounds = Object.freeze({
   /** Keys that a command changes through the admin API at the same time, and between two writes of the file with their new secrets. */
   manyKeysAtOnce: 8,
   manyKeysPerPart: 200,
-  /** A command repeats a change up to so many times, with waits from this one on. After so many keys in a row without an answer, it stops. */
+  /** A command repeats a change up to so many times, with waits from this one on, or as long as the gateway says, but no longer than the second. After so many keys in a row without an answer, it stops. */
   manyAttemptsMax: 5,
   manyRetryMs: 500,
+  manyRetryMaxMs: 65_000,
   manyFailuresMax: 10,
   /** A grant and a ban by hand may end at most 400 days from now. */
   grantMaxMs: 34_560_000_000,
@@ -690,7 +691,7 @@ export const defaultBounds = Object.freeze({
   failingHoldMaxMs: 900_000,
   failingElsewhereReadMs: 5_000,
   /** A change is kept for 90 days. */
-  changesMax: 10_000,
+  changesMax: 20_000,
   changesKeptMs: 7_776_000_000,
   /** Reports of the same change by several processes within this time are merged. */
   changesMergedWithinMs: 60_000,

@@ -154,7 +154,7 @@ it('a change whose action only a newer version of the gateway knows is not liste
     .toEqual(['reload']);
 });
 
-it('the record shortens long members, and keeps 10,000 changes by default', async () => {
+it('the record shortens long members, and keeps 20,000 changes by default', async () => {
   const changes = changesOf('p');
   const operations = Array.from({ length: 500 }, (_, index) => `operation${index}`);
   changes.record({
@@ -170,5 +170,5 @@ it('the record shortens long members, and keeps 10,000 changes by default', asyn
     after: { operations: expect.stringMatching(/^\["operation0","operation1",.* …$/) },
   });
   expect(JSON.stringify(change).length).toBeLessThan(600);
-  expect(defaultBounds.changesMax).toBe(10_000);
+  expect(defaultBounds.changesMax).toBe(20_000);
 });

@@ -36,6 +36,13 @@ export interface AdminClient {
   ask<Of extends AskedWire>(wire: Of, sent?: SentTo<Of>): Promise<Reply<AnswerOf<Of>>>;
 }
 
+interface Exchanged {
+  readonly status: number;
+  readonly text: string;
+  readonly version: string | undefined;
+  readonly retryAfterMs: number;
+}
+
 export function createAdminClient({ url, token, ranBy, trusted }: GatewayToAsk, bounds: Bounds): AdminClient {
   const { adminCallTimeoutMs: timeoutMs, adminReplyBytesMax: bytesMax } = bounds;
   const { origin } = url;
@@ -53,9 +60,12 @@ export function createAdminClient({ url, token, ranBy, trusted }: GatewayToAsk, 
   ): Promise<Reply<AnswerOf<Of>>> {
     const sent = body === undefined ? undefined : JSON.stringify(body);
     const target = new URL(`/api/v1${pathOf(path, params ?? {})}${searchOf(query)}`, url);
-    const { status, text, version } = await exchange(method, target, sent, own);
+    const { status, text, version, retryAfterMs } = await exchange(method, target, sent, own);
     const json = status === 204 ? undefined : parseJson(origin, status, text);
-    if (status < 200 || status > 299) throw refusal(url, status, json, sent !== undefined);
+    if (status < 200 || status > 299) {
+      const hasBody = sent !== undefined;
+      throw refusal(url, { status, json, hasBody, retryAfterMs });
+    }
     const answer = answers[status];
     if (answer === undefined) throw strange(origin, `status ${status}`);
     const parsed = (answer.schema ?? z.undefined()).safeParse(printableJson(json));
@@ -69,7 +79,7 @@ export function createAdminClient({ url, token, ranBy, trusted }: GatewayToAsk, 
     target: URL,
     sent: string | undefined,
     own: Readonly<Record<string, string>> | undefined,
-  ): Promise<{ readonly status: number; readonly text: string; readonly version: string | undefined }> {
+  ): Promise<Exchanged> {
     const signal = AbortSignal.timeout(timeoutMs);
     const headers = {
       ...own,
@@ -87,7 +97,8 @@ export function createAdminClient({ url, token, ranBy, trusted }: GatewayToAsk, 
         request.on('response', resolve).on('error', reject).end(sent);
       });
       const { statusCode: status = 0, headers: fields } = response;
-      return { status, text: await readBody(response), version: fields.etag };
+      const retryAfterMs = 1_000 * (Number(fields['retry-after']) || 0);
+      return { status, text: await readBody(response), version: fields.etag, retryAfterMs };
     } catch (error) {
       if (error instanceof CommandError) throw error;
       throw unreachable(origin, signal.aborted ? `no response within ${timeoutMs / 1_000} s` : error);
@@ -162,8 +173,16 @@ const advice: Readonly<Record<string, (url: URL, message: string) => string>> = 
   precondition_failed: (_, message) => message,
 };
 
-/** @param status no 2xx @param hasBody the request had a body, so a fault is in what the command sent */
-function refusal(url: URL, status: number, json: unknown, hasBody: boolean): CommandError {
+interface Refused {
+  /** No 2xx. */
+  readonly status: number;
+  readonly json: unknown;
+  /** The request had a body, so a fault is in what the command sent. */
+  readonly hasBody: boolean;
+  readonly retryAfterMs: number;
+}
+
+function refusal(url: URL, { status, json, hasBody, retryAfterMs }: Refused): CommandError {
   const { code, message } = Object(printableJson(json));
   const known = Object.hasOwn(advice, String(code)) ? advice[code] : undefined;
   if (known !== undefined) return new CommandError(known(url, String(message)));
@@ -177,7 +196,9 @@ function refusal(url: URL, status: number, json: unknown, hasBody: boolean): Com
   if (typeof message !== 'string') return strange(url.origin, `status ${status} and no reason`);
   if (code === 'invalid_request' && hasBody) return new CommandError(message);
   const kind = status === 429 || status >= 500 ? 'passing' : 'final';
-  return new CommandError(`The gateway at ${url.origin} answered ${status}: ${message}`, kind);
+  return new CommandError(`The gateway at ${url.origin} answered ${status}: ${message}`, kind, {
+    retryAfterMs,
+  });
 }
 
 function pathOf(template: string, params: Readonly<Record<string, string>>): string {

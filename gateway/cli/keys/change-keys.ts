@@ -1,7 +1,5 @@
-import { getKeyWire } from '../../admin/wires/keys/key.ts';
 import type { LimitsByField } from '../../keys/limits/limit-fields.ts';
 import { isoOf, parseDuration } from '../../shared/schema/dates-and-durations.ts';
-import { digestSecret, digestStart } from '../../shared/secrets.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { clientOf } from '../admin/find-gateway.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -80,13 +78,8 @@ export async function rotateKeys(id: string | undefined, options: RotateOptions)
       {
         words,
         prepare: secrets.secretsOf,
-        async ask(client, key) {
-          const secret = secretOf(key);
-          const before = await client.ask(getKeyWire, { params: { id: key } });
-          const start = digestStart(digestSecret(secret));
-          if (before.body.secrets.some((one) => one.digestStart === start)) return { isChanged: false };
-          return createDirectoryKeys(client).addSecret({ id: key, overlap, expires, secret });
-        },
+        ask: (client, key) =>
+          createDirectoryKeys(client).addSecret({ id: key, overlap, expires, secret: secretOf(key) }),
         inFile: (key) => rotation({ id: key, overlap, expires, secret: secretOf(key) }),
         told: ({ key }) => rotationTold(key, overlap),
       },
@@ -118,11 +111,7 @@ export async function setDisabled(
       await selectKeys(id, options),
       {
         words,
-        async ask(client, key) {
-          const { body } = await client.ask(getKeyWire, { params: { id: key } });
-          if ((body.definition?.disabled ?? false) === disabled) return { isChanged: false };
-          return createDirectoryKeys(client).setDisabled(key, disabled);
-        },
+        ask: (client, key) => createDirectoryKeys(client).setDisabled(key, disabled),
         inFile: (key) => disabling(key, disabled),
         told: ({ key }) => told(key.id),
       },
@@ -149,11 +138,7 @@ export async function editKeys(id: string | undefined, options: EditKeysOptions)
       await selectKeys(id, options),
       {
         words: { verb: 'edit', done: 'edited', unchanged: 'as wanted already' },
-        async ask(client, key) {
-          const before = await client.ask(getKeyWire, { params: { id: key } });
-          const { key: after } = await createDirectoryKeys(client).edit(key, edit);
-          return { isChanged: before.body.revision !== Object(after).revision };
-        },
+        ask: (client, key) => createDirectoryKeys(client).edit(key, edit),
         inFile: (key) => editing(key, edit),
         told,
       },

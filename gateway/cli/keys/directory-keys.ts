@@ -88,5 +88,5 @@ export function createDirectoryKeys(client: AdminClient): WritableKeys {
 }
 
 function changed({ json, body: key }: Reply<KeyDefinition>): ChangedKey {
-  return { key, json, where: 'the key directory', isChanged: true };
+  return { key, json, where: 'the key directory', isChanged: Object(json).isUnchanged !== true };
 }

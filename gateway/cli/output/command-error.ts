@@ -3,11 +3,18 @@ export class CommandError extends Error {
   readonly kind: CommandErrorKind;
   /** Whether the gateway may have made the change, although the command failed. For example, the response of the gateway was lost. */
   readonly mayBeDone: boolean;
+  /** The wait that the gateway asked for, ms; 0 if it asked for none. */
+  readonly retryAfterMs: number;
 
-  constructor(message: string, kind: CommandErrorKind = 'final', { mayBeDone = false } = {}) {
+  constructor(
+    message: string,
+    kind: CommandErrorKind = 'final',
+    { mayBeDone = false, retryAfterMs = 0 }: { mayBeDone?: boolean; retryAfterMs?: number } = {},
+  ) {
     super(message);
     this.kind = kind;
     this.mayBeDone = mayBeDone;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 

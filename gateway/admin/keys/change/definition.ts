@@ -8,6 +8,7 @@ import { digestStart } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
 import type { KeptOfId, keyDefinition, statedKeyShown } from '../../wires/keys/definitions.ts';
 import type { SecretView } from '../key-sources.ts';
+import type { Edited } from './edit-key.ts';
 
 export function statedKeyView(
   stated: StatedKey,
@@ -27,7 +28,7 @@ export function statedKeyView(
 export function definitionResponse(
   key: DirectoryKey,
   status: 200 | 201 = 200,
-  issued?: { readonly secret: string; readonly kept?: KeptOfId | undefined },
+  more?: { readonly secret?: string; readonly kept?: KeptOfId | undefined; readonly isUnchanged?: boolean },
 ): AdminResponse {
   const { revision, createdMs, changedMs, secrets } = key;
   const body: z.output<typeof keyDefinition> = {
@@ -41,9 +42,14 @@ export function definitionResponse(
       createdAt: isoOf(secret.createdMs),
       expiresAt: isoOf(secret.expiresMs),
     })),
-    ...issued,
+    ...more,
   };
   return { status, body: JSON.stringify(body), fields: { ETag: entityTag(key) } };
+}
+
+/** The response to an edit. `isUnchanged` is only present if nothing was changed. */
+export function editedResponse({ key, isUnchanged }: Edited): AdminResponse {
+  return definitionResponse(key, 200, isUnchanged ? { isUnchanged } : {});
 }
 
 export function entityTag({ revision, changedMs }: KeyVersion): string {

@@ -24,6 +24,8 @@ export interface Edit {
 export interface Edited {
   readonly kind: 'done';
   readonly key: DirectoryKey;
+  /** Whether the key was as wanted already. */
+  readonly isUnchanged: boolean;
 }
 
 /**
@@ -43,13 +45,13 @@ export async function editKey(
     const plan = planNameAt(found.key, sources.nowMs());
     const made = edit(found.key);
     if (made.kind === 'refused') return made;
-    if (made.kind === 'unchanged') return { kind: 'done', key: found.key };
+    if (made.kind === 'unchanged') return { kind: 'done', key: found.key, isUnchanged: true };
     const reply = await write(found.directory, found.key, made.to);
     switch (reply.kind) {
       case 'written':
       case 'removed':
         sources.record({ ...made.change, ...author, key: id, plan });
-        return { kind: 'done', key: reply.kind === 'written' ? reply.key : found.key };
+        return { kind: 'done', key: reply.kind === 'written' ? reply.key : found.key, isUnchanged: false };
       case 'absent':
         return noSuchKey();
       case 'changed':

@@ -9,7 +9,7 @@ import { type AdminResponse, errorResponse, jsonResponse } from '../../admin-res
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type Changes, changeKeyWire, type deletedKey, deleteKeyWire } from '../../wires/keys/definitions.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
-import { definitionResponse, differences } from './definition.ts';
+import { differences, editedResponse } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
 import { keptOfId } from './kept-of-id.ts';
 import { termsFault } from './key-terms.ts';
@@ -21,7 +21,7 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
       needs: 'write',
       async respond({ body, ...request }) {
         const edited = await editKey(sources, request, (key) => update(sources, key, body));
-        return edited.kind === 'refused' ? edited.response : definitionResponse(edited.key);
+        return edited.kind === 'refused' ? edited.response : editedResponse(edited);
       },
     }),
     defineRoute({

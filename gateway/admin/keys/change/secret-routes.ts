@@ -12,7 +12,7 @@ import {
   refused,
   storeFailed,
 } from './change-sources.ts';
-import { definitionResponse } from './definition.ts';
+import { definitionResponse, editedResponse } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
 
 /** The beginning of a digest in a request. Responses show 8 digits, so a request needs at least 8. */
@@ -34,7 +34,7 @@ export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
         if (edited.kind === 'refused') return edited.response;
         return sha256 === undefined
           ? definitionResponse(edited.key, 201, { secret })
-          : definitionResponse(edited.key);
+          : editedResponse(edited);
       },
     }),
     defineRoute({

@@ -39,6 +39,10 @@ export const keyDefinition = statedKeyShown
     createdAt: instant,
     changedAt: instant,
     secrets: list(definedSecret).describe('The secrets, the oldest first.'),
+    isUnchanged: z
+      .boolean()
+      .optional()
+      .describe('Present if the key was as requested already. Nothing was changed and recorded.'),
   })
   .register(components, { id: 'KeyDefinition' });
 

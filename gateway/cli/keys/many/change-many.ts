@@ -144,18 +144,19 @@ async function changeByApi(
   }
 }
 
-/** Repeats a call while its failure may pass, with longer and longer waits. */
+/** Repeats a call while its failure may pass, with longer and longer waits, or as long as the gateway says. */
 async function repeated<Result>(
   call: () => Promise<Result>,
-  { manyAttemptsMax, manyRetryMs }: AdminClient['bounds'],
+  { manyAttemptsMax, manyRetryMs, manyRetryMaxMs }: AdminClient['bounds'],
 ): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await call();
     } catch (error) {
-      const mayPass = error instanceof CommandError && error.kind === 'passing';
-      if (!mayPass || attempt >= manyAttemptsMax) throw error;
-      await sleep(manyRetryMs * 2 ** (attempt - 1));
+      if (!(error instanceof CommandError) || error.kind !== 'passing' || attempt >= manyAttemptsMax)
+        throw error;
+      const waitMs = Math.max(manyRetryMs * 2 ** (attempt - 1), error.retryAfterMs);
+      await sleep(Math.min(waitMs, manyRetryMaxMs));
     }
   }
 }

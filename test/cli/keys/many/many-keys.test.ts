@@ -150,7 +150,7 @@ describe('keys of a plan', () => {
     const revoked = await run('revoke', '--file', join(folder, 'ids.txt'), '--yes');
     expect(revoked.exitCode).toBe(1);
     expect(revoked.stdout).toMatch(
-      /^3 keys revoked\.\n1 key failed:\n {2}nobody: There is no key with this id\./,
+      /^3 keys revoked\.\n1 key failed:\n {2}nobody: There is no key nobody/,
     );
     const text = readFileSync(keysFile, 'utf8');
     expect([
