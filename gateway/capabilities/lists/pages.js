@@ -2,6 +2,7 @@
 import { brownoutNotes } from '../brownouts/page/brownout-notes.js';
 import { guardProposal } from '../guard/page/guard-proposal.js';
 import { guardStates } from '../guard/page/guard-states.js';
+import { linkNotes } from '../holder/links/page/link-notes.js';
 import { creditNotes } from '../makegood/page/credit-notes.js';
 import { WhatIf } from '../simulate/page/what-if.js';
 import { webhooksPages } from '../webhooks/page/pages.js';
@@ -26,6 +27,7 @@ export const planSections = [
 /** What capabilities show below the windows of a key. @type {readonly KeyNotes[]} */
 export const keyNotes = [
   creditNotes,
+  linkNotes,
 ];
 
 /** What capabilities show after the deprecation of an operation. @type {readonly DeprecationNotes[]} */

@@ -1,6 +1,12 @@
-import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
-import { type UsageStep, usageSteps } from '../../shared/schema/query-words.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import {
+  oneOf,
+  parseQuery,
+  periodOf,
+  periodQuery,
+  queryOf,
+} from '../../../shared/schema/query-parameters.ts';
+import { type UsageStep, usageSteps } from '../../../shared/schema/query-words.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
 const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });
 
