@@ -20,7 +20,7 @@ export function limitsView(
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   {
     later,
-    members: { links, ...members },
+    members: { links = [], ...members },
     openedBy,
   }: {
     readonly later: readonly LaterTerms[];
@@ -59,7 +59,7 @@ export function limitsView(
     ...('by' in openedBy
       ? { link: { by: openedBy.by, untilAt: isoOf(openedBy.endMs) } }
       : {
-          links,
+          links: links.length > 0 ? links : undefined,
           secret: { expiresAt: isoOf(openedBy.expiresMs), canRotate: openedBy.canRotate || undefined },
         }),
   };

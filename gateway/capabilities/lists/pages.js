@@ -2,12 +2,13 @@
 import { brownoutNotes } from '../brownouts/page/brownout-notes.js';
 import { guardProposal } from '../guard/page/guard-proposal.js';
 import { guardStates } from '../guard/page/guard-states.js';
+import { linkActions } from '../holder/links/page/link-actions.js';
 import { linkNotes } from '../holder/links/page/link-notes.js';
 import { creditNotes } from '../makegood/page/credit-notes.js';
 import { WhatIf } from '../simulate/page/what-if.js';
 import { webhooksPages } from '../webhooks/page/pages.js';
 
-/** @import { DeprecationNotes, KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
+/** @import { DeprecationNotes, KeyAction, KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
 
 /** The pages of capabilities. `words.js` has the path of each page. */
 export const capabilityPages = {
@@ -29,6 +30,11 @@ export const keyNotes = [
   creditNotes,
   linkNotes,
 ];
+
+/** The actions of capabilities on a key, by name. @type {Readonly<Record<string, KeyAction>>} */
+export const keyActions = {
+  ...linkActions,
+};
 
 /** What capabilities show after the deprecation of an operation. @type {readonly DeprecationNotes[]} */
 export const deprecationNotes = [

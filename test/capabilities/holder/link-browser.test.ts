@@ -1,7 +1,7 @@
 import type { Browser } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { textOf } from '../../integration/store-gateway-fixture.ts';
-import { axeFindings, startBrowser, watchedPage } from '../../support/browser.ts';
+import { axeFindings, openWithToken, startBrowser, watchedPage } from '../../support/browser.ts';
 import { startLinked } from './start-linked.ts';
 
 /** The page for key holders, opened by a link. */
@@ -82,4 +82,31 @@ it('a link that could not be read at first opens the page at the next attempt, a
   await page.goto(`${origin}/limits#<img src=x onerror=alert(1)>`);
   expect(await page.evaluate('document.getElementById("shown").hidden')).toBe(true);
   expect(await page.evaluate('location.hash')).not.toBe('');
+});
+
+it('an operator makes and ends links on the page of the key', async () => {
+  const { fleet, open, alice } = await startLinked();
+  const adminUrl = fleet.gateways[0]?.adminUrl ?? '';
+  const { page, complaints } = await watchedPage(browser, adminUrl, 390);
+  await openWithToken(page, `${adminUrl}/keys/acme`, alice.token);
+  await page.locator('::-p-text(Make a link…)').click();
+  await page.select('#link-for', '24h');
+  await page.locator('dialog .main').click();
+  await page.waitForSelector('dialog .secret');
+  expect(await axeFindings(page)).toEqual([]);
+  const [url = ''] = await textOf(page, 'dialog .secret');
+  const [, token = ''] = url.split('#');
+  expect((await open(token)).status).toBe(200);
+  await page.keyboard.press('Escape');
+  await page.waitForFunction("document.querySelector('dialog') === null");
+  expect(await textOf(page, '.result')).toEqual([
+    'A link opens the page of acme for 24 hours. This applies on 2 processes.',
+  ]);
+  expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(token.slice(0, 20));
+  await page.waitForSelector('::-p-text(A link of alice opens)');
+  await page.locator('::-p-text(End the links…)').click();
+  await page.locator('dialog .main').click();
+  await page.waitForFunction("document.querySelector('dialog') === null");
+  expect((await open(token)).status).toBe(401);
+  expect(complaints).toEqual([]);
 });

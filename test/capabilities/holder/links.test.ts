@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { issueToken } from '../../../gateway/capabilities/holder/links/link-token.ts';
 import { digestSecret, digestStart } from '../../../gateway/shared/secrets.ts';
 import { keyEndings } from '../../integration/key-endings.ts';
 import { secretOf } from '../../support/directory-of.ts';
 import { makeKey } from '../../support/gateway-process.ts';
+import { startCluster } from '../../support/start-cluster.ts';
 import { until } from '../../support/until.ts';
 import { startLinked } from './start-linked.ts';
 
@@ -348,4 +349,18 @@ it('a link needs a page, Redis and a usable key, and the refusal says so', async
     const { status, body } = await ask('POST', '/keys/acme/links', { for: '7d' });
     return status === 409 && /`limitsPath`/.test(body.message);
   });
+});
+
+it('the links of keys in several slots of a Cluster are made, opened and ended', async () => {
+  const cluster = await startCluster({ hasReplicas: false });
+  onTestFinished(() => cluster.stop());
+  const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const { ask, link, open, directory } = await startLinked({ place: { cluster: cluster.urls } });
+  for (const id of ids) {
+    await directory.issue(id, [`secret of ${id}`]);
+    const [first, second] = [await link(id), await link(id)];
+    expect((await ask('DELETE', `/keys/${id}/links/${first.digestStart}`)).status).toBe(200);
+    expect([(await open(first.token)).status, (await open(second.token)).body?.id]).toEqual([401, id]);
+    expect((await ask('GET', `/keys/${id}/links`)).body.links).toHaveLength(1);
+  }
 });

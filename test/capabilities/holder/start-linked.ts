@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
+import type { RedisPlace } from '../../support/connect-redis.ts';
 import { directoryOf } from '../../support/directory-of.ts';
 import { startFleetHere } from '../../support/fleet.ts';
 import { patientStore } from '../../support/tuning.ts';
@@ -14,11 +15,14 @@ export async function startLinked({
   config = {},
   bounds = {},
   clockLeapMs = 0,
+  place,
 }: {
   readonly keys?: readonly object[];
   readonly config?: Record<string, unknown>;
   readonly bounds?: Partial<Bounds>;
   readonly clockLeapMs?: number;
+  /** A Redis in place of the own server of the test. */
+  readonly place?: RedisPlace;
 } = {}) {
   const common = {
     limitsPath: '/limits',
@@ -31,9 +35,10 @@ export async function startLinked({
     starts: Array(2).fill({ tuning: { clockLeapMs, bounds: { ...patientStore, ...bounds } } }),
     config: { ...withKeys, ...common },
     files: { 'keys.yaml': keys },
+    ...(place && { place }),
   });
   onTestFinished(() => fleet.stop());
-  const directory = await directoryOf({ url: fleet.redis.url, prefix: fleet.prefix });
+  const directory = await directoryOf({ ...(place ?? { url: fleet.redis.url }), prefix: fleet.prefix });
   onTestFinished(() => directory.close());
   await directory.issue('acme', ['secret']);
 
@@ -72,5 +77,5 @@ export async function startLinked({
       body: isJson && text !== '' ? JSON.parse(text) : undefined,
     };
   };
-  return { fleet, directory, ask, link, open, reader };
+  return { fleet, directory, ask, link, open, alice, reader };
 }

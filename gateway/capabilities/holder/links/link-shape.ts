@@ -19,6 +19,6 @@ export const linksShape = {
   links: list(linkShown)
     .optional()
     .describe(
-      'The links that open the page of the key without its secret, the earliest end first; absent without a link.',
+      'The links that open the page of the key without its secret, the earliest end first. Absent if no link can be made, because `limitsPath` or Redis is not configured.',
     ),
 };

@@ -66,11 +66,11 @@ export function createLinks({
     // Most keys have no link, and then the key is not looked up.
     const all = await store?.readAll(keyId);
     if (all?.kind !== 'read') return undefined;
-    if (all.links.length === 0) return {};
+    if (all.links.length === 0) return { links: [] };
     const of = await keyOf(keyId, settings());
     if (of.kind === 'away') return undefined;
     const open = of.kind === 'found' ? linksOf(of, all).open : [];
-    return open.length === 0 ? {} : { links: open.map(linkView) };
+    return { links: open.map(linkView) };
   }
 }
 
