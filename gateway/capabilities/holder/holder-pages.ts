@@ -24,8 +24,9 @@ import type { ProcessPart, ProcessSources } from '../interfaces/running.ts';
 import { createHolderAssets, createHolderPage, type HolderPart, wantsPage } from './holder-page.ts';
 import { jsonPage, limitsView } from './limits-view.ts';
 import type { Link } from './links/link-store.ts';
+import { isLinkToken } from './links/link-token.ts';
 import { createLinks } from './links/links.ts';
-import { type CallerByLink, createOpenByLink, type OpenByLink } from './links/open-by-link.ts';
+import { createOpenByLink, type OpenByLink } from './links/open-by-link.ts';
 import { holderKeys } from './redis-keys.ts';
 import { rotateOwnSecret } from './rotate-secret.ts';
 import { deprecatedCallsOf, type OwnUsage, usageOf } from './usage/own-usage.ts';
@@ -87,11 +88,15 @@ interface HolderSources {
 function answerPart(part: HolderPart, sources: HolderSources): AnswerPage {
   return async (exchange, offered, stations) => {
     asMutable(exchange).offered = offered;
-    const byLink = sources.openByLink(exchange);
-    if (byLink !== undefined) return answerLink(exchange, await byLink, { part, stations, sources });
-    const caller = await authenticateRequest(exchange, stations);
-    if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
-    return answerHolder(authenticate(exchange, caller.key), part, stations, sources);
+    const caller = await (sources.openByLink(exchange) ?? authenticateRequest(exchange, stations));
+    switch (caller.kind) {
+      case 'opened':
+        return answerLink(authenticate(exchange, caller.key), caller.link, { part, stations, sources });
+      case 'authenticated':
+        return answerHolder(authenticate(exchange, caller.key), part, stations, sources);
+      default:
+        return sayLink(await refuseUnauthenticated(exchange, stations, caller), exchange);
+    }
   };
 }
 
@@ -124,20 +129,16 @@ async function answerHolder(
 
 /** Serves data of the key whose page a link opens. The key was read for this request. */
 async function answerLink(
-  exchange: Screened,
-  caller: CallerByLink,
+  exchange: Authenticated,
+  link: Link,
   {
     part,
     stations,
     sources: { buckets, ownUsage },
   }: { readonly part: HolderPart; readonly stations: Stations; readonly sources: HolderSources },
 ): Promise<Ending> {
-  if (caller.kind !== 'opened') return linkRefusal(await refuseUnauthenticated(exchange, stations, caller));
-  const { key, link } = caller;
-  const bucket = buckets.link;
-  const charged = await charge(authenticate(exchange, key), {
-    ...{ part, stations, bucket, name: link.digest.slice(0, 16) },
-  });
+  const name = link.digest.slice(0, 16);
+  const charged = await charge(exchange, { part, stations, bucket: buckets.link, name });
   if ('kind' in charged) return charged;
   if (part !== 'rotate') return answerData(charged, part, { stations, ownUsage, link });
   return refused(charged, {
@@ -146,9 +147,10 @@ async function answerLink(
   });
 }
 
-/** The message says that the request had a link. A link that ended and an invented one get the same message. */
-function linkRefusal(ending: Ending): Ending {
-  if (ending.kind !== 'refused' || ending.refusal.code !== 'invalid_key') return ending;
+/** The refusal of a link says that it was a link. A link that ended and an invented one get the same message. */
+function sayLink(ending: Ending, { authorization }: Screened): Ending {
+  if (ending.kind !== 'refused' || ending.refusal.code !== 'invalid_key' || !isLinkToken(authorization))
+    return ending;
   const message = 'This link has ended or is not complete: ask the API team for a new link.';
   return { ...ending, refusal: { ...ending.refusal, message } };
 }

@@ -364,3 +364,16 @@ it('the links of keys in several slots of a Cluster are made, opened and ended',
     expect((await ask('GET', `/keys/${id}/links`)).body.links).toHaveLength(1);
   }
 });
+
+it('a secret of a file that begins like a link, and keys with every kind of id, work as before', async () => {
+  const odd = makeKey({ id: 'odd' }, `tgl_${'a'.repeat(46)}.b2Rk`);
+  const named = makeKey({ id: 'ada.l+x:1@example.com-_' });
+  const longest = makeKey({ id: 'x'.repeat(100) });
+  const { link, open } = await startLinked({ keys: [odd.entry, named.entry, longest.entry] });
+  expect((await open(odd.secret)).body).toMatchObject({ id: 'odd', secret: {} });
+  for (const { entry } of [named, longest]) {
+    const { token, url } = await link(entry.id);
+    expect(url).toMatch(/^[\w:/.#-]+\w$/);
+    expect((await open(token)).body.id).toBe(entry.id);
+  }
+});

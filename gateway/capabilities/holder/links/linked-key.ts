@@ -1,11 +1,10 @@
 import { expiryOf } from '../../../keys/directory/directory-key.ts';
 import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
-import { keyIdPattern } from '../../../keys/key-schema.ts';
 import { inForceAt } from '../../../keys/key-table.ts';
 import type { BlockedSecrets } from '../../../keys/leaks/blocked/blocked-secrets.ts';
 import { compileKey } from '../../../keys/plans/compile-key.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
-import type { Key, Settings } from '../../../shared/model.ts';
+import { type Key, keyIdPattern, type Settings } from '../../../shared/model.ts';
 import type { Link } from './link-store.ts';
 
 export interface KeySources {

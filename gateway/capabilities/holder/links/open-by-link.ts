@@ -3,16 +3,16 @@ import type { Screened } from '../../../request/exchange.ts';
 import { type KnownKey, knownKeyOf } from '../../../request/snapshot.ts';
 import { addressGroup } from '../../../shared/addresses/address-group.ts';
 import { compileRanges, hasAddress } from '../../../shared/addresses/address-ranges.ts';
-import { digestSecret, digestStart } from '../../../shared/secrets.ts';
+import { digestStart } from '../../../shared/secrets.ts';
 import { Shares } from '../../../shared/structures/shares.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { Link } from './link-store.ts';
-import { isLinkToken, type PresentedLink, parseLink } from './link-token.ts';
+import { type PresentedLink, parseLink } from './link-token.ts';
 import { isOpen } from './linked-key.ts';
 import type { Links } from './links.ts';
 
 /** The key whose page a link opens, or the refusal of the link. */
-export type CallerByLink =
+type CallerByLink =
   | { readonly kind: 'opened'; readonly key: KnownKey; readonly link: Link }
   | Exclude<Caller<KnownKey>, { kind: 'authenticated' }>;
 
@@ -22,8 +22,8 @@ export type OpenByLink = (exchange: Screened) => Promise<CallerByLink> | undefin
  * Finds the key of a link. A link opens the page only while the key has a secret that would open it, and only from the addresses from which
  * the key may be used. A refused link counts as an unknown secret, and the client gets the same response for all reasons except the address.
  *
- * A token with a wrong checksum causes no look-up. The look-ups of one client address share the places of this address, and each refused link
- * is charged to the address.
+ * A token with a wrong checksum causes no look-up of a link. The look-ups of one client address share the places of this address, and each
+ * refused link is charged to the address.
  *
  * @returns a function that returns undefined for a request without the token of a link
  */
@@ -31,12 +31,8 @@ export function createOpenByLink(links: Links, bounds: Pick<Bounds, 'linkLookUps
   const places = new Shares(bounds.linkLookUpsMax);
 
   return (exchange) => {
-    const { authorization = '', address } = exchange;
-    if (!isLinkToken(authorization)) return undefined;
-    const presented = parseLink(authorization);
-    if (presented === undefined)
-      return Promise.resolve(unknownSecret(digestSecret(authorization.replace(/^bearer +/i, ''))));
-    return lookUp(exchange, presented, addressGroup(address));
+    const presented = parseLink(exchange.authorization);
+    return presented && lookUp(exchange, presented, addressGroup(exchange.address));
   };
 
   async function lookUp(exchange: Screened, presented: PresentedLink, holder: string): Promise<CallerByLink> {
