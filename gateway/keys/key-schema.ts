@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { allowedRangeFault, canonicalRange } from '../shared/addresses/address-ranges.ts';
+import { keyIdPattern } from '../shared/model.ts';
 import {
   date,
   digestOf,
@@ -42,8 +43,6 @@ const addressRanges = list(addressRange, 'a list of addresses and ranges such as
     }
   });
 
-/** Ids appear in Redis keys, headers and log lines, so they have no braces (Redis Cluster's hash tags), spaces or control characters. */
-export const keyIdPattern = /^[A-Za-z0-9._:@+-]{1,100}$/;
 export const keyId = givenName('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', keyIdPattern);
 
 /** The plan of a key from a date on. The record of a key keeps the date as it was written. */

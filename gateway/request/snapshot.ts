@@ -63,7 +63,7 @@ interface SnapshotSources {
   readonly blocked: Blocked;
 }
 
-function knownKeyOf(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {
+export function knownKeyOf(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {
   return {
     ...key,
     expiry: keyExpiryOf(expiresMs),

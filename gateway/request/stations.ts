@@ -20,7 +20,7 @@ export interface Stations {
     | Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'confirm' | 'drop' | 'read' | 'replace'>
     | undefined;
   /** The leaked secrets of the configuration. */
-  readonly blocked: Pick<BlockedSecrets, 'read' | 'readAgain'>;
+  readonly blocked: Pick<BlockedSecrets, 'has' | 'read' | 'readAgain'>;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
   /** Records a change that a key holder or a report of a leaked secret has made, so that operators see it. */

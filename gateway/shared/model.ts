@@ -102,6 +102,9 @@ export interface Key {
   readonly generation?: number;
 }
 
+/** Ids appear in Redis keys, headers and log lines, so they have no braces (Redis Cluster's hash tags), spaces or control characters. */
+export const keyIdPattern = /^[A-Za-z0-9._:@+-]{1,100}$/;
+
 /**
  * Temporary limits that an operator gives a key, epoch ms on the store's clock. They replace the key's limits of the same windows. A window
  * that the key does not limit stays unlimited.

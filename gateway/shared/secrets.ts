@@ -24,6 +24,11 @@ export function issueAdminToken(drawBytes: DrawBytes = randomBytes): string {
   return `tga_${drawWithChecksum(drawBytes)}`;
 }
 
+/** The part of a link to a key holder's page that opens it. It begins with `tgl_`, so that it is not mistaken for a key's secret. */
+export function issueLinkToken(drawBytes: DrawBytes = randomBytes): string {
+  return `tgl_${drawWithChecksum(drawBytes)}`;
+}
+
 type DrawBytes = (count: number) => Uint8Array;
 
 function drawWithChecksum(drawBytes: DrawBytes): string {
@@ -37,9 +42,9 @@ function drawWithChecksum(drawBytes: DrawBytes): string {
   return `${random}${checksumOf(random)}`;
 }
 
-/** For secrets and admin tokens. */
+/** For secrets, admin tokens and tokens of links. */
 export function hasRightChecksum(secret: string): boolean {
-  const drawn = /^tga?_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(secret);
+  const drawn = /^tg[al]?_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(secret);
   return drawn !== null && checksumOf(drawn[1] ?? '') === drawn[2];
 }
 
@@ -60,7 +65,7 @@ export function digestStart(digest: string): string {
 
 /** Matches a secret, a token, a secret of webhooks, a complete digest, and the user information of a URL. */
 const secretLike =
-  /\btga?_\w{20,}|\bwhsec_[\w+/=-]+|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])|(?<=:\/\/)[^\s/@]+(?=@)/gi;
+  /\btg[al]?_\w{20,}|\bwhsec_[\w+/=-]+|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])|(?<=:\/\/)[^\s/@]+(?=@)/gi;
 
 export function maskSecrets(text: string): string {
   return text.replace(secretLike, '***');

@@ -85,6 +85,12 @@ export const defaultBounds = Object.freeze({
    * so that a report of each ends its descendants. A thief who could rotate further could make the gateway forget the leaked secret.
    */
   ownRotationsMax: 200,
+  /** A link to a holder's page may last at most 30 days. */
+  linkMaxMs: 2_592_000_000,
+  /** Links of one key that have not ended. */
+  linksPerKeyMax: 10,
+  /** Concurrent look-ups of links in one process, shared among client addresses. Further requests with a link get 503. */
+  linkLookUpsMax: 256,
   /** Deprecated operations for which the gateway looks up the calls of a key. The earliest sunsets take precedence. */
   ownDeprecatedOperationsMax: 100,
 

@@ -42,6 +42,7 @@ describe('a client that may not change keys', () => {
         'POST /directory': { keys: [{ id: 'evil', plan: 'free', secrets: [] }] },
         'POST /changes': { action: 'delete', key: 'acme' },
         'POST /leaks': [{ token: key.secret }],
+        'POST /keys/{id}/links': { for: '1h' },
       };
       const body = bodies[`${method} ${path}`];
       const replies = [
@@ -55,10 +56,17 @@ describe('a client that may not change keys', () => {
       expect((await one.ask('GET', '/changes')).text).toBe(before);
       expect((await one.ask('GET', '/directory')).text).toBe(directory);
       expect(logged.filter(({ msg }) => msg === 'a key was changed')).toEqual([]);
-      // The same request with a write token makes a change. The gateway has no event that it could send again, and no reverted plan.
+      // The same request with a write token makes a change. The gateway has no event that it could send again, no reverted plan, and no
+      // page to which a link could lead.
       const { status } = await one.ask(method, url, body);
-      const refusals: Record<string, number> = { '/deliveries/{id}/send': 404, '/plans/{name}/retry': 409 };
-      if (path in refusals) expect(status).toBe(refusals[path]);
+      const refusals: Record<string, number> = {
+        'POST /deliveries/{id}/send': 404,
+        'POST /plans/{name}/retry': 409,
+        'POST /keys/{id}/links': 409,
+        'DELETE /keys/{id}/links/{digest}': 404,
+      };
+      const refusal = refusals[`${method} ${path}`];
+      if (refusal !== undefined) expect(status).toBe(refusal);
       else expect(status).toBeLessThan(300);
     },
   );

@@ -5,6 +5,7 @@ import {
   hasRightChecksum,
   isInventedSecret,
   issueAdminToken,
+  issueLinkToken,
   issueSecret,
 } from '../../gateway/shared/secrets.ts';
 
@@ -17,7 +18,7 @@ const kinds = Array.from(
     form: new RegExp(form ?? '', 'g'),
   }),
 );
-const issuers = [issueSecret, issueAdminToken];
+const issuers = [issueSecret, issueAdminToken, issueLinkToken];
 
 /** The function of the page. */
 async function hasChecksumOfPage(): Promise<(text: string) => boolean> {
@@ -26,10 +27,11 @@ async function hasChecksumOfPage(): Promise<(text: string) => boolean> {
   return module.hasRightChecksum;
 }
 
-it('the page has a regular expression for secrets and one for tokens', () => {
+it('the page has a regular expression for secrets, for tokens and for links', () => {
   expect(kinds.map(({ what, prefix }) => [what, prefix])).toEqual([
     ['a secret of an API key', 'tg_'],
     ['a token of the admin API', 'tga_'],
+    ['a link to the page of a key holder', 'tgl_'],
   ]);
 });
 
@@ -75,7 +77,8 @@ it('the test values of the page are right, and some checksums begin with zeros',
   expect(rows).toHaveLength(4);
   for (const [, random = '', number = '', checksum = ''] of rows) {
     expect(crc32(random).toLocaleString('en')).toBe(number);
-    expect([`tg_${random}${checksum}`, `tga_${random}${checksum}`].map(hasChecksum)).toEqual([true, true]);
+    const texts = ['tg_', 'tga_', 'tgl_'].map((prefix) => `${prefix}${random}${checksum}`);
+    expect(texts.map(hasChecksum)).toEqual([true, true, true]);
     expect(hasRightChecksum(`tg_${random}${checksum}`)).toBe(true);
   }
   expect(rows.some(([, , , checksum]) => checksum?.startsWith('00'))).toBe(true);

@@ -5,29 +5,31 @@ import type { Grant, Key, KeyMembers, KeyStatus, RateLimitState } from '../../sh
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { exemptionMembers } from '../../shared/schema/exemptions.ts';
 import { policyName } from '../../shared/words/limit-names.js';
+import type { Link } from './links/link-store.ts';
 
 /**
  * Makes the JSON value that shows a key holder the limits of the key. Timestamps are in ISO 8601 format.
  *
  * @param later the later limits of the key, and its later plans
  * @param members the members that belong to capabilities
- * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
+ * @param openedBy the link that opened the page; or the time at which the presented secret expires, epoch ms (undefined when it never
+ *   expires), and whether it can be rotated
  */
 export function limitsView(
   key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups' | 'concurrent'>,
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   {
     later,
-    members,
-    expiresMs,
-    canRotate,
+    members: { links = [], ...members },
+    openedBy,
     showsBanReason,
   }: {
     readonly later: readonly LaterTerms[];
     readonly members: KeyMembers;
-    readonly expiresMs: number | undefined;
-    readonly canRotate: boolean;
     readonly showsBanReason: boolean;
+    readonly openedBy:
+      | Pick<Link, 'by' | 'endMs'>
+      | { readonly expiresMs: number | undefined; readonly canRotate: boolean };
   },
 ): object {
   const { id, plan, limits, concurrent } = key;
@@ -56,10 +58,12 @@ export function limitsView(
             limits: toLimitFields(withGroups(ofPlan, own)),
           })),
     ...members,
-    secret: {
-      expiresAt: isoOf(expiresMs),
-      canRotate: canRotate || undefined,
-    },
+    ...('by' in openedBy
+      ? { link: { by: openedBy.by, untilAt: isoOf(openedBy.endMs) } }
+      : {
+          links: links.length > 0 ? links : undefined,
+          secret: { expiresAt: isoOf(openedBy.expiresMs), canRotate: openedBy.canRotate || undefined },
+        }),
   };
 }
 

@@ -11,7 +11,7 @@ import type { Refusal } from '../../shared/errors.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../../shared/secrets.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import type { HolderData } from './own-usage.ts';
+import type { HolderData } from './usage/own-usage.ts';
 
 /** A request to rotate the secret that it presents. */
 interface Rotating {

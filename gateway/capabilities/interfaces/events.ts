@@ -33,5 +33,8 @@ export interface KeyChangeKind {
 
 interface ChangeOfKeys {
   readonly by: string;
+  /** Absent for a change of many keys. */
+  readonly key?: string | undefined;
+  readonly before?: Readonly<Record<string, unknown>> | undefined;
   readonly after?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -1,6 +1,7 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
 
 import { guardCommands } from '../guard/commands.ts';
+import { holderCommands } from '../holder/commands.ts';
 import type { CommandPart, EditNotes, KeyFacts, PlanRows } from '../interfaces/commands.ts';
 import { leaksCommands } from '../leaks/commands.ts';
 import { makegoodCommands } from '../makegood/commands.ts';
@@ -9,6 +10,7 @@ import { webhooksCommands } from '../webhooks/commands.ts';
 
 export const commandParts: readonly CommandPart[] = [
   guardCommands,
+  holderCommands,
   leaksCommands,
   makegoodCommands,
   webhooksCommands,
@@ -23,6 +25,7 @@ export const planRows: readonly (() => Promise<PlanRows>)[] = [
 /** What capabilities add to `keys show`. */
 export const keyFacts: readonly (() => Promise<KeyFacts>)[] = [
   async () => (await import('../makegood/commands/credit-facts.ts')).creditFacts,
+  async () => (await import('../holder/commands/link-facts.ts')).linkFacts,
 ];
 
 /** What capabilities say about an edit of plans. */

@@ -3,6 +3,7 @@ import { createBrownouts } from '../brownouts/brownouts.ts';
 import { guardOperators } from '../guard/operators/operators.ts';
 import { createGuards } from '../guard/process/guards.ts';
 import { createHolderPages } from '../holder/holder-pages.ts';
+import { holderOperators } from '../holder/links/operators.ts';
 import type { LoadReadRoute, OpenOperatorsPart } from '../interfaces/operators.ts';
 import { createLeaks } from '../leaks/leaks.ts';
 import { leaksOperators } from '../leaks/operators/operators.ts';
@@ -24,6 +25,7 @@ export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] =
   ({ guard }, sources) => guardOperators(guard, sources),
   ({ leaks }, sources) => leaksOperators(leaks.reports, sources),
   ({ makegood }, sources) => makegoodOperators(makegood, sources),
+  ({ holder }, sources) => holderOperators(holder.links, sources),
   (_, sources) => webhooksOperators(sources),
 ];
 

@@ -3,6 +3,8 @@
 import { brownoutsShape, brownoutsShownShape } from '../brownouts/schema.ts';
 import { retryPlanWire } from '../guard/operators/wires.ts';
 import { guardFiguresShape, guardShape, guardShownShape } from '../guard/schema.ts';
+import { linksShape } from '../holder/links/link-shape.ts';
+import { linkKeyWire, listLinksWire, unlinkAllWire, unlinkKeyWire } from '../holder/links/wires.ts';
 import { holderShape } from '../holder/schema.ts';
 import type { ShownSchema } from '../interfaces/configuration.ts';
 import { reportLeaksWire } from '../leaks/operators/wires.ts';
@@ -31,6 +33,10 @@ export const capabilityWires = [
   retryPlanWire,
   makegoodWire,
   reportLeaksWire,
+  linkKeyWire,
+  listLinksWire,
+  unlinkKeyWire,
+  unlinkAllWire,
   simulateWire,
   listDeliveriesWire,
   getDeliveryWire,
@@ -52,6 +58,7 @@ export const planFiguresShapes = {
 };
 export const keyShownShapes = {
   ...creditsShape,
+  ...linksShape,
 };
 export const deprecationShownShapes = {
   ...brownoutsShownShape,

@@ -17,7 +17,7 @@ export function maskKeyLine(line: string, fieldNames: readonly string[]): string
 /** Shows values that have the expected form. */
 const harmlessFields = [
   // Access logs and forwarded requests contain ids. A secret in place of an id stays masked.
-  field('id|plan', String.raw`(?!tga?_)[\w.:@+-]+`),
+  field('id|plan', String.raw`(?!tg[al]?_)[\w.:@+-]+`),
   field('per(?:Second|Minute|Hour|Day|Month)', String.raw`[-+.\d]+`),
   field('disabled|directory', 'true|false'),
   field('expires|created', String.raw`[\dTZ:.+-]+`),

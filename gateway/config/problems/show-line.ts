@@ -92,7 +92,7 @@ const secretShapes = [
   // redis://redis?password=…
   /(?<=[?&][\w-]+=)[^\s&"']+/g,
   // Issued by Tollgate.
-  /\btga?_\w+/g,
+  /\btg[al]?_\w+/g,
   // A webhook's secret belongs into a file.
   /\bwhsec_[^\s"',}]+/g,
   // Everything after the field, because a password may contain any character.

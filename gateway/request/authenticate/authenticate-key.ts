@@ -238,7 +238,7 @@ function refusedAlways(presented: InvalidSecret, period?: Readonly<Period>): Rem
 }
 
 /** Returns the refusal of a secret that is neither in the configuration nor in the key directory. */
-export function unknownSecret(digest: string): Caller<never> {
+export function unknownSecret(digest: string) {
   return invalid({ status: 'unknown', digestStart: digestStart(digest) });
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RecordTurns } from '../../../gateway/capabilities/holder/record-turns.ts';
+import { RecordTurns } from '../../../gateway/capabilities/holder/usage/record-turns.ts';
 import type { Period } from '../../../gateway/shared/schema/dates-and-durations.ts';
 import { type Bounds, defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import type { HolderData } from '../../../gateway/capabilities/holder/own-usage.ts';
 import { rotateOwnSecret } from '../../../gateway/capabilities/holder/rotate-secret.ts';
+import type { HolderData } from '../../../gateway/capabilities/holder/usage/own-usage.ts';
 import type { KeyChange } from '../../../gateway/fleet/changes.ts';
 import { withNewSecret, withSecrets } from '../../../gateway/keys/directory/change-secrets.ts';
 import type { DirectoryKey } from '../../../gateway/keys/directory/directory-key.ts';

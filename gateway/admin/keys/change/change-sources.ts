@@ -2,11 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { KeyChange } from '../../../fleet/changes.ts';
 import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
 import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
-import { keyIdPattern } from '../../../keys/key-schema.ts';
 import type { Change } from '../../../quota/adjust.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
 import type { QuotaChanged, StoreFailure } from '../../../request/limit/store/quota-store.ts';
-import type { AdminToken, Author } from '../../../shared/model.ts';
+import { type AdminToken, type Author, keyIdPattern } from '../../../shared/model.ts';
 import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-sources.ts';
 

@@ -6,24 +6,10 @@ import { Dialog } from './dialog.js';
 import { fullInstant } from './formats.js';
 import { CopyButton, html, Instant } from './parts.js';
 
-/** @import { ComponentChildren } from 'preact' */
+/** @import { KeyAction, ShownOnce } from '../../../capabilities/interfaces/pages.ts' */
 /** @import { BodyOf, Changed } from '../../wires/api-types.ts' */
 
 /**
- * An operator's action on a key. A dialog states the effect before the action.
- *
- * @typedef {object} Action
- * @property {string} button
- * @property {(key: KeyDetail) => boolean} isOffered
- * @property {string} title followed by the key's id
- * @property {(key: KeyDetail, where: string) => string} says `where` is "on 3 processes"
- * @property {boolean} [isTyped] the operator must type the id, because the key stops working
- * @property {(key: KeyDetail) => ComponentChildren} [fields]
- * @property {(key: KeyDetail, form: FormData) => Promise<Changed | undefined>} run resolves with the body of the
- * response
- * @property {(key: KeyDetail, form: FormData, changed: Changed | undefined) => string} done
- * @property {boolean} [isEnd] whether the action deletes the key
- *
  * @typedef {BodyOf<'/keys/{id}'>} KeyDetail
  * @typedef {{ text: string, atMs: number }} Done
  */
@@ -35,7 +21,7 @@ const isRevoked = ({ state }) => state === 'disabled';
 /** @param {KeyDetail} key */
 const ofKey = ({ id }) => ({ params: { id } });
 
-/** @type {Record<string, Action>} */
+/** @type {Record<string, KeyAction<Changed>>} */
 const actions = {
   unban: {
     button: 'Lift the ban…',
@@ -99,6 +85,11 @@ const actions = {
             : `the old secrets end in ${overlaps[overlap]}`;
       return `${id} has a new secret; ${others}.`;
     },
+    once: ({ id }, { secret = '' }) => ({
+      title: `The new secret of ${id}`,
+      says: html`The secret is shown only now. Clients send it as <code>Authorization: Bearer …</code>`,
+      text: secret,
+    }),
   },
   restore: {
     button: 'Restore…',
@@ -140,17 +131,21 @@ function keptInWords({ windows = [], ban }) {
 }
 
 /**
- * The buttons are shown only with a token that may write.
+ * The buttons are shown only with a token that may write. Actions that make the key stop working come last.
  *
- * @param {{ of: KeyDetail, live: import('./live.js').Live, done: Done | undefined, onDone: (result: string, isEnd?:
- * boolean) => void }} props
+ * @param {{ of: KeyDetail, further: Readonly<Record<string, KeyAction>>, live: import('./live.js').Live, done: Done | undefined,
+ *   onDone: (result: string, isEnd?: boolean) => void }} props `further`: the actions of capabilities
  */
-export function KeyActions({ of: key, live, done, onDone }) {
+export function KeyActions({ of: key, further, live, done, onDone }) {
   const [open, setOpen] = useState(/** @type {string | undefined} */ (undefined));
   const { token, processes = [] } = live.state ?? {};
   if (token?.may !== 'write') return undefined;
-  const offered = Object.entries(actions).filter(([, { isOffered }]) => isOffered(key));
-  const action = open === undefined ? undefined : actions[open];
+  /** @type {[string, KeyAction][]} */
+  const all = Object.entries({ ...actions, ...further });
+  const offered = all
+    .filter(([, { isOffered }]) => isOffered(key))
+    .sort(([, a], [, b]) => Number(a.isTyped ?? false) - Number(b.isTyped ?? false));
+  const action = all.find(([name]) => name === open)?.[1];
   return html`<div class="actions" role="group" aria-label="Actions">
       ${offered.map(([name, { button }]) => html`<button key=${name} type="button" onClick=${() => setOpen(name)}>${button}</button>`)}
     </div>
@@ -178,15 +173,15 @@ export function result(done) {
     ${done && html`<p class="muted">Done <${Instant} atMs=${done.atMs} /></p>`}`;
 }
 
-/** @param {{ of: KeyDetail, action: Action, where: string, onDone: (result: string, isEnd?: boolean) => void, onClose: () => void }} props */
+/** @param {{ of: KeyDetail, action: KeyAction, where: string, onDone: (result: string, isEnd?: boolean) => void, onClose: () => void }} props */
 function ActionDialog({ of: key, action, where, onDone, onClose }) {
   // The dialog keeps the key for which it was opened, because the page may show another key when the response arrives.
   const [subject] = useState(key);
   const [typed, setTyped] = useState('');
   const [error, setError] = useState('');
   const [isUnderWay, setUnderWay] = useState(false);
-  // The new secret is only in the state of this dialog, and is dropped when the dialog closes.
-  const [secret, setSecret] = useState('');
+  // A new secret is only in the state of this dialog, and is dropped when the dialog closes.
+  const [once, setOnce] = useState(/** @type {ShownOnce | undefined} */ (undefined));
   const title = `${action.title} ${subject.id}`;
   const isConfirmed = !action.isTyped || typed === subject.id;
   const submit = async (/** @type {Event} */ event) => {
@@ -200,8 +195,8 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
       const body = await action.run(subject, form);
       onDone(`${action.done(subject, form, body)} This applies ${where}.`, action.isEnd);
       if (!action.isEnd) askForAll();
-      if (body?.secret === undefined) onClose();
-      else setSecret(body.secret);
+      if (action.once === undefined || body === undefined) onClose();
+      else setOnce(action.once(subject, body));
     } catch (problem) {
       const { isResponse, message } = toApiError(problem);
       setError(
@@ -213,11 +208,11 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
     }
     setUnderWay(false);
   };
-  if (secret !== '') {
-    return html`<${Dialog} title=${`The new secret of ${subject.id}`} onClose=${onClose}>
-      <p>The secret is shown only now. Clients send it as <code>Authorization: Bearer …</code></p>
-      <${Secret} text=${secret} />
-      <p><${CopyButton} text=${secret} /></p>
+  if (once !== undefined) {
+    return html`<${Dialog} title=${once.title} onClose=${onClose}>
+      <p>${once.says}</p>
+      <${Secret} text=${once.text} />
+      <p><${CopyButton} text=${once.text} /></p>
     <//>`;
   }
   return html`<${Dialog} title=${title} onClose=${onClose} isHeld=${isUnderWay}>
@@ -237,7 +232,7 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
 }
 
 /**
- * Shows the new secret and gives it the focus, because the button that had the focus no longer exists.
+ * Shows a new secret or a link and gives it the focus, because the button that had the focus no longer exists.
  *
  * @param {{ text: string }} props
  */

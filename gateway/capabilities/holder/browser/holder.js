@@ -13,8 +13,9 @@
  *   grant?: { limits?: Limits, noBrownouts?: true, fromAt?: string, untilAt: string },
  *   upcoming?: { from: string, plan?: string, limits: Limits }[],
  *   credits?: { at: string, from: string, to: string, failedUnits: number, givenBack: { day: number, month: number } }[],
- *   secret: { expiresAt?: string, canRotate?: true }
- * }} State
+ *   links?: { by: string, untilAt: string }[],
+ *   secret?: { expiresAt?: string, canRotate?: true }, link?: { by: string, untilAt: string }
+ * }} State `link` is present in place of `secret` if a link opened the page.
  */
 /**
  * @typedef {{
@@ -54,7 +55,7 @@ const failure = /** @type {HTMLElement} */ (document.getElementById('failure'));
 const shown = /** @type {HTMLElement} */ (document.getElementById('shown'));
 const limitsPath = main.dataset.limits ?? '';
 
-/** The entered key; empty until a key is entered. */
+/** The entered key, or the token of the link that opened the page; empty without both. */
 let secret = '';
 /**
  * The new secret after a rotation. The page shows the new secret until the key is forgotten or another key is entered.
@@ -75,11 +76,31 @@ let chosenChart = 'hours';
 
 form.addEventListener('submit', (event) => {
   event.preventDefault();
-  const entered = input.value.trim().replace(/^bearer\s+/i, '');
+  begin(input.value.trim().replace(/^bearer\s+/i, ''));
+});
+
+// A link that is opened in a tab with this page changes only the fragment.
+addEventListener('hashchange', openByLink);
+
+/** Takes the token of a link out of the address, so that bookmarks and copies of the address do not have it, and shows the key of the link. */
+function openByLink() {
+  const token = location.hash.slice(1);
+  if (!isLink(token)) return;
+  history.replaceState(null, '', location.pathname + location.search);
+  begin(token);
+}
+
+/** @param {string} token */
+function isLink(token) {
+  return token.startsWith('tgl_');
+}
+
+/** Shows a key. @param {string} entered a secret of the key, or the token of a link */
+function begin(entered) {
   forget();
   secret = entered;
   void refresh();
-});
+}
 
 // The page forgets the key and the figures, because the browser could show them to another person who goes back to this page.
 addEventListener('pagehide', forget);
@@ -109,6 +130,8 @@ async function refresh() {
     if (own !== asked) return;
     failure.textContent = error instanceof Error ? error.message : String(error);
     failure.hidden = false;
+    // The token of a link is no longer in the address, so its reader could not try again.
+    if (shown.hidden && isLink(secret)) input.value = secret;
   } finally {
     if (own === asked) main.removeAttribute('aria-busy');
   }
@@ -162,7 +185,7 @@ const noRotation =
 function show({ state, recorded, nowMs }) {
   const again = element('button', { type: 'button' }, 'Refresh');
   again.addEventListener('click', () => void refresh());
-  const away = element('button', { type: 'button' }, 'Forget the key');
+  const away = element('button', { type: 'button' }, state.link ? 'Forget the link' : 'Forget the key');
   away.addEventListener('click', () => {
     forget();
     input.focus();
@@ -176,7 +199,7 @@ function show({ state, recorded, nowMs }) {
       element('p', { class: 'buttons' }, again, away),
     ),
     ...summary(state, nowMs),
-    ...(state.secret.canRotate || issued ? [rotation(state)] : []),
+    ...(state.secret?.canRotate || issued ? [rotation(state)] : []),
     section(
       'Limits',
       ...state.windows.map((window) => bar(window, nowMs)),
@@ -205,12 +228,12 @@ function recordSections(state, recorded, nowMs) {
 }
 
 /**
- * Makes a sentence about a ban or a used-up limit, and a sentence about the expiry of the secret.
+ * Makes a sentence about a ban or a used-up limit, and a sentence about the expiry of the secret, or about the link that opened the page.
  *
  * @param {State} state
  * @param {number} nowMs
  */
-function summary({ ban, windows, secret: presented }, nowMs) {
+function summary({ ban, windows, links, link, secret: presented = {} }, nowMs) {
   const spent = windows.filter(({ remaining }) => remaining === 0);
   const byReset = spent.toSorted((a, b) => a.resetAt.localeCompare(b.resetAt));
   // A group limits only some operations, so the limit of all operations and the limit of each group have a sentence of their own.
@@ -225,13 +248,28 @@ function summary({ ban, windows, secret: presented }, nowMs) {
     : texts.length > 0
       ? element('p', { class: 'bad' }, texts.join(' '))
       : element('p', {}, 'Requests of this key are within its limits.');
+  if (link !== undefined) {
+    const opened = `This page was opened by a link that ${link.by} made. The link ends on ${instant(link.untilAt)}.`;
+    return [first, element('p', { class: 'muted' }, opened)];
+  }
   const { expiresAt } = presented;
   const isNear = expiresAt !== undefined && Date.parse(expiresAt) - nowMs < 14 * dayMs;
   const ends =
     expiresAt === undefined
       ? 'This secret does not expire.'
       : `This secret expires on ${instant(expiresAt)}.`;
-  return [first, element('p', { class: isNear ? 'near' : 'muted' }, ends)];
+  return [first, element('p', { class: isNear ? 'near' : 'muted' }, ends), ...linksOf(links)];
+}
+
+/** @param {State['links']} links */
+function linksOf(links = []) {
+  return links.map(({ by, untilAt }) =>
+    element(
+      'p',
+      { class: 'muted' },
+      `A link that ${by} made also opens this page, without a secret, until ${instant(untilAt)}.`,
+    ),
+  );
 }
 
 /** Makes the button that replaces the presented secret, or shows the new secret. @param {State} state */
@@ -618,3 +656,6 @@ function timeOf(epochMs) {
 function instant(iso) {
   return `${new Date(iso).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
+
+// At the end, because the functions above need all constants of this module.
+openByLink();

@@ -24,7 +24,7 @@ export function leakedPlace(
 }
 
 /** Matches a secret or a token of Tollgate, also one that is incomplete or follows a letter, as in `key%3Dtg_…`. */
-const secretLike = /tga?_\w{8,}/g;
+const secretLike = /tg[al]?_\w{8,}/g;
 
 /** Secrets are removed before the text is shortened, because a shortened secret would no longer be recognised. */
 function clean(stated: string | undefined, secret: string | undefined, charsMax: number): string | undefined {

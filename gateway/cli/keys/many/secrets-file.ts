@@ -8,7 +8,7 @@ import {
   readFileSync,
   writeSync,
 } from 'node:fs';
-import { keyIdPattern } from '../../../keys/key-schema.ts';
+import { keyIdPattern } from '../../../shared/model.ts';
 import { issueSecret } from '../../../shared/secrets.ts';
 import { CommandError } from '../../output/command-error.ts';
 

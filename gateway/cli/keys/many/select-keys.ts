@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { listKeysWire } from '../../../admin/wires/keys/keys.ts';
-import { keyIdPattern } from '../../../keys/key-schema.ts';
 import { keysPerPageMax } from '../../../shared/http/wire.ts';
+import { keyIdPattern } from '../../../shared/model.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
 import { clientOf } from '../../admin/find-gateway.ts';
 import { readList } from '../../admin/read/read-list.ts';

@@ -149,9 +149,7 @@ describe('keys of a plan', () => {
     writeFileSync(join(folder, 'ids.txt'), '# leaving\nf1\nd3\n\nf2\nnobody\n');
     const revoked = await run('revoke', '--file', join(folder, 'ids.txt'), '--yes');
     expect(revoked.exitCode).toBe(1);
-    expect(revoked.stdout).toMatch(
-      /^3 keys revoked\.\n1 key failed:\n {2}nobody: There is no key nobody/,
-    );
+    expect(revoked.stdout).toMatch(/^3 keys revoked\.\n1 key failed:\n {2}nobody: There is no key nobody/);
     const text = readFileSync(keysFile, 'utf8');
     expect([
       text.startsWith('# Ours.\n'),

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { keyNotes } from '../../../../capabilities/lists/pages.js';
+import { keyActions, keyNotes } from '../../../../capabilities/lists/pages.js';
 import { exemptionWords } from '../../../../shared/words/exemptions.js';
 import { counted, dayMs, figure, minuteMs, noFigure, relative } from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
@@ -70,7 +70,7 @@ export function Key({ params: { id = '' }, query, live }) {
         ${' '}<${Age} polled=${polled} />
       </p>
       ${otherMembers(key)}
-      <${KeyActions} of=${key} live=${live} done=${done} onDone=${onDone} />
+      <${KeyActions} of=${key} further=${keyActions} live=${live} done=${done} onDone=${onDone} />
     </header>
     <${Fresh} polled=${polled}>
       <div class="why">

@@ -1,8 +1,8 @@
-import type { Period } from '../../shared/schema/dates-and-durations.ts';
-import { Shares } from '../../shared/structures/shares.ts';
-import { Turns } from '../../shared/structures/turns.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { dayMs } from '../../shared/words/figures.js';
+import type { Period } from '../../../shared/schema/dates-and-durations.ts';
+import { Shares } from '../../../shared/structures/shares.ts';
+import { Turns } from '../../../shared/structures/turns.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { dayMs } from '../../../shared/words/figures.js';
 
 /** The rows of all days. `unread`: the store does not reply. `busy`: too many reads are in progress. */
 export type Days<Row> = readonly Row[] | 'unread' | 'busy';

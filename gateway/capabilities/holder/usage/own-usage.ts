@@ -1,13 +1,13 @@
-import type { Authenticated } from '../../request/exchange.ts';
-import { mayCall } from '../../request/route/operation-table.ts';
-import type { Stations } from '../../request/stations.ts';
-import type { Refusal } from '../../shared/errors.ts';
-import { groupNames } from '../../shared/limits.ts';
-import type { Operation } from '../../shared/model.ts';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { dayMs } from '../../shared/words/figures.js';
-import type { UsageReader } from '../../usage/read/usage-reader.ts';
-import { type RowSources, usageRows } from '../../usage/read/usage-rows.ts';
+import type { Authenticated } from '../../../request/exchange.ts';
+import { mayCall } from '../../../request/route/operation-table.ts';
+import type { Stations } from '../../../request/stations.ts';
+import type { Refusal } from '../../../shared/errors.ts';
+import { groupNames } from '../../../shared/limits.ts';
+import type { Operation } from '../../../shared/model.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { dayMs } from '../../../shared/words/figures.js';
+import type { UsageReader } from '../../../usage/read/usage-reader.ts';
+import { type RowSources, usageRows } from '../../../usage/read/usage-rows.ts';
 import type { Days, RecordTurns } from './record-turns.ts';
 
 /** Data for the holder of a key, or the refusal. */
@@ -18,12 +18,14 @@ export type HolderData =
 interface Reader {
   /** Undefined without a usage record. */
   readonly ownUsage: OwnUsage | undefined;
+  /** The name of the reader, whose reads run one after the other: the id of the key, or the name of a link. */
+  readonly turn: string;
 }
 
 /** Reads the usage of a key. The rows have the form of the admin API's rows. */
 export async function usageOf(
   { key, target, res }: Reading,
-  { ownUsage, bounds, nowMs }: Reader & Pick<Stations, 'bounds' | 'nowMs'>,
+  { ownUsage, turn, bounds, nowMs }: Reader & Pick<Stations, 'bounds' | 'nowMs'>,
 ): Promise<HolderData> {
   const [, search = ''] = target.split(/\?(.*)/s);
   // The schema of the query needs Zod, so it is loaded at the first use.
@@ -35,7 +37,7 @@ export async function usageOf(
   // The totals are read once for all days of a request.
   let totals: ReturnType<typeof ownUsage.totals> | undefined;
   const usage = { ...ownUsage, totals: (ids: readonly string[]) => (totals ??= ownUsage.totals(ids)) };
-  const rows = await ownUsage.turns.readDays(key.id, res, period, (day) =>
+  const rows = await ownUsage.turns.readDays(turn, res, period, (day) =>
     usageRows(usage, key.id, { ...day, step, groups: groupNames(key.limits) }, ownUsage.nowMs(), 'totals'),
   );
   return inJson(rows, (all) => ({ step, rows: all }));
@@ -70,7 +72,7 @@ function invalid({ message }: { readonly message: string }): HolderData {
  */
 export async function deprecatedCallsOf(
   { key, res, snapshot: { settings } }: Reading,
-  { ownUsage, bounds }: Reader & Pick<Stations, 'bounds'>,
+  { ownUsage, turn, bounds }: Reader & Pick<Stations, 'bounds'>,
 ): Promise<HolderData> {
   const deprecated = settings.operations
     .filter((operation) => operation.deprecation !== undefined && mayCall(key, operation))
@@ -81,7 +83,7 @@ export async function deprecatedCallsOf(
   const days = Math.min(bounds.ownUsageDaysMax, ownUsage.state().keptDays);
   const period = { fromMs: toMs - days * dayMs, toMs };
   const ids = deprecated.map(({ id }) => id);
-  const hours = await ownUsage.turns.readDays(key.id, res, period, (day) =>
+  const hours = await ownUsage.turns.readDays(turn, res, period, (day) =>
     ownUsage.reader.operationsOf(key.id, day, ids),
   );
   return inJson(hours, (all) => {

@@ -1,5 +1,11 @@
-import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import {
+  oneOf,
+  parseQuery,
+  periodOf,
+  periodQuery,
+  queryOf,
+} from '../../../shared/schema/query-parameters.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
 /** A holder reads at most 30 days, so there are no rows of months. */
 const ownSteps = ['minute', 'hour', 'day'] as const;
