@@ -68,6 +68,7 @@ export const keyList = {
       kind: 'state',
       value: ({ state }) => stateText(state),
       tone: ({ state }) => stateTone(state),
+      page: { width: 'state-word' },
     },
     plan: { title: 'Plan', value: ({ plan }) => plan, terminal: { cutsTo: 6 }, page: { width: 'short' } },
     used: {
