@@ -2,7 +2,7 @@ import type { KeyChangeKind } from '../capabilities/interfaces/events.ts';
 import { keyChanges } from '../capabilities/lists/events.ts';
 import { type LimitsByField, toLimits } from '../keys/limits/limit-fields.ts';
 import { limitsText } from '../keys/limits/limit-texts.ts';
-import { counted, figure } from '../shared/words/figures.js';
+import { beginning, counted, ending, figure } from '../shared/words/figures.js';
 import type { ChangedMembers, KeyChange } from './changes.ts';
 import { instantText } from './wording.ts';
 
@@ -40,13 +40,13 @@ function sentenceOf(change: KeyChange, nowMs: number): string {
     case 'delete':
       return `${by} deleted the key ${key}.`;
     case 'ban':
-      return `${by} banned ${key}${instantText('until', after?.untilAt, nowMs)}${reasonText(after?.reason)}.`;
+      return `${by} banned ${key}${periodText(after)}${reasonText(after?.reason)}.`;
     case 'unban':
       return before?.bannedUntilAt === undefined
         ? `${by} found no ban of ${key} to lift.`
         : `${by} lifted the ban of ${key}.`;
     case 'grant':
-      return `${by} granted ${key} ${grantedText(after?.limits)}${instantText('from', after?.fromAt, nowMs)}${instantText('until', after?.untilAt, nowMs)}.`;
+      return `${by} granted ${key} ${grantedText(after?.limits)}${periodText(after)}.`;
     case 'ungrant':
       return `${by} ended the grant of ${key}.`;
     case 'leak':
@@ -77,6 +77,13 @@ function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): s
 function grantedText(limits: unknown): string {
   if (typeof limits !== 'object' || limits === null) return 'other limits';
   return limitsText(toLimits(limits as LimitsByField)) || 'other limits';
+}
+
+/** " from 2026-11-25 00:00 UTC until 2026-11-25 24:00 UTC", without a time that the record does not have. */
+function periodText({ fromAt, untilAt }: ChangedMembers = {}): string {
+  const [fromMs, untilMs] = [Date.parse(String(fromAt)), Date.parse(String(untilAt))];
+  const from = Number.isNaN(fromMs) ? '' : ` from ${beginning(fromMs)}`;
+  return Number.isNaN(untilMs) ? from : `${from} until ${ending(untilMs)}`;
 }
 
 function reasonText(reason: unknown): string {

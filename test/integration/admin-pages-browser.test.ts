@@ -330,6 +330,36 @@ describe('the page', () => {
     expect(await shown('.rows li')).toHaveLength(4);
   });
 
+  it('a quiet gateway has no cut placeholder and no large hole at 390 px, and titles of one line at 1280 px', {
+    tags: 'full',
+  }, async () => {
+    const running = await startForTest({ keys: [makeKey({ id: 'quiet', plan: 'free' }).entry] });
+    const { page } = await watchedPage(browser, running.origin, 390);
+    await open(page, running, '/', '.lists .section:nth-child(2) .empty:not([role])');
+    await page.waitForSelector('.lists .section:first-child .empty:not([role])');
+    const roomOfPlaceholder = `(() => {
+      const field = document.querySelector('#search');
+      const { font, paddingLeft, paddingRight } = getComputedStyle(field);
+      const drawing = document.createElement('canvas').getContext('2d');
+      drawing.font = font;
+      return field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - drawing.measureText(field.placeholder).width;
+    })()`;
+    expect(await page.evaluate(roomOfPlaceholder)).toBeGreaterThanOrEqual(0);
+    const holes = `[...document.querySelectorAll('.section.lines')].map((section) =>
+      section.getBoundingClientRect().bottom - section.querySelector('.empty').getBoundingClientRect().bottom)`;
+    for (const hole of (await page.evaluate(holes)) as number[]) expect(hole).toBeLessThan(60);
+    await page.setViewport({ width: 1280, height: 900 });
+    await open(page, running, '/keys', 'tbody tr');
+    const lines = `[...document.querySelectorAll('.keys th')].map((title) => {
+      const range = document.createRange();
+      range.selectNodeContents(title);
+      return range.getClientRects().length;
+    })`;
+    const counts = (await page.evaluate(lines)) as number[];
+    expect(counts.length).toBeGreaterThan(5);
+    expect(Math.max(...counts)).toBe(1);
+  });
+
   it('Now shows the time of an event beside the first line of its text', {
     tags: 'full',
   }, async () => {

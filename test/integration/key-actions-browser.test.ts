@@ -388,7 +388,7 @@ it('the key of a change links to its page, even if the id is the beginning of th
   });
   const page = await showKey('al');
   await page.waitForFunction(
-    "/granted 9 a minute, begins .*, ends /.test(document.querySelector('.ban').textContent)",
+    "/granted 9 a minute from .* UTC, in .*, until .* UTC, in /.test(document.querySelector('.ban').textContent)",
   );
   const [change] = await told();
   expect(change).toMatch(/^alice granted al 9 a minute/);

@@ -4,7 +4,7 @@ import { maxOf } from '../../shared/limits.ts';
 import type { Key, KeyStatus, Window } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { KeyState } from '../../shared/schema/query-words.ts';
-import { counted, figure } from '../../shared/words/figures.js';
+import { beginning, counted, ending, figure } from '../../shared/words/figures.js';
 import { groupIn, policyName, windowIn, windowText } from '../../shared/words/limit-names.js';
 import type { OperationHour } from '../../usage/read/operations-reader.ts';
 import {
@@ -105,7 +105,7 @@ function nowSentence(facts: WhyFacts): string {
     const { byHand } = rateLimit.ban;
     if (byHand) {
       const because = byHand.reason === undefined ? '' : `: ${byHand.reason}`;
-      return `${who} is banned by an operator until ${timeText(rateLimit.ban.untilMs, nowMs)}${because}.`;
+      return `${who} is banned by an operator until ${ending(rateLimit.ban.untilMs)}${because}.`;
     }
     const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
     return `${who} is banned until ${timeText(rateLimit.ban.untilMs, nowMs)}${nth}, because it kept sending after it had been refused.`;
@@ -146,10 +146,10 @@ function limitsSentence(who: string, { status, counted: unit, nowMs }: WhyFacts)
 }
 
 /**
- * Returns a text such as "has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000." Before the grant begins,
+ * Returns a text such as "has a grant until 2026-11-25 18:00 UTC: 5,000 a day in place of 1,000." Before the grant begins,
  * the text is "will have a grant from … until …". The text is undefined when the grant changes no limit of the key.
  */
-function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefined {
+function grantText({ key, status: { grant } }: WhyFacts): string | undefined {
   if (grant === undefined) return undefined;
   const parts = key.limits.flatMap((limit) => {
     const granted = maxOf(grant.limits, limit);
@@ -159,8 +159,8 @@ function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefi
   });
   if (parts.length === 0) return undefined;
   const from =
-    grant.fromMs === undefined ? 'has a grant' : `will have a grant from ${timeText(grant.fromMs, nowMs)}`;
-  return `${from} until ${timeText(grant.untilMs, nowMs)}: ${listOf(parts)}.`;
+    grant.fromMs === undefined ? 'has a grant' : `will have a grant from ${beginning(grant.fromMs)}`;
+  return `${from} until ${ending(grant.untilMs)}: ${listOf(parts)}.`;
 }
 
 function disabledBecause({ disabled }: Key, source: ListedKey['source']): string {

@@ -18,7 +18,7 @@ export const refusalMembers = refusals.map(({ member }) => member);
 export const callerList = {
   columns: {
     id: { title: 'Key', value: ({ id }) => id, terminal: { cutsTo: 12 } },
-    plan: { title: 'Plan', value: ({ plan }) => plan, missing: 'removed', terminal: { cutsTo: 6 } },
+    plan: { title: 'Plan', value: ({ plan }) => plan, missing: 'removed', terminal: { cutsTo: 10 } },
     requests: { title: 'Calls', kind: 'count', value: ({ requests }) => requests },
     share: { title: 'Share', kind: 'percent', value: ({ share }) => share },
     client_errors: { title: '4xx', kind: 'count', value: ({ clientErrors }) => clientErrors },
@@ -30,7 +30,7 @@ export const callerList = {
     },
     ...refusalColumns((/** @type {Caller & { readonly share: number }} */ caller) => caller),
     last_call: { title: 'Last call', kind: 'ago', value: ({ lastSeenMs }) => lastSeenMs },
-    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 4 } },
+    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 12 } },
   },
   onTerminal: [
     'id',

@@ -1,4 +1,4 @@
-import { counted, figure, shortVersion } from '../../shared/words/figures.js';
+import { beginning, counted, ending, figure, shortVersion } from '../../shared/words/figures.js';
 import { limitsInWords } from '../../shared/words/limit-names.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
@@ -99,7 +99,10 @@ function membersOf(before, after, say) {
     const [from, to] = [before[member], after[member]].map((value) =>
       value === undefined
         ? undefined
-        : { text: inWords(value, say), isIsolated: /** @type {const} */ (true) },
+        : {
+            text: inWords(value, { ...say, clock: periodTextOf.get(member) ?? say.clock }),
+            isIsolated: /** @type {const} */ (true),
+          },
     );
     if (from === undefined) return { parts: to === undefined ? [name] : [`${name} `, to] };
     return { parts: to === undefined ? [`${name} was `, from] : [`${name} `, from, ' → ', to] };
@@ -115,6 +118,12 @@ const wordOf = {
   digestStart: 'secret',
   othersEndAt: 'others end',
 };
+
+/** The beginning and end of a grant or a ban, as the sentence of the change states them. */
+const periodTextOf = new Map([
+  ['fromAt', beginning],
+  ['untilAt', ending],
+]);
 
 /** @param {unknown} value @param {Say} say @returns {string} */
 function inWords(value, say) {

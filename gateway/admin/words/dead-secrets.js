@@ -21,7 +21,7 @@ export const deadSecretList = {
     addresses: { title: 'Addresses', kind: 'count', value: ({ addresses }) => addresses },
     first: { title: 'First hour', kind: 'minute', value: ({ firstHourAt }) => Date.parse(firstHourAt) },
     last: { title: 'Last', kind: 'ago', value: ({ lastAt }) => Date.parse(lastAt) },
-    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 4 } },
+    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 12 } },
     plan: { title: 'Plan', value: ({ plan }) => plan },
   },
   onTerminal: ['key', 'secret', 'state', 'requests', 'addresses', 'first', 'last', 'name'],

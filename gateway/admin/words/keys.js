@@ -60,7 +60,7 @@ export const keyList = {
     id: {
       title: 'Key',
       value: ({ id }) => id,
-      terminal: { cutsTo: 12 },
+      terminal: { cutsTo: 14 },
       page: { hint: ({ id, name }) => (name === undefined ? id : `${id} ${name}`) },
     },
     state: {
@@ -68,8 +68,9 @@ export const keyList = {
       kind: 'state',
       value: ({ state }) => stateText(state),
       tone: ({ state }) => stateTone(state),
+      page: { width: 'state-word' },
     },
-    plan: { title: 'Plan', value: ({ plan }) => plan, terminal: { cutsTo: 6 }, page: { width: 'short' } },
+    plan: { title: 'Plan', value: ({ plan }) => plan, terminal: { cutsTo: 10 }, page: { width: 'short' } },
     used: {
       title: 'Used',
       value: fullestWindow,
@@ -82,6 +83,7 @@ export const keyList = {
       kind: 'count',
       value: ({ offered24h }) => offered24h,
       missing: noFigure,
+      terminal: { title: 'Requests 24h' },
     },
     refused_24h: {
       title: 'Refused, 24 h',
@@ -89,11 +91,12 @@ export const keyList = {
       value: ({ refused24h }) => refused24h,
       tone: ({ refused24h = 0 }) => (refused24h > 0 ? 'bad' : undefined),
       missing: noFigure,
+      terminal: { title: 'Refused 24h' },
     },
     last_seen: { title: 'Last seen', kind: 'ago', value: ({ lastSeenMs }) => lastSeenMs, missing: 'never' },
-    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 4 } },
+    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 12 } },
   },
-  onTerminal: ['id', 'plan', 'state', 'used', 'requests_24h', 'refused_24h', 'last_seen', 'name'],
+  onTerminal: ['id', 'plan', 'state', 'used', 'refused_24h', 'requests_24h', 'last_seen', 'name'],
   onPage: ['id', 'state', 'plan', 'used', 'requests_24h', 'refused_24h', 'last_seen'],
   inCsv: ['id', 'name', 'plan', 'state', 'requests_24h', 'refused_24h', 'last_seen'],
   rows: ({ keys }) => keys,

@@ -50,7 +50,7 @@
  * @template Row
  * @typedef {object} Table
  * @property {Readonly<Record<string, Column<Row>>>} columns by name, in the order of the page
- * @property {readonly string[]} onTerminal a narrow terminal shows the first columns
+ * @property {readonly string[]} onTerminal a narrow terminal shows the first columns, so the most important come first
  * @property {readonly string[]} onPage
  */
 

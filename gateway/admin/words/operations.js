@@ -97,7 +97,7 @@ export const deprecatedList = {
     plan: {
       title: 'Plan',
       value: ({ caller }) => caller && (caller.plan ?? 'removed'),
-      terminal: { cutsTo: 6 },
+      terminal: { cutsTo: 10 },
     },
     requests: { title: 'Calls', kind: 'count', value: ({ caller }) => caller?.requests ?? 0 },
     last_call: { title: 'Last call', kind: 'ago', value: ({ caller }) => caller?.lastSeenMs },
@@ -115,7 +115,7 @@ export const deprecatedList = {
       value: ({ deprecation }) => notesOn(deprecation).join('; ') || undefined,
       terminal: { cutsTo: 12 },
     },
-    name: { title: 'Name', isOptional: true, value: ({ caller }) => caller?.name, terminal: { cutsTo: 4 } },
+    name: { title: 'Name', isOptional: true, value: ({ caller }) => caller?.name, terminal: { cutsTo: 12 } },
     sunset: { title: 'Sunset', value: ({ deprecation: { sunsetAt } }) => sunsetAt },
     days: { title: 'Days', kind: 'count', value: ({ deprecation: { daysToSunset } }) => daysToSunset },
   },

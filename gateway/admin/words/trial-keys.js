@@ -33,7 +33,7 @@ export const trialKeys = {
       value: ({ lastRefusedAt }) => timeOf(lastRefusedAt),
       missing: noFigure,
     },
-    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 4 } },
+    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 12 } },
   },
   onTerminal: ['id', 'requests', 'refused_now', 'refused', 'share', 'first', 'last', 'refused_by', 'name'],
   onPage: ['id', 'requests', 'refused_now', 'refused', 'share', 'refused_by', 'first', 'last'],

@@ -7,9 +7,9 @@ import { keySchema } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limits/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { exemptionWords } from '../../shared/words/exemptions.js';
-import { counted, figure } from '../../shared/words/figures.js';
+import { beginning, counted, ending, figure } from '../../shared/words/figures.js';
 import { policyName, windowText } from '../../shared/words/limit-names.js';
-import { ago, beginning, clock, ending, instant, span } from '../output/figures.ts';
+import { ago, clock, instant, span } from '../output/figures.ts';
 import { colourOf } from '../output/list.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Cell, type Column, factTable, table } from '../output/table.ts';
@@ -101,9 +101,8 @@ function factsOf(
 }
 
 function banText({ untilMs, level, byHand, reason }: NonNullable<KeyDetail['ban']>, nowMs: number): string {
-  const until = `until ${clock(untilMs, nowMs)} UTC`;
-  if (!byHand) return `${until}, level ${level}`;
-  return [until, 'by an operator', reason].filter(Boolean).join(', ');
+  if (!byHand) return `until ${clock(untilMs, nowMs)} UTC, level ${level}`;
+  return [`until ${ending(untilMs)}`, 'by an operator', reason].filter(Boolean).join(', ');
 }
 
 function secretText(

@@ -225,12 +225,12 @@ export function monthTable({ month, keys }: MonthPage, screen: Screen): string[]
   if (busy.length === 0) return [`No key sent a request in ${month}.`];
   const columns: readonly Column<MonthPage['keys'][number]>[] = [
     { title: 'KEY', cell: ({ id }) => id, cutsTo: 12 },
-    { title: 'PLAN', cell: ({ plan = '(removed)' }) => plan, cutsTo: 6 },
+    { title: 'PLAN', cell: ({ plan = '(removed)' }) => plan, cutsTo: 10 },
     { title: 'OFFERED', cell: ({ offered }) => offered },
     { title: 'ADMITTED', cell: ({ admitted }) => admitted },
     ...unitsColumn(busy),
     { title: 'REFUSED', cell: ({ offered, admitted }) => offered - admitted },
-    { title: 'NAME', cell: ({ name }) => name, cutsTo: 4 },
+    { title: 'NAME', cell: ({ name }) => name, cutsTo: 12 },
   ];
   return table(columns, busy, screen);
 }

@@ -8,6 +8,7 @@ import {
 } from '../../admin/wires/keys/bans-and-grants.ts';
 import { type LimitsByField, limitFieldNames } from '../../keys/limits/limit-fields.ts';
 import { exemptionMembers, exemptions } from '../../shared/schema/exemptions.ts';
+import { ending } from '../../shared/words/figures.js';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { clientOf } from '../admin/find-gateway.ts';
 import { grantText } from '../admin/keys-view.ts';
@@ -121,8 +122,9 @@ async function change(
 
 function banText({ id, ban, wasBanned }: NowHeld, nowMs: number): string {
   if (ban) {
-    const again = ban.byHand ? '' : ' again,';
-    return `${id} is banned${again} until ${clock(ban.untilMs, nowMs)} UTC.`;
+    return ban.byHand
+      ? `${id} is banned until ${ending(ban.untilMs)}.`
+      : `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.`;
   }
   return wasBanned === false ? `${id} was not banned.` : `${id} is no longer banned.`;
 }

@@ -28,7 +28,7 @@ function configuredTable(
   const isValid = ({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs;
   const columns: readonly Column<WrittenKey>[] = [
     { title: 'ID', cell: ({ key }) => key.id, cutsTo: 12 },
-    { title: 'PLAN', cell: ({ key }) => planNameAt(key, nowMs), cutsTo: 6 },
+    { title: 'PLAN', cell: ({ key }) => planNameAt(key, nowMs), cutsTo: 10 },
     {
       title: 'LIMITS',
       cell: ({ key }) =>
@@ -41,7 +41,7 @@ function configuredTable(
       title: 'VALID SECRETS',
       cell: ({ key }) => (key.disabled ? 'disabled' : String(key.secrets.filter(isValid).length)),
     },
-    { title: 'NAME', cell: ({ key }) => printable(key.name ?? ''), cutsTo: 4 },
+    { title: 'NAME', cell: ({ key }) => printable(key.name ?? ''), cutsTo: 12 },
   ];
   return table(columns, written, screen);
 }

@@ -36,14 +36,3 @@ export function clock(atMs: number, nowMs: number): string {
   const text = instant(atMs);
   return text.slice(0, 10) === instant(nowMs).slice(0, 10) ? text.slice(11) : text;
 }
-
-/** Formats the beginning of a period as `2026-11-25 00:00 UTC`. Seconds are added unless they are zero. */
-export function beginning(atMs: number): string {
-  return `${instant(atMs).replace(/:00$/, '')} UTC`;
-}
-
-/** Formats the end of a period. The midnight after 2026-11-25 becomes `2026-11-25 24:00 UTC`. */
-export function ending(atMs: number): string {
-  const isMidnight = atMs % 86_400_000 === 0;
-  return isMidnight ? `${instant(atMs - 1).slice(0, 10)} 24:00 UTC` : beginning(atMs);
-}

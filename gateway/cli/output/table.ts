@@ -13,7 +13,10 @@ export interface Column<Item> {
   /** The content of a cell. A number gets thousands separators, and its column is aligned right. */
   readonly cell: (item: Item) => string | number | Cell | undefined;
   readonly align?: 'right';
-  /** The width to which cells may be shortened if the table is too wide. Without it, they are never shortened. */
+  /**
+   * The smallest width at which a shortened cell is readable. If the table is too wide, cells are shortened at most to this
+   * width. Without it, they are never shortened.
+   */
   readonly cutsTo?: number;
   /** Left out if all of its cells are empty. If the table is too wide, the column is left out before any cell is shortened. */
   readonly isOptional?: boolean;
@@ -74,6 +77,11 @@ export function layOut<Item>(
     last = shown.findLastIndex(({ isOptional }) => isOptional);
     if (last === -1) break;
   }
+  // The last columns are left out if the others would not be readable. The others share the room of these columns. Numbers are
+  // not shortened, because a missing digit would make another number.
+  const leastExcess = () =>
+    shown.reduce((sum, { width, cutsTo = width }) => sum + gap + Math.min(width, cutsTo), -gap) - columnsMax;
+  while (leastExcess() > 0 && shown.length > 1) shown.pop();
   for (let cut = excess(); cut > 0; cut--) {
     const widest = shown
       .filter(({ cutsTo = Number.POSITIVE_INFINITY, width }) => width > cutsTo)
@@ -81,8 +89,6 @@ export function layOut<Item>(
     if (widest === undefined) break;
     widest.width -= 1;
   }
-  // Columns that still do not fit are left out. Numbers are not shortened, because a missing digit would make another number.
-  while (excess() > 0 && shown.length > 1) shown.pop();
   const tones: readonly (Tone | undefined)[] = ['title', ...items.map(toneOf)];
   const lines = tones.map((rowTone, row) =>
     shown

@@ -1,6 +1,6 @@
 import type { BanPolicy } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { figure, minuteMs } from '../../shared/words/figures.js';
+import { ending, figure, minuteMs } from '../../shared/words/figures.js';
 import { durationText, ordinal, timeText, whoOf } from '../wording.ts';
 import { aboutKey, exampleKey, type ListedKinds, webhook } from './kind.ts';
 
@@ -44,7 +44,7 @@ export const banKinds: ListedKinds<BanNotice> = {
       const { level, untilMs, policy, byHand, reason } = ban;
       if (byHand) {
         const because = reason === undefined ? '' : `: ${reason}`;
-        return `${whoOf(ban)} is banned by an operator, until ${timeText(untilMs, nowMs)}${because}.`;
+        return `${whoOf(ban)} is banned by an operator, until ${ending(untilMs)}${because}.`;
       }
       const lengthMs = Math.min(policy.forMs * 2 ** (level - 1), policy.maxMs);
       const nth = level > 1 ? `, for the ${ordinal(level)} time in a row` : '';

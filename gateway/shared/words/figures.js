@@ -78,6 +78,16 @@ export function utcMinute(iso) {
   return `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 }
 
+/** Formats the beginning of a period as "2026-11-25 00:00 UTC". Seconds are added unless they are zero. @param {number} atMs */
+export function beginning(atMs) {
+  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ').replace(/:00$/, '')} UTC`;
+}
+
+/** Formats the end of a period. The midnight after 2026-11-25 becomes "2026-11-25 24:00 UTC". @param {number} atMs */
+export function ending(atMs) {
+  return atMs % dayMs === 0 ? `${new Date(atMs - 1).toISOString().slice(0, 10)} 24:00 UTC` : beginning(atMs);
+}
+
 /** @param {string | undefined} version */
 export function shortVersion(version) {
   return version === undefined ? noFigure : version.slice(0, 6);

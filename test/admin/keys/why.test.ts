@@ -192,7 +192,7 @@ describe('the sentence that explains the responses to a key', () => {
         },
         isRecorded: false,
       },
-      'acme (free) has a grant until 18:00:00 UTC: 50 a day for the group reports in place of 20. It may call: it has used 7 of 60 of this minute, 7 of 1,000 of this day and 4 of 50 of this day for the group reports.',
+      'acme (free) has a grant until 2026-11-22 18:00 UTC: 50 a day for the group reports in place of 20. It may call: it has used 7 of 60 of this minute, 7 of 1,000 of this day and 4 of 50 of this day for the group reports.',
     ],
     [
       'has a grant',
@@ -208,7 +208,7 @@ describe('the sentence that explains the responses to a key', () => {
         },
         isRecorded: false,
       },
-      'acme (free) has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000. It may call: it has used 12 of 60 of this minute and 480 of 1,000 of this day.',
+      'acme (free) has a grant until 2026-11-22 18:00 UTC: 5,000 a day in place of 1,000. It may call: it has used 12 of 60 of this minute and 480 of 1,000 of this day.',
     ],
     [
       'has a grant that has not begun',
@@ -222,7 +222,7 @@ describe('the sentence that explains the responses to a key', () => {
         },
         isRecorded: false,
       },
-      'acme (free) will have a grant from 12:00:00 UTC until 18:00:00 UTC: 5,000 a day in place of 1,000. It may call: it has used 12 of 60 of this minute and 480 of 1,000 of this day.',
+      'acme (free) will have a grant from 2026-11-22 12:00 UTC until 2026-11-22 18:00 UTC: 5,000 a day in place of 1,000. It may call: it has used 12 of 60 of this minute and 480 of 1,000 of this day.',
     ],
     [
       'has used up a window, and finds room before it ends since its grant ends',
@@ -235,7 +235,7 @@ describe('the sentence that explains the responses to a key', () => {
         retryAtMs: Date.parse('2026-11-22T10:31:40Z'),
         isRecorded: false,
       },
-      'acme (free) has a grant until 10:31:40 UTC: 60 a minute in place of 60. It has used all 60 requests of this minute and may call again at 10:31:40 UTC.',
+      'acme (free) has a grant until 2026-11-22 10:31:40 UTC: 60 a minute in place of 60. It has used all 60 requests of this minute and may call again at 10:31:40 UTC.',
     ],
     [
       'is banned and has a grant of two windows',
@@ -250,7 +250,7 @@ describe('the sentence that explains the responses to a key', () => {
         },
         isRecorded: false,
       },
-      'acme (free) has a grant until 00:00:00 UTC on 2026-11-30: 600 a minute in place of 60 and 500 a day in place of 1,000. It is banned until 10:40:00 UTC, because it kept sending after it had been refused.',
+      'acme (free) has a grant until 2026-11-29 24:00 UTC: 600 a minute in place of 60 and 500 a day in place of 1,000. It is banned until 10:40:00 UTC, because it kept sending after it had been refused.',
     ],
     [
       'is disabled with a grant',

@@ -108,6 +108,21 @@ test('grant --group raises a limit of a group on every process, and leaves the l
   await expect.poll(async () => (await call(reporter.secret)).status).toBe(429);
 });
 
+test.each(['grant --per-day 5000', 'ban --reason audit'])(
+  'keys %s until the end of a day shows one end in its sentences and in keys show',
+  async (change) => {
+    const { id } = spent.entry;
+    const [verb, ...options] = change.split(' ');
+    const day = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10);
+    const changed = await run(`${verb} ${id} ${options.join(' ')} --until ${day}`);
+    const shown = await run(`show ${id}`);
+    const ends = `${changed.stdout}${shown.stdout}`.match(/until [^,:]*(?::\d\d)* UTC(?: on [\d-]+)?/g);
+    expect(ends).toHaveLength(4);
+    expect(new Set(ends)).toEqual(new Set([`until ${day} 24:00 UTC`]));
+    await run(`un${verb} ${id}`);
+  },
+);
+
 test('a grant that begins later is announced with its beginning, its end and its duration', async () => {
   const { id } = customer.entry;
   const dayAt = (ahead: number) => new Date(Date.now() + ahead * 86_400_000).toISOString().slice(0, 10);
@@ -117,7 +132,7 @@ test('a grant that begins later is announced with its beginning, its end and its
   const period = `from ${day} 00:00 UTC, in [^,]+, until ${day} 24:00 UTC, for 1 day`;
   expect(stdout).toMatch(
     new RegExp(
-      `^${id} will have a grant: day 5,000 ${period}\\.\n${id} \\(free\\) will have a grant from 00:00:00`,
+      `^${id} will have a grant: day 5,000 ${period}\\.\n${id} \\(free\\) will have a grant from ${day} 00:00 UTC until ${day} 24:00 UTC: `,
     ),
   );
   expect((await run(`show ${id}`)).stdout).toMatch(new RegExp(`^grant +day 5,000 ${period}$`, 'm'));

@@ -55,7 +55,7 @@ export function notReplayedText({
 
 const columns: readonly Column<Simulation['keys'][number]>[] = [
   { title: 'KEY', cell: ({ id }) => id, cutsTo: 12 },
-  { title: 'PLAN', cell: ({ plan }) => plan, cutsTo: 6 },
+  { title: 'PLAN', cell: ({ plan }) => plan, cutsTo: 10 },
   { title: 'REQUESTS', cell: ({ offered }) => offered },
   { title: 'REFUSED NOW', cell: ({ refusedNow }) => refusedNow },
   {

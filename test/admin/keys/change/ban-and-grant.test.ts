@@ -37,7 +37,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     });
     const { body: listed } = await other.ask('GET', '/events');
     expect(listed.events.map(({ text }: { text: string }) => text)).toContainEqual(
-      expect.stringMatching(/^alice granted acme 8 a minute until \d\d:\d\d:\d\d UTC/),
+      expect.stringMatching(/^alice granted acme 8 a minute until \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)? UTC/),
     );
 
     const ended = await one.ask('DELETE', '/keys/acme/grant');
@@ -187,7 +187,9 @@ it('a grant for a group admits a refused request of the group, and every text of
   expect(await lastChange(one)).toMatchObject({ action: 'grant', after: { limits, untilAt } });
   const { body: listed } = await one.ask('GET', '/events');
   expect(listed.events.map(({ text }: { text: string }) => text)).toContainEqual(
-    expect.stringMatching(/^alice granted acme 3 a day for the group reports until \d\d:\d\d:\d\d UTC/),
+    expect.stringMatching(
+      /^alice granted acme 3 a day for the group reports until \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)? UTC/,
+    ),
   );
   const { body: steps } = await one.ask('GET', '/keys/acme/limits');
   expect(steps.limits.at(-1).limits.groups.reports).toEqual({ operations: ['listPets'], perDay: 3 });
@@ -261,7 +263,7 @@ it('a grant that begins later is announced, changes nothing before its beginning
   );
   expect((await lastChange(one)).after).toEqual(later);
   const { body: listed } = await one.ask('GET', '/events');
-  expect(listed.events[0].text).toMatch(/^alice granted acme 8 a minute from \d\d:.* until \d\d:/);
+  expect(listed.events[0].text).toMatch(/^alice granted acme 8 a minute from \d{4}-.* until \d{4}-/);
   const refused = await grant({ limits: { perMinute: 9 }, untilAt });
   expect([refused.status, refused.body.message]).toEqual([
     409,

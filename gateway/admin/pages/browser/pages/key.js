@@ -1,7 +1,16 @@
 import { useState } from 'preact/hooks';
 import { keyActions, keyNotes } from '../../../../capabilities/lists/pages.js';
 import { exemptionWords } from '../../../../shared/words/exemptions.js';
-import { counted, dayMs, figure, minuteMs, noFigure, relative } from '../../../../shared/words/figures.js';
+import {
+  beginning,
+  counted,
+  dayMs,
+  ending,
+  figure,
+  minuteMs,
+  noFigure,
+  relative,
+} from '../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../shared/words/limit-names.js';
 import { upcomingTexts } from '../../../words/keys.js';
 import { nowMs, queryOf, usePolled } from '../api.js';
@@ -123,16 +132,21 @@ function grantedText(grant) {
 
 /** @param {KeyDetail} key */
 function banAndGrant({ ban, strikes, grant }) {
-  const instant = (/** @type {string} */ prefix, /** @type {number} */ atMs) =>
-    html`, <${Instant} atMs=${atMs} prefix=${prefix} />`;
+  // The sentence above states the same beginning and end in UTC.
+  const time = (/** @type {string} */ text, /** @type {number} */ atMs) =>
+    html` ${text}, <${Instant} atMs=${atMs} />`;
   const first = ban
-    ? html`<span class="bad">Banned</span>${ban.byHand ? html` by an operator${ban.reason && html`: <bdi>${ban.reason}</bdi>`}` : `, level ${figure(ban.level)}`}${instant('ends ', ban.untilMs)}`
+    ? html`<span class="bad">Banned</span>${
+        ban.byHand
+          ? html` by an operator${time(`until ${ending(ban.untilMs)}`, ban.untilMs)}${ban.reason && html`: <bdi>${ban.reason}</bdi>`}`
+          : html`, level ${figure(ban.level)}, <${Instant} atMs=${ban.untilMs} prefix="ends " />`
+      }`
     : strikes > 0
       ? `${counted(strikes, 'refusal counts', 'refusals count')} towards the next ban`
       : 'no refusal counts towards a ban';
   if (!grant) return first;
-  const begin = grant.fromMs && instant('begins ', grant.fromMs);
-  return html`${first} · granted ${grantedText(grant)}${begin}${instant('ends ', grant.untilMs)}`;
+  const begin = grant.fromMs && time(`from ${beginning(grant.fromMs)}`, grant.fromMs);
+  return html`${first} · granted ${grantedText(grant)}${begin}${begin && ','}${time(`until ${ending(grant.untilMs)}`, grant.untilMs)}`;
 }
 
 /** @param {KeyDetail} key @param {BodyOf<'/operations'>['operations']} known @param {Polled} polled */
