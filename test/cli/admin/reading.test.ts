@@ -171,9 +171,7 @@ describe('the text output', () => {
 
   it('of keys list has one line for a key, the most refused key first, with figures at the right', async () => {
     const [titles = '', first = '', second = ''] = (await run('keys', 'list')).split('\n');
-    expect(titles).toMatch(
-      /^KEY +PLAN +STATE +FULLEST WINDOW +REFUSED 24H +REQUESTS 24H +LAST SEEN +NAME$/,
-    );
+    expect(titles).toMatch(/^KEY +PLAN +STATE +FULLEST WINDOW +REFUSED 24H +REQUESTS 24H +LAST SEEN +NAME$/);
     expect(first).toMatch(/^acme +enterprise +limited +day 5\/5 +4 +9 +(now|\d+ s ago) +The/);
     expect(second).toMatch(/^long-x{94} +business +ok +minute 2\/1,000 +0 +2 /);
     const end = (line: string, text: string) => line.indexOf(text) + text.length;

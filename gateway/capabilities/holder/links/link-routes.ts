@@ -8,6 +8,7 @@ import { defineRoute, type Route } from '../../../admin/api/route.ts';
 import { storeFailed } from '../../../admin/keys/change/change-sources.ts';
 import { noSuchKey } from '../../../admin/keys/key-sources.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
+import type { Author } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart } from '../../../shared/secrets.ts';
 import { dayMs } from '../../../shared/words/figures.js';
@@ -26,7 +27,7 @@ export function linkRoutes(
     defineRoute({
       ...linkKeyWire,
       needs: 'write',
-      async respond({ params: { id = '' }, body: { for: lengthMs }, token }) {
+      async respond({ params: { id = '' }, body: { for: lengthMs }, author }) {
         const { limitsPath, stated } = settings();
         const { store } = links;
         if (limitsPath === undefined) return errorResponse('conflict', noPage);
@@ -42,14 +43,14 @@ export function linkRoutes(
         const secret = issueToken(id);
         const { marks } = of;
         const endMs = createdMs + lengthMs;
-        const link: Link = { digest: digestSecret(secret), by: token.name, createdMs, endMs, marks };
+        const link: Link = { digest: digestSecret(secret), by: author.by, createdMs, endMs, marks };
         const reply = await store.add(id, link, stale);
         if (reply.kind === 'full') {
           const message = `${id} has ${bounds.linksPerKeyMax} links: end one first, or wait until one ends.`;
           return errorResponse('conflict', message);
         }
         const after = { link: digestStart(link.digest), untilAt: isoOf(endMs) };
-        const change = { action: 'link', by: token.name, key: id, after } as const;
+        const change = { action: 'link', ...author, key: id, after } as const;
         if (reply.kind === 'away') return away(reply, change);
         recordKeyChange(change);
         const url = `${new URL(String(stated.baseUrl)).origin}${limitsPath}#${secret}`;
@@ -67,7 +68,7 @@ export function linkRoutes(
     defineRoute({
       ...unlinkKeyWire,
       needs: 'write',
-      async respond({ params: { id = '', digest = '' }, token }) {
+      async respond({ params: { id = '', digest = '' }, author }) {
         const start = digest.toLowerCase();
         if (!/^[0-9a-f]{8,64}$/.test(start)) {
           return errorResponse('invalid_request', 'The digest in the path must be 8 to 64 hex digits.');
@@ -80,16 +81,16 @@ export function linkRoutes(
           const message = `Several links of ${id} have a digest that begins with these digits: send more digits.`;
           return errorResponse('conflict', message);
         }
-        return remove({ id, ended: [ended], open: found.open, by: token.name });
+        return remove({ id, ended: [ended], open: found.open, author });
       },
     }),
     defineRoute({
       ...unlinkAllWire,
       needs: 'write',
-      async respond({ params: { id = '' }, token }) {
+      async respond({ params: { id = '' }, author }) {
         const found = await linksOf(id);
         if (found.kind !== 'read') return found.response;
-        return remove({ id, ended: found.open, open: found.open, by: token.name });
+        return remove({ id, ended: found.open, open: found.open, author });
       },
     }),
   ];
@@ -105,16 +106,16 @@ export function linkRoutes(
     id,
     ended,
     open,
-    by,
+    author,
   }: {
     readonly id: string;
     readonly ended: readonly Link[];
     readonly open: readonly Link[];
-    readonly by: string;
+    readonly author: Author;
   }): Promise<AdminResponse> {
     const digests = ended.map(({ digest }) => digest);
     const starts = digests.map(digestStart);
-    const change = { action: 'unlink', by, key: id, before: { links: starts } } as const;
+    const change = { action: 'unlink', ...author, key: id, before: { links: starts } } as const;
     const reply = await links.store?.remove(id, digests);
     if (reply?.kind === 'away') return away(reply, change);
     if (ended.length > 0) recordKeyChange(change);

@@ -1,6 +1,6 @@
 import { change } from '../../../../admin/pages/browser/api.js';
-import { utcMinute } from '../../../../admin/pages/browser/formats.js';
 import { html } from '../../../../admin/pages/browser/parts.js';
+import { utcMinute } from '../../../../shared/words/figures.js';
 
 /** @import { BodyOf } from '../../../../admin/wires/api-types.ts' */
 /** @import { KeyAction } from '../../../interfaces/pages.ts' */
