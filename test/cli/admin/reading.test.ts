@@ -171,13 +171,19 @@ describe('the text output', () => {
 
   it('of keys list has one line for a key, the most refused key first, with figures at the right', async () => {
     const [titles = '', first = '', second = ''] = (await run('keys', 'list')).split('\n');
-    expect(titles).toMatch(
-      /^KEY +PLAN +STATE +FULLEST WINDOW +REFUSED 24H +REQUESTS 24H +LAST SEEN +NAME$/,
-    );
+    expect(titles).toMatch(/^KEY +PLAN +STATE +FULLEST WINDOW +REFUSED 24H +REQUESTS 24H +LAST SEEN +NAME$/);
     expect(first).toMatch(/^acme +enterprise +limited +day 5\/5 +4 +9 +(now|\d+ s ago) +The/);
     expect(second).toMatch(/^long-x{94} +business +ok +minute 2\/1,000 +0 +2 /);
     const end = (line: string, text: string) => line.indexOf(text) + text.length;
     expect(end(first, '  4')).toBe(end(titles, 'REFUSED 24H'));
+  });
+
+  it('of keys list --older-than shows the age of the newest secret, which other lists have only in CSV', async () => {
+    const asked = (await run('keys', 'list', '--older-than', '90d')).split('\n');
+    expect(asked[0]).toMatch(/^KEY +NEWEST SECRET +PLAN +/);
+    expect(asked.find((line) => line.startsWith('acme'))).toMatch(/^acme +unknown +enterprise +/);
+    expect(await run('keys', 'list')).not.toContain('NEWEST SECRET');
+    expect((await run('keys', 'list', '--csv')).split('\n')[0]).toMatch(/,newest_secret$/);
   });
 
   it('of keys list follows pages up to the requested number, and states that there are more keys', async () => {
