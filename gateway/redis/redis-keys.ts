@@ -138,7 +138,7 @@ export const redisKeys = {
     name: (prefix: string) => `${prefix}:fleet:{changes}`,
     pattern: '<prefix>:fleet:{changes}',
     type: 'stream',
-    bytesMax: 60_000_000,
+    bytesMax: 120_000_000,
   },
   changesReports: {
     name: (prefix: string) => `${prefix}:fleet:{changes}:reports`,

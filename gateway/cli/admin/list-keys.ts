@@ -43,7 +43,7 @@ export async function listKeys({ sort, limit, all, ...options }: ListKeysOptions
     await requirePlan(client, plan);
   }
   const more = 'There are more keys: --limit N shows N keys, and --all shows all keys.';
-  showList(options, reply, keyList, {
+  showList(options, reply, olderThan === undefined ? keyList : keysByAge, {
     asked: { filter: { state, plan, q, olderThan } },
     more: ({ keys, next }) => (next === undefined || keys.length === 0 ? [] : [more]),
   });
@@ -58,5 +58,7 @@ async function listNotMoved(options: Omit<ListKeysOptions, 'sort' | 'limit' | 'a
   const reply = await (await clientAfterFlush(options)).ask(listOldSecretsWire);
   showList(options, reply, oldSecretList, { asked: { filter: {} } });
 }
+/** The list of `--older-than` also shows the age that the option asks for, beside the id. */
+const keysByAge = { ...keyList, onTerminal: keyList.onTerminal.toSpliced(1, 0, 'newest_secret') };
 
 const keysPage = { wire: listKeysWire, member: 'keys', perPage: keysPerPageMax };

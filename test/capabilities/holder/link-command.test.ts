@@ -59,7 +59,7 @@ it('link prints the public URL once, the list and keys show name its digest, and
   );
   expect((await run(['keys', 'unlink', 'acme', '--all'])).stdout).toBe('acme has no links.\n');
   expect((await run(['changes'])).stdout).toMatch(
-    /alice made a link to the page of acme until .*\(link \w{8}/,
+    /alice made a link to the page of acme until .*\(run by .* · link \w{8}/,
   );
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { keyList } from '../../../gateway/admin/words/keys.js';
-import { listTable } from '../../../gateway/cli/output/list.ts';
+import { listCsv, listTable } from '../../../gateway/cli/output/list.ts';
 
 test('keys list shortens names that do not fit, but no figures', () => {
   const key = {
@@ -46,4 +46,15 @@ test.each([
   const [id = '', plan = ''] = row.split(/ {2,}/);
   expect(id.length).toBeGreaterThanOrEqual(14);
   expect(plan.length).toBeGreaterThanOrEqual(10);
+});
+
+test('the CSV of keys has the time of the newest secret, and an empty text for an unknown time', () => {
+  const key = { id: 'a', plan: 'free', state: 'unused' as const, source: 'file' as const, windows: [] };
+  const page = { keys: [{ ...key, newestSecretAt: '2026-03-01T00:00:00.000Z' }, key] };
+  const lines = listCsv(keyList, page, 0);
+  expect(lines.map((line) => line.split(',').at(-1))).toEqual([
+    'newest_secret',
+    '2026-03-01T00:00:00.000Z',
+    '',
+  ]);
 });

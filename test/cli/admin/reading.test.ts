@@ -178,6 +178,14 @@ describe('the text output', () => {
     expect(end(first, '  4')).toBe(end(titles, 'REFUSED 24H'));
   });
 
+  it('of keys list --older-than shows the age of the newest secret, which other lists have only in CSV', async () => {
+    const asked = (await run('keys', 'list', '--older-than', '90d')).split('\n');
+    expect(asked[0]).toMatch(/^KEY +NEWEST SECRET +PLAN +/);
+    expect(asked.find((line) => line.startsWith('acme'))).toMatch(/^acme +unknown +enterprise +/);
+    expect(await run('keys', 'list')).not.toContain('NEWEST SECRET');
+    expect((await run('keys', 'list', '--csv')).split('\n')[0]).toMatch(/,newest_secret$/);
+  });
+
   it('of keys list follows pages up to the requested number, and states that there are more keys', async () => {
     expect((await run('keys', 'list', '--limit', '3')).split('\n')).toEqual([
       expect.stringMatching(/^KEY/),

@@ -8,7 +8,6 @@ import { digestStart } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
 import type { KeptOfId, keyDefinition, statedKeyShown } from '../../wires/keys/definitions.ts';
 import type { SecretView } from '../key-sources.ts';
-import type { Edited } from './edit-key.ts';
 
 export function statedKeyView(
   stated: StatedKey,
@@ -48,7 +47,13 @@ export function definitionResponse(
 }
 
 /** The response to an edit. `isUnchanged` is only present if nothing was changed. */
-export function editedResponse({ key, isUnchanged }: Edited): AdminResponse {
+export function editedResponse({
+  key,
+  isUnchanged,
+}: {
+  readonly key: DirectoryKey;
+  readonly isUnchanged: boolean;
+}): AdminResponse {
   return definitionResponse(key, 200, isUnchanged ? { isUnchanged } : {});
 }
 
