@@ -152,6 +152,7 @@ const allPages: readonly PageCase[] = [
   ['/upstreams', ['.upstreams tbody tr', '.section .tools'], '/upstreams'],
   ['/events', ['.events .what', '.paging'], '/events'],
   ['/changes', ['.changes .error', '.paging'], '/changes'],
+  ['/settings', ['.settings td .muted', '.settings .sentence a[href="/keys"]'], '/settings'],
   ...(await capabilityCases()).flatMap(({ pages }) => pages ?? []),
 ];
 const widths = [1280, 390];
@@ -304,6 +305,22 @@ describe('the page', () => {
       const [, , tile = ''] = await textOf(page, '.figure');
       return tile.includes(`${milliseconds(p50Ms)} / ${milliseconds(p99Ms)} ms`);
     });
+  });
+
+  it('Settings names each setting as the configuration does, with its meaning, and filters them', async () => {
+    const page = await tab.show('/settings', '.settings td .muted');
+    const rows = () => page.$$eval('.settings tbody tr', (all) => all.map(({ textContent }) => textContent));
+    await expect.poll(rows).toContainEqual(expect.stringMatching(/^bans\.for1h.*first ban/));
+    expect((await rows()).join()).not.toContain(token);
+    expect(await textOf(page, '.settings h2')).toEqual(
+      expect.arrayContaining(['General', 'listen', 'Not set']),
+    );
+    await page.type('.settings input', 'longest nothing');
+    await page.waitForSelector('.empty a');
+    await page.click('.empty a');
+    await page.type('.settings input', 'FIRST ban');
+    await expect.poll(async () => (await rows()).length).toBe(1);
+    expect(page.url()).toContain('/settings?q=FIRST');
   });
 
   it('Now counts the entries that a list has no room for, on a wide and on a narrow page', {

@@ -96,6 +96,11 @@ describe('a gateway whose Redis goes away', () => {
     if (path !== '/plans') expect(Date.parse(reply.body.missing.sinceAt)).toBeLessThan(Date.now());
   });
 
+  it('answers /settings completely, because the process knows its own configuration', async () => {
+    const reply = await ask('/settings');
+    expect([reply.status, reply.body.environment, reply.body.missing]).toEqual([200, 'test', undefined]);
+  });
+
   it('adds the requests that it decides alone to the requests that it has sent to Redis', async () => {
     const { body } = await ask('/keys/acme/usage');
     expect(body.rows.map(({ offered }: { offered: number }) => offered)).toEqual([7]);

@@ -257,7 +257,11 @@ export const settingsSchema = fields('a mapping of settings', {
     username: redisUser.optional().describe('The ACL user. Its password is in passwordFile.'),
     passwordFile: passwordFile.optional().describe('A file with the password, relative to this file.'),
     ...pemFiles,
-    prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/).optional(),
+    prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/)
+      .optional()
+      .describe(
+        'The beginning of the names of all keys in Redis. The default is the name of the environment.',
+      ),
     onFailure: word('local', 'refuse')
       .default(defaults.redisOnFailure)
       .describe(
@@ -316,7 +320,9 @@ export const settingsSchema = fields('a mapping of settings', {
       .describe('Whether the response to a key that an operator has banned shows the stated reason.'),
   }).prefault({}),
   addressBucket: fields('a mapping with perMinute', {
-    perMinute: limit.default(defaults.addressBucket.perMinute),
+    perMinute: limit
+      .default(defaults.addressBucket.perMinute)
+      .describe('The number of requests without a valid key that one client address may send in a minute.'),
   })
     .prefault({})
     .describe('The limit on requests without a valid key, for each client address.'),
@@ -422,8 +428,9 @@ function address(fallback: { readonly host: string; readonly port: number }) {
   return {
     host: text('an address such as 127.0.0.1 or ::1, or a host name', /^\S+$/)
       .refine(isHost, expects('an address such as 127.0.0.1 or ::1, or a host name'))
-      .default(fallback.host),
-    port: wholeNumber(0, portMax).default(fallback.port),
+      .default(fallback.host)
+      .describe('The address on which the gateway listens. A change needs a restart.'),
+    port: wholeNumber(0, portMax).default(fallback.port).describe('The TCP port. A change needs a restart.'),
     tls: fields('a mapping with cert and key', {
       cert: text('the path of a PEM file')
         .describe('A PEM file with the certificate, followed by its chain. Relative to this file.')

@@ -14,6 +14,7 @@ export const pagePaths = {
   events: '/events',
   ...capabilityPagePaths,
   changes: '/changes',
+  settings: '/settings',
 };
 
 /**

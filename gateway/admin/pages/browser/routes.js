@@ -6,6 +6,7 @@ import { Keys } from './pages/keys.js';
 import { Now } from './pages/now.js';
 import { Operations } from './pages/operations.js';
 import { Plans } from './pages/plans.js';
+import { Settings } from './pages/settings.js';
 import { Upstreams } from './pages/upstreams.js';
 
 /** @import { Page } from '../../../capabilities/interfaces/pages.ts' */
@@ -26,4 +27,5 @@ export const routes = {
   events: { component: Events, title: () => 'Events', nav: { text: 'Events', letter: 'e' } },
   ...capabilityPages,
   changes: { component: Changes, title: () => 'Changes', nav: { text: 'Changes', letter: 'c' } },
+  settings: { component: Settings, title: () => 'Settings', nav: { text: 'Settings', letter: 's' } },
 };
