@@ -178,3 +178,21 @@ it('a page opens a WebSocket with its secret in a subprotocol, although the back
   expect(await open(['tollgate', `tollgate.bearer.${secret}`])).toEqual(['tollgate', 'hello']);
   expect(await open(['tollgate', 'tollgate.bearer.unknown'])).toBe('failed');
 });
+
+it('the API reference follows the theme of the system, and the choice that this browser keeps for the origin', async () => {
+  const { origin } = await startStoreGateway(store, (document) => document);
+  const { page, complaints } = await watchedPage(browser, origin, 1280);
+  await open(page, `${origin}/docs`);
+  const isDark = () =>
+    page.$eval('.opblock-summary-path', (path) => {
+      const light = (colour: string) => Number(/\d+/.exec(colour)?.[0]) > 128;
+      const [text, ground] = [getComputedStyle(path).color, getComputedStyle(document.body).backgroundColor];
+      return light(text) && !light(ground);
+    });
+  expect(await isDark()).toBe(false);
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
+  await expect.poll(isDark).toBe(true);
+  await page.evaluate("localStorage.setItem('theme', 'light')");
+  await open(page, `${origin}/docs`);
+  expect([await isDark(), complaints]).toEqual([false, []]);
+});

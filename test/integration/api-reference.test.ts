@@ -14,7 +14,9 @@ import { until } from '../support/until.ts';
 
 const key = makeKey();
 const bearer = { authorization: `Bearer ${key.secret}` };
-const assets = ['swagger-ui.js', 'swagger-ui.css', 'page.js', 'page.css'].map((name) => `/docs/${name}`);
+const assets = ['swagger-ui.js', 'swagger-ui.css', 'theme.js', 'page.js', 'page.css'].map(
+  (name) => `/docs/${name}`,
+);
 
 async function start(overrides: Record<string, unknown> = {}, bounds: Partial<Bounds> = {}) {
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });

@@ -11,6 +11,7 @@ export function createReferenceAssets(): ReferenceAssets {
   return new Map([
     ['swagger-ui.js', programFile('script', '#swagger-ui/swagger-ui-bundle.js')],
     ['swagger-ui.css', programFile('style', '#swagger-ui/swagger-ui.css')],
+    ['theme.js', programFile('script', new URL('./browser/theme.js', import.meta.url))],
     ['page.js', programFile('script', new URL('./browser/page.js', import.meta.url))],
     ['page.css', programFile('style', new URL('./browser/page.css', import.meta.url))],
   ]);
@@ -60,6 +61,8 @@ function pageOf(path: string): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>API reference</title>
+<meta name="color-scheme" content="light dark">
+<script src="${path}/theme.js"></script>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${path}/swagger-ui.css">
 <link rel="stylesheet" href="${path}/page.css">
