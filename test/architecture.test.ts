@@ -131,6 +131,7 @@ describe('the architecture', () => {
       'gateway/admin/pages/browser/before-paint.js',
       ...files.filter((file) => /^gateway\/capabilities\/[^/]+\/browser\//.test(file)),
       'gateway/request/pages/browser/page.js',
+      'gateway/request/pages/browser/theme.js',
     ];
     const reached = new Set([...entries, 'gateway/cli/bin.js', ...loadedByBrowsers]);
     for (const file of reached) {
