@@ -83,8 +83,9 @@ export function jsonResponse(body: object): AdminResponse {
   return { status: 200, body: JSON.stringify(body) };
 }
 
-export function storeUnavailable(): AdminResponse {
-  return errorResponse('store_unavailable', undefined, { 'Retry-After': '1' });
+/** @param message names what only Redis has; by default, the message of the error */
+export function storeUnavailable(message?: string): AdminResponse {
+  return errorResponse('store_unavailable', message, { 'Retry-After': '1' });
 }
 
 /** @param body undefined when the store did not reply */

@@ -762,6 +762,8 @@ export const defaultBounds = Object.freeze({
   eventsPerPageMax: 200,
   /** In one response of the admin API. */
   webhooksPerPageMax: 200,
+  /** The events that were read last. The admin API shows them while Redis does not reply. */
+  webhooksRememberedMax: 1_000,
   /**
    * The list of deliveries also needs the events with a waiting or failed delivery. They are cached for this multiple of the time that the
    * read has taken. A full queue of 10,000 events takes 0.4 s and 0.2 s of CPU time.

@@ -1,7 +1,13 @@
 import { groupNames } from '../../shared/limits.ts';
 import { periodOf } from '../../shared/schema/query-parameters.ts';
 import { rowsOf, usageRows } from '../../usage/read/usage-rows.ts';
-import { type AdminResponse, errorResponse, foundResponse, jsonResponse } from '../admin-response.ts';
+import {
+  type AdminResponse,
+  errorResponse,
+  foundResponse,
+  jsonResponse,
+  storeUnavailable,
+} from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { getKeyWire } from '../wires/keys/key.ts';
 import { listKeysWire } from '../wires/keys/keys.ts';
@@ -16,7 +22,7 @@ import { showKey } from './show-key.ts';
 /** The response about a key of the directory that this process has not read before Redis was away. */
 function unreadKey(id: string): AdminResponse {
   const message = `Redis does not reply, and the key ${id} is not in what this gateway has read before; retry later.`;
-  return errorResponse('store_unavailable', message, { 'Retry-After': '1' });
+  return storeUnavailable(message);
 }
 
 export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {

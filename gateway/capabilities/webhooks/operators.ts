@@ -40,7 +40,9 @@ function partOf(
       const logResend = (resend: object) => log.info(resend, 'a webhook event is sent again');
       return createDeliveryRoutes({ queue, logResend }, settings);
     },
-    lent: { countDeliveries: () => queue.counts() },
+    lent: {
+      countDeliveries: async () => ({ read: await queue.counts(), last: queue.lastCounts() }),
+    },
   };
 }
 

@@ -13,7 +13,7 @@ import { type DeliveredEvent, getDeliveryWire, sendAgainWire, type sentAgain } f
 
 /** The queue of webhook deliveries, as the admin API uses it. */
 export interface DeliverySources {
-  readonly queue: Pick<DeliveryQueue, 'list' | 'read' | 'resend' | 'counts'>;
+  readonly queue: Pick<DeliveryQueue, 'list' | 'read' | 'resend' | 'counts' | 'lastCounts'>;
   /** Logs that an operator has sent an event again. */
   readonly logResend: (resend: Resend) => void;
 }
@@ -54,7 +54,11 @@ export function createDeliveryRoutes(
   /** @returns an error response if the queue does not have the event */
   async function read(id: string) {
     const event = eventIdPattern.test(id) ? await queue.read(id) : 'unknown';
-    if (event === undefined) return storeUnavailable();
+    if (event === undefined) {
+      return storeUnavailable(
+        `Redis does not reply, and the webhook event ${id} is only in Redis; retry later.`,
+      );
+    }
     return event === 'unknown' ? unknownEvent() : event;
   }
 

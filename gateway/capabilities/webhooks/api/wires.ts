@@ -1,5 +1,14 @@
 import * as z from 'zod';
-import { components, count, instant, integer, list, nextPage, words } from '../../../keys/response-parts.ts';
+import {
+  components,
+  count,
+  instant,
+  integer,
+  list,
+  missing,
+  nextPage,
+  words,
+} from '../../../keys/response-parts.ts';
 import { afterPage, defineWire } from '../../../shared/http/wire.ts';
 import {
   cursor,
@@ -62,6 +71,7 @@ const eventShape = {
 /** The response of `/deliveries`. */
 const deliveriesPage = z
   .object({
+    missing,
     counts: z.object({
       events: count.describe('The events in the queue.'),
       waiting: count,

@@ -188,6 +188,8 @@ export interface DeliveryQueue {
    */
   resend(eventId: string, receiver?: string): Promise<number | 'unknown' | undefined>;
   counts(): Promise<QueueCounts | undefined>;
+  /** The figures that this process has read last, with its present unsent events; undefined before the first read. */
+  lastCounts(): QueueCounts | undefined;
 
   /**
    * Claims due deliveries for `webhookClaimMs`. This process becomes the sender of each receiver that has no sender. Only one process claims
@@ -218,11 +220,12 @@ export interface DeliveryQueue {
 }
 
 /** The queue of a gateway without Redis. Such a gateway has no receivers. */
-export const emptyQueue: Pick<DeliveryQueue, 'list' | 'read' | 'resend' | 'counts'> = {
+export const emptyQueue: Pick<DeliveryQueue, 'list' | 'read' | 'resend' | 'counts' | 'lastCounts'> = {
   list: async () => ({ events: [] }),
   read: async () => 'unknown',
   resend: async () => 'unknown',
   counts: async () => ({ events: 0, waiting: 0, delivered: 0, failed: 0, dropped: 0, unsent: 0 }),
+  lastCounts: () => undefined,
 };
 
 /** Why waiting deliveries fail after their receiver was removed from the configuration. */

@@ -144,14 +144,14 @@ export function createRedisList({
 }
 
 /** Whether a query selects an event, apart from the event's deliveries. */
-function matchesEvent(
+export function matchesEvent(
   { type, subject, atMs }: Pick<WebhookEvent, 'type' | 'subject' | 'atMs'>,
   { types, subject: wanted, fromMs = 0, toMs = Number.POSITIVE_INFINITY }: DeliveriesQuery,
 ): boolean {
   return types?.has(type) !== false && (wanted ?? subject) === subject && atMs >= fromMs && atMs < toMs;
 }
 
-function matchesDelivery(
+export function matchesDelivery(
   { state, receiver }: Pick<Delivery, 'state' | 'receiver'>,
   { states, receivers }: DeliveriesQuery,
 ): boolean {

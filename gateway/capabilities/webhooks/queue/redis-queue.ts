@@ -11,6 +11,7 @@ import {
   type ClaimedDelivery,
   type DeliveryQueue,
   type EventReport,
+  type QueueCounts,
   receiverGone,
 } from './delivery-queue.ts';
 import { createOutbox, type Unsent } from './outbox.ts';
@@ -39,6 +40,7 @@ export function createRedisQueue({
   /** Redis's clock minus the clock of `performance.now()`, in ms. Undefined before the first claim. */
   let clockAheadMs: number | undefined;
   let onDue = () => {};
+  let lastCounts: QueueCounts | undefined;
 
   async function send({ report, number, reportedMs, lost }: Unsent): Promise<Added> {
     const { event, identity, seenBy = processId, receivers } = report;
@@ -85,7 +87,12 @@ export function createRedisQueue({
       if (due !== undefined && due > 0) onDue();
       return due === -1 ? 'unknown' : due;
     },
-    counts: () => list.counts(outbox.size()),
+    async counts() {
+      const read = await list.counts(outbox.size());
+      lastCounts = read ?? lastCounts;
+      return read;
+    },
+    lastCounts: () => lastCounts && { ...lastCounts, unsent: outbox.size() },
 
     async claim(wanted) {
       const { webhookSenderMs, webhookClaimMs, webhooksKeptMs } = bounds;
