@@ -12,7 +12,13 @@
  * @property {string | undefined} description
  */
 
-/** A JSON schema, as far as this file reads it. @typedef {{ [member: string]: any }} Schema */
+/**
+ * A JSON schema, as far as this file reads it.
+ *
+ * @typedef {{ description?: string, $ref?: string, properties?: Record<string, Schema>, items?: Schema, additionalProperties?: Schema | boolean, anyOf?: Schema[] }} Schema
+ */
+
+/** @typedef {{ openapi?: string, components?: { schemas?: Record<string, Schema> } }} Document */
 
 /** The members with pages of their own, and those that `keys` has in the configuration. */
 const shownApart = ['version', 'plans', 'operations', 'keys', 'keysFile', 'directory'];
@@ -22,7 +28,7 @@ const shownApart = ['version', 'plans', 'operations', 'keys', 'keysFile', 'direc
  * have pages and commands of their own.
  *
  * @param {Settings} settings
- * @param {Schema} [document] the OpenAPI document of the admin API, which has the descriptions
+ * @param {Document} [document] the OpenAPI document of the admin API, which has the descriptions
  * @returns {readonly SettingRow[]}
  */
 export function settingRows(settings, document = {}) {
@@ -51,7 +57,7 @@ function absentIn(settings, schema) {
 /**
  * The configuration states a single upstream as `upstream`, and several as `upstreams.NAME`.
  *
- * @param {Settings['upstreams']} upstreams @param {Schema | undefined} schema @param {Schema} document
+ * @param {Settings['upstreams']} upstreams @param {Schema | undefined} schema @param {Document} document
  */
 function upstreamRows(upstreams, schema, document) {
   return upstreams.flatMap(({ name, ...members }) => {
@@ -61,7 +67,7 @@ function upstreamRows(upstreams, schema, document) {
 }
 
 /**
- * @param {string} name @param {unknown} value @param {Schema | undefined} schema @param {Schema} document
+ * @param {string} name @param {unknown} value @param {Schema | undefined} schema @param {Document} document
  * @returns {readonly SettingRow[]}
  */
 function rowsOf(name, value, schema, document) {
@@ -121,7 +127,7 @@ function memberOf(schema, step) {
   );
 }
 
-/** @param {Schema | undefined} schema @param {Schema} document @returns {Schema | undefined} */
+/** @param {Schema | undefined} schema @param {Document} document @returns {Schema | undefined} */
 function resolve(schema, document) {
   const [, name] = /^#\/components\/schemas\/(\w+)$/.exec(schema?.$ref ?? '') ?? [];
   return name === undefined ? schema : document.components?.schemas?.[name];
