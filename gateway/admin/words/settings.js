@@ -3,7 +3,7 @@
 /** @typedef {BodyOf<'/settings'>} Settings */
 
 /**
- * A setting in force.
+ * An effective setting.
  *
  * @typedef {object} SettingRow
  * @property {string} group the first part of the name
@@ -100,7 +100,7 @@ function rowsOf(name, value, schema, document) {
   ];
 }
 
-/** The configuration has the digest of which the response has the first digits. @param {string} name @param {string} step @param {boolean} isList */
+/** The response shortens the member `sha256` of the configuration to `digestStart`. @param {string} name @param {string} step @param {boolean} isList */
 function stepTo(name, step, isList) {
   if (isList) return `${name}[${step}]`;
   return `${name}.${step === 'digestStart' ? 'sha256' : step}`;

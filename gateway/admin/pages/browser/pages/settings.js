@@ -9,7 +9,7 @@ import { changeQuery } from '../router.js';
 /** @import { SettingRow, Settings as InForce } from '../../../words/settings.js' */
 /** @import { PageProps } from '../live.js' */
 
-/** The page of the settings in force. @param {PageProps} props */
+/** The page of the effective settings. @param {PageProps} props */
 export function Settings({ query, live: { state } }) {
   const filter = query.get('q') ?? '';
   const type = (/** @type {any} */ { currentTarget: { value } }) =>
@@ -26,7 +26,7 @@ export function Settings({ query, live: { state } }) {
   </div>`;
 }
 
-/** States when the configuration was loaded, and what of it is not in force. @param {State} state */
+/** States when the gateway loaded the configuration, and which edits have no effect yet. @param {State} state */
 function loaded({ config: { version, loadedAt, lastError, kept = [], waitsForRestart = [] } }) {
   return html`<div class="sentence">
       <p>Version <code>${version}</code>, loaded <${Instant} atMs=${Date.parse(loadedAt)} />. A setting that the configuration does not state has its default. <a href="/changes">All changes</a>.</p>
