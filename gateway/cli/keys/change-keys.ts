@@ -1,4 +1,5 @@
 import { getKeyWire } from '../../admin/wires/keys/key.ts';
+import { manyWords } from '../../admin/words/many-keys.js';
 import type { LimitsByField } from '../../keys/limits/limit-fields.ts';
 import { isoOf, parseDuration } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart } from '../../shared/secrets.ts';
@@ -68,7 +69,7 @@ export async function rotateKeys(id: string | undefined, options: RotateOptions)
   if (!isMany(id, options) && out === undefined) return issueFor({ id, overlap, expires }, options);
   requireFutureDate(expires);
   const ids = await selectKeys(id, options);
-  const words = { verb: 'rotate', done: 'rotated', unchanged: 'had their new secret already' };
+  const words = manyWords.rotate;
   if (options.dryRun) return changeMany(ids, { words, ask: neverAsked, inFile: neverEdited }, options);
   if (out === undefined)
     throw new CommandError('Where to? Give --out FILE, which gets the new secrets; only you can read it.');
@@ -111,13 +112,10 @@ export async function setDisabled(
     return { action, key, before: { disabled: !disabled }, after: { disabled } };
   };
   if (isMany(id, options)) {
-    const words = disabled
-      ? { verb: 'revoke', done: 'revoked', unchanged: 'revoked already' }
-      : { verb: 'restore', done: 'restored', unchanged: 'not revoked' };
     return changeMany(
       await selectKeys(id, options),
       {
-        words,
+        words: manyWords[action],
         async ask(client, key) {
           const { body } = await client.ask(getKeyWire, { params: { id: key } });
           if ((body.definition?.disabled ?? false) === disabled) return { isChanged: false };
@@ -148,7 +146,7 @@ export async function editKeys(id: string | undefined, options: EditKeysOptions)
     return changeMany(
       await selectKeys(id, options),
       {
-        words: { verb: 'edit', done: 'edited', unchanged: 'as wanted already' },
+        words: manyWords.edit,
         async ask(client, key) {
           const before = await client.ask(getKeyWire, { params: { id: key } });
           const { key: after } = await createDirectoryKeys(client).edit(key, edit);
