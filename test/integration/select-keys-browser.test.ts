@@ -321,6 +321,15 @@ it.each([1280, 390])('at %i px the bar moves nothing, and axe finds no faults', 
   await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
   expect(await page.evaluate('window.moved')).toEqual([]);
   expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+  // On a low page, the arrow key moves the focus to a row that the bar would hide.
+  await page.setViewport({ width, height: 500 });
+  await page.evaluate('scrollTo(0, 0)');
+  await page.focus(box('acme'));
+  for (let row = 0; row < 5; row++) await page.keyboard.press('ArrowDown');
+  const isFree = `document.activeElement.matches('.box input') &&
+    document.activeElement.getBoundingClientRect().bottom <= document.querySelector('.selection').getBoundingClientRect().top`;
+  expect(await page.evaluate(isFree)).toBe(true);
+  await page.setViewport({ width, height: 900 });
   for (const theme of ['light', 'dark']) {
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
     expect([theme, await axeFindings(page)]).toEqual([theme, []]);
