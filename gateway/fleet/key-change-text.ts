@@ -66,9 +66,8 @@ function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): s
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   const parts = names.map((name) => {
     const [from, to] = [before[name], after[name]];
-    return name === 'plan' && typeof from === 'string' && typeof to === 'string'
-      ? `plan ${from} → ${to}`
-      : name;
+    if (name === 'plan' && typeof from === 'string' && typeof to === 'string') return `plan ${from} → ${to}`;
+    return name === 'changes' ? 'its later plan' : name;
   });
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 }

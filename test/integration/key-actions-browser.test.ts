@@ -179,7 +179,7 @@ for (const width of [1280, 390])
       // The field contains local time without a zone.
       const local = new Date(beginning.getTime() - beginning.getTimezoneOffset() * 60_000);
       const value = local.toISOString().slice(0, 16);
-      await page.evaluate(`document.querySelector('#grant-from').value = ${JSON.stringify(value)}`);
+      await page.evaluate(`document.querySelector('#from').value = ${JSON.stringify(value)}`);
       await page.select('#grant-span', '6h');
       expect(await confirm(page)).toMatch(/^initech gets 78 a minute from .* until .*UTC\)\./);
       const { body } = await api('GET', '/keys/initech');
@@ -254,7 +254,7 @@ it('a button lifts the ban of a key in a file, whose secrets can be edited only 
   expect(await firstText(page, '.two section:nth-of-type(2) > div')).toContain('defined in a file');
   await press(page, 'Lift the ban');
   expect(await firstText(page, 'dialog p')).toContain(
-    'globex can send requests again within a second, on 2 processes.',
+    'The ban of globex ends within a second, on 2 processes.',
   );
   expect(await confirm(page)).toBe('The ban of globex is lifted. This applies on 2 processes.');
   await page.waitForFunction("document.querySelector('.heading .state').textContent !== 'banned'");
@@ -328,7 +328,7 @@ it('Esc does not leave a rotation that is under way: its secret appears with the
     }
     await request.continue();
   });
-  await (await page.waitForSelector('.actions button:nth-of-type(2)'))?.focus();
+  await (await page.waitForSelector('.actions button ::-p-text(Rotate)'))?.focus();
   await page.keyboard.press('Enter');
   await page.waitForSelector('dialog[open]');
   await (await page.waitForSelector('dialog .main'))?.focus();
@@ -547,6 +547,23 @@ it('a right-to-left name leaves the old value of a change before the new value',
       return range.getBoundingClientRect().left;
     })()`);
   expect(await left('abc')).toBeLessThan(Number(await left('xyz')));
+});
+
+it('moves the key to another plan now and from a date on', async () => {
+  const page = await showKey('wonka');
+  await press(page, 'Edit plan');
+  await page.waitForFunction("document.querySelectorAll('#plan option').length > 2");
+  await page.select('#plan', longPlan);
+  expect(await confirm(page)).toBe(`wonka is on the plan ${longPlan}. This applies on 2 processes.`);
+  await page.waitForFunction(`document.querySelector('.heading p').textContent.includes('${longPlan}')`);
+  await press(page, 'Edit plan');
+  await page.waitForFunction("document.querySelectorAll('#plan option').length > 2");
+  await page.select('#plan', 'free');
+  await page.$eval('#from', (field) => Object.assign(field, { value: '2099-01-01T00:00' }));
+  expect(await confirm(page)).toMatch(/^wonka is on the plan free from .*2099.* This applies on 2/);
+  const { body } = await api('GET', '/keys/wonka');
+  expect(body).toMatchObject({ plan: longPlan, changes: [{ plan: 'free' }] });
+  await page.waitForFunction("document.querySelector('.windows').textContent.includes('plan free')");
 });
 
 it('a read token gets no buttons for changes', async () => {

@@ -139,7 +139,8 @@ function keyText({ id, before, after }: KeyEdit): string {
   const texts = changes.map((change) => {
     const { member } = change;
     const isShown = member === 'plan' || /^(limits|groups)\./.test(member);
-    return isShown ? changeText(change) : member;
+    if (isShown) return changeText(change);
+    return member === 'changes' ? 'later plan' : member;
   });
   return `key ${id} ${texts.join(', ')}`;
 }

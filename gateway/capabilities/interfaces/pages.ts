@@ -50,27 +50,7 @@ export interface KeyNotes {
   notesOn(key: Key): unknown;
 }
 
-/** An operator's action on a key. A dialog states the effect before the action. */
-export interface KeyAction<Body = object> {
-  readonly button: string;
-  isOffered(key: Key): boolean;
-  /** The title of the dialog, which the id of the key follows. */
-  readonly title: string;
-  /** @param where the processes, such as "on 3 processes" */
-  says(key: Key, where: string): string;
-  /** Whether the operator must type the id, because the key stops working. */
-  readonly isTyped?: boolean;
-  fields?(key: Key): ComponentChildren;
-  /** Resolves with the body of the response. */
-  run(key: Key, form: FormData): Promise<Body | undefined>;
-  /** Describes the result. @param changed the body of the response */
-  done(key: Key, form: FormData, changed: Body | undefined): string;
-  /** Returns what the dialog shows after the action, because no later response has it. */
-  once?(key: Key, changed: Body): ShownOnce;
-  /** Whether the action deletes the key. */
-  readonly isEnd?: boolean;
-}
-
+/** What a dialog shows after an action, because no later response has it. */
 export interface ShownOnce {
   readonly title: string;
   readonly says: ComponentChildren;

@@ -7,7 +7,9 @@ import { creditNotes } from '../makegood/page/credit-notes.js';
 import { WhatIf } from '../simulate/page/what-if.js';
 import { webhooksPages } from '../webhooks/page/pages.js';
 
-/** @import { KeyAction, KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
+/** @import { KeyNotes, PlanNotes, PlanSection, ProposeMember } from '../interfaces/pages.ts' */
+
+/** @import { Action } from '../../admin/pages/browser/actions.js' */
 
 /** The pages of capabilities. `words.js` has the path of each page. */
 export const capabilityPages = {
@@ -30,7 +32,7 @@ export const keyNotes = [
   linkNotes,
 ];
 
-/** The actions of capabilities on a key, by name. @type {Readonly<Record<string, KeyAction>>} */
+/** The actions of capabilities on a key, by name. @type {Readonly<Record<string, Action>>} */
 export const keyActions = {
   ...linkActions,
 };

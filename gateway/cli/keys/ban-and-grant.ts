@@ -6,6 +6,7 @@ import {
   ungrantKeyWire,
   type whatHolds,
 } from '../../admin/wires/keys/bans-and-grants.ts';
+import { manyWords } from '../../admin/words/many-keys.js';
 import { type LimitsByField, limitFieldNames } from '../../keys/limits/limit-fields.ts';
 import { exemptionMembers, exemptions } from '../../shared/schema/exemptions.ts';
 import { ending } from '../../shared/words/figures.js';
@@ -42,13 +43,16 @@ export async function banKeys(
   const end = length === undefined ? until : `+${length}`;
   if (end === undefined) throw new CommandError('How long? Give --for, such as --for 2h, or --until.');
   const { untilAt } = grantPeriod({ until: end }, Date.now());
-  const words = { verb: 'ban', done: 'banned', unchanged: 'banned so already' };
-  await change(id, options, { words, wire: banKeyWire, body: { untilAt, reason }, textOf: banText });
+  await change(id, options, {
+    words: manyWords.ban,
+    wire: banKeyWire,
+    body: { untilAt, reason },
+    textOf: banText,
+  });
 }
 
 export async function unbanKeys(id: string | undefined, options: SelectionOptions): Promise<void> {
-  const words = { verb: 'lift the bans of', done: 'had their bans lifted', unchanged: 'not banned' };
-  await change(id, options, { words, wire: unbanKeyWire, textOf: banText });
+  await change(id, options, { words: manyWords.unban, wire: unbanKeyWire, textOf: banText });
 }
 
 export async function grantKeys(id: string | undefined, { exempt, ...options }: GrantOptions): Promise<void> {
@@ -64,17 +68,11 @@ export async function grantKeys(id: string | undefined, { exempt, ...options }: 
     throw new CommandError(`Which limits? Give at least one of ${all}${orExempt}.`);
   }
   const body = { limits, ...exemptionMembers({ exemptions: exempt }), ...grantPeriod(options, Date.now()) };
-  const words = {
-    verb: 'grant other limits to',
-    done: 'have the grant',
-    unchanged: 'had this grant already',
-  };
-  await change(id, options, { words, wire: grantKeyWire, body, textOf: grantHeldText });
+  await change(id, options, { words: manyWords.grant, wire: grantKeyWire, body, textOf: grantHeldText });
 }
 
 export async function ungrantKeys(id: string | undefined, options: SelectionOptions): Promise<void> {
-  const words = { verb: 'end the grants of', done: 'had their grants ended', unchanged: 'had no grant' };
-  await change(id, options, { words, wire: ungrantKeyWire, textOf: grantHeldText });
+  await change(id, options, { words: manyWords.ungrant, wire: ungrantKeyWire, textOf: grantHeldText });
 }
 
 interface Change {

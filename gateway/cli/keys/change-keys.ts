@@ -1,3 +1,4 @@
+import { manyWords } from '../../admin/words/many-keys.js';
 import type { LimitsByField } from '../../keys/limits/limit-fields.ts';
 import { isoOf, parseDuration } from '../../shared/schema/dates-and-durations.ts';
 import { printable } from '../../shared/terminal/printable.ts';
@@ -66,7 +67,7 @@ export async function rotateKeys(id: string | undefined, options: RotateOptions)
   if (!isMany(id, options) && out === undefined) return issueFor({ id, overlap, expires }, options);
   requireFutureDate(expires);
   const ids = await selectKeys(id, options);
-  const words = { verb: 'rotate', done: 'rotated', unchanged: 'had their new secret already' };
+  const words = manyWords.rotate;
   if (options.dryRun) return changeMany(ids, { words, ask: neverAsked, inFile: neverEdited }, options);
   if (out === undefined)
     throw new CommandError('Where to? Give --out FILE, which gets the new secrets; only you can read it.');
@@ -104,13 +105,10 @@ export async function setDisabled(
     return { action, key, before: { disabled: !disabled }, after: { disabled } };
   };
   if (isMany(id, options)) {
-    const words = disabled
-      ? { verb: 'revoke', done: 'revoked', unchanged: 'revoked already' }
-      : { verb: 'restore', done: 'restored', unchanged: 'not revoked' };
     return changeMany(
       await selectKeys(id, options),
       {
-        words,
+        words: manyWords[action],
         ask: (client, key) => createDirectoryKeys(client).setDisabled(key, disabled),
         inFile: (key) => disabling(key, disabled),
         told: ({ key }) => told(key.id),
@@ -137,7 +135,7 @@ export async function editKeys(id: string | undefined, options: EditKeysOptions)
     return changeMany(
       await selectKeys(id, options),
       {
-        words: { verb: 'edit', done: 'edited', unchanged: 'as wanted already' },
+        words: manyWords.edit,
         ask: (client, key) => createDirectoryKeys(client).edit(key, edit),
         inFile: (key) => editing(key, edit),
         told,

@@ -57,7 +57,9 @@ export const targetKinds: ListedKinds<TargetEvent> = {
     ...ofTarget,
     text({ upstream, target, unhealthyMs }, _nowMs, begun) {
       const reason =
-        begun?.kind === 'target_unhealthy' && begun.reason !== undefined ? `: ${begun.reason}` : '';
+        begun?.kind === 'target_unhealthy' && begun.reason !== undefined
+          ? `: ${withoutAdvice(begun.reason)}`
+          : '';
       return `Target ${target} of upstream ${upstream} is healthy again after ${durationText(unhealthyMs)}${reason}.`;
     },
     list: { group: 'incident', many: 'targets became healthy again', entry },
@@ -73,3 +75,8 @@ export const targetKinds: ListedKinds<TargetEvent> = {
     }),
   },
 };
+
+/** The advice about an outage, after the semicolon, is of no use once the outage has ended. */
+function withoutAdvice(reason: string): string {
+  return reason.split('; ', 1)[0] ?? reason;
+}

@@ -61,10 +61,13 @@ export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
   upstream_well: {
     ...ofUpstream,
     text({ upstream, ended, sinceMs, failingMs, worstShare = 0 }, nowMs) {
+      const began = timeText(sinceMs, nowMs);
       const how =
-        failingMs === undefined ? `since ${timeText(sinceMs, nowMs)}` : `for ${durationText(failingMs)}`;
+        failingMs === undefined
+          ? `It had failed since ${began}`
+          : `From ${began} on, its requests failed for ${durationText(failingMs)}`;
       const worst = worstShare === 0 ? '' : `, at worst ${percent(worstShare)} of its requests in a minute`;
-      return `Upstream ${upstream} ${endings[ended]}. It had failed ${how}${worst}.`;
+      return `Upstream ${upstream} ${endings[ended]}. ${how}${worst}.`;
     },
     list: {
       group: 'incident',

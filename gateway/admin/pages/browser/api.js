@@ -72,6 +72,19 @@ export function ask(path, sent, signal) {
   return request(addressOf(path, sent), signal ? { signal } : {});
 }
 
+/**
+ * As `ask`, with the version of the body for `If-Match`.
+ *
+ * @template {PathOf<'GET'>} Path
+ * @param {Path} path a path template of the API
+ * @param {SentAt<Path>} sent
+ * @returns {Promise<{ body: BodyOf<Path>, version: string | undefined }>}
+ * @throws {ApiError}
+ */
+export function askWithVersion(path, sent) {
+  return exchange(addressOf(path, sent), { signal: AbortSignal.timeout(askTimeoutMs) });
+}
+
 /** Each function requests one polled path of the open page immediately. @type {Set<() => void>} */
 const polls = new Set();
 
@@ -91,8 +104,14 @@ export function askForAll() {
  */
 export function change(method, path, sent) {
   const json = sent?.body === undefined ? undefined : JSON.stringify(sent.body);
-  const body = json && { body: json, headers: { 'Content-Type': 'application/json' } };
-  return request(addressOf(path, sent), { method, signal: AbortSignal.timeout(askTimeoutMs), ...body });
+  const headers = { ...sent?.headers, ...(json && { 'Content-Type': 'application/json' }) };
+  const body = json && { body: json };
+  return request(addressOf(path, sent), {
+    method,
+    signal: AbortSignal.timeout(askTimeoutMs),
+    headers,
+    ...body,
+  });
 }
 
 /**
@@ -107,7 +126,16 @@ function addressOf(path, { params = {}, query = {} } = {}) {
 }
 
 /** @param {string} path @param {RequestInit} options @returns {Promise<any>} @throws {ApiError} */
-async function request(path, { headers, ...options }) {
+async function request(path, options) {
+  return (await exchange(path, options)).body;
+}
+
+/**
+ * @param {string} path @param {RequestInit} options
+ * @returns {Promise<{ body: any, version: string | undefined }>} the version is the `ETag`
+ * @throws {ApiError}
+ */
+async function exchange(path, { headers, ...options }) {
   const token = sessionStorage.getItem(tokenName) ?? '';
   let response;
   let body;
@@ -122,7 +150,7 @@ async function request(path, { headers, ...options }) {
     throw new ApiError(response?.status ?? 0, 'The gateway does not respond.', false);
   }
   noteClock(response.headers.get('Date'));
-  if (response.ok) return body;
+  if (response.ok) return { body, version: response.headers.get('ETag') ?? undefined };
   const message = typeof body?.message === 'string' ? body.message : `The status is ${response.status}.`;
   // A 401 means a wrong token, and `no_tokens` means that no token is configured. `onRefused` is called only if the tab
   // still uses the refused token.

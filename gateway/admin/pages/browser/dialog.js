@@ -3,11 +3,12 @@ import { html } from './parts.js';
 
 /**
  * A modal dialog. Esc closes the dialog, and the element that opened it gets the focus again. With `isHeld` the dialog
- * cannot be closed, because the awaited response may contain a secret that no other page shows.
+ * cannot be closed, because the awaited response may contain a secret that no other page shows. `onHeld` is called when
+ * the operator tries to close such a dialog; without `onHeld`, the dialog is busy.
  *
- * @param {{ title: string, onClose: () => void, isHeld?: boolean, children?: any }} props
+ * @param {{ title: string, onClose: () => void, isHeld?: boolean, onHeld?: () => void, children?: any }} props
  */
-export function Dialog({ title, onClose, isHeld = false, children }) {
+export function Dialog({ title, onClose, isHeld = false, onHeld, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const dialog = element.current;
@@ -20,16 +21,19 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
     };
   }, []);
   const onCancel = (/** @type {Event} */ event) => {
-    if (isHeld) event.preventDefault();
+    if (!isHeld) return;
+    event.preventDefault();
+    onHeld?.();
   };
   const closed = () => {
     // A second Esc closes a dialog even if the page prevented the default action of the first Esc.
     if (isHeld) element.current?.showModal();
     else onClose();
   };
-  return html`<dialog ref=${element} aria-labelledby="dialog-title" aria-busy=${isHeld} onCancel=${onCancel} onClose=${closed}>
+  const isBusy = isHeld && onHeld === undefined;
+  return html`<dialog ref=${element} aria-labelledby="dialog-title" aria-busy=${isBusy} onCancel=${onCancel} onClose=${closed}>
     <h2 id="dialog-title">${title}</h2>
     ${children}
-    <button type="button" class="close" aria-label="Close" aria-disabled=${isHeld} onClick=${() => isHeld || element.current?.close()}>✕</button>
+    <button type="button" class="close" aria-label="Close" aria-disabled=${isBusy} onClick=${() => (isHeld ? onHeld?.() : element.current?.close())}>✕</button>
   </dialog>`;
 }

@@ -1,4 +1,5 @@
 import { pagePaths } from './page-paths.js';
+import { isField } from './parts.js';
 import { goTo } from './router.js';
 import { routes } from './routes.js';
 
@@ -11,8 +12,8 @@ export const shortcuts = [
   ...Object.values(routes).flatMap(({ nav }) =>
     nav ? [/** @type {const} */ ([`g ${nav.letter}`, `open ${nav.text}`])] : [],
   ),
-  ['↓ ↑', 'move through the rows of a table'],
-  ['Esc', 'leave a field, close a dialog'],
+  ['↓ ↑', 'move through the rows of a table, by links or by check boxes'],
+  ['Esc', 'leave a field, close a dialog, clear the selection'],
   ['?', 'show this list'],
 ];
 
@@ -29,7 +30,7 @@ export function listenToKeys() {
       target.blur();
       return;
     }
-    if (target.matches('input, textarea, select')) return;
+    if (isField(target)) return;
     if (event.key === '?') {
       document.getElementById(shortcutsButtonId)?.click();
       return;
@@ -58,13 +59,15 @@ export function listenToKeys() {
 }
 
 /**
- * Moves the focus from the link in a row to the link in the next or previous row.
+ * Moves the focus from the link in a row to the link in the next or previous row, or from check box to check box.
  *
  * @param {HTMLElement} from
  * @param {1 | -1} step
  */
 function walkRows(from, step) {
-  const links = [...document.querySelectorAll('tbody tr a, .rows li a')].filter(isFirstOfRow);
+  const links = from.matches('[type="checkbox"]')
+    ? [...document.querySelectorAll('[type="checkbox"]')]
+    : [...document.querySelectorAll('tbody tr a, .rows li a')].filter(isFirstOfRow);
   const at = links.indexOf(from);
   // The first arrow key moves the focus into the table.
   if (at === -1 && !from.matches('body, main')) return false;

@@ -15,16 +15,17 @@ import { cards, html, Instant, instead } from './parts.js';
  * @template Row
  * @param {List<Page, Row>} list
  * @param {Polled<Page>} polled
- * @param {{ asked: Asked, now: number, key?: string, cells?: Record<string, Cell<Row>> }} options `cells`: the cells that
- * the list does not describe, by the name of the column
+ * @param {{ asked: Asked, now: number, key?: string, cells?: Record<string, Cell<Row>>, first?: readonly
+ * import('./parts.js').Column<Row>[] }} options `cells`: the cells that the list does not describe, by the name of the column.
+ * `first`: further columns, before the others
  */
-export function listTable(list, polled, { asked, now, key, cells = {} }) {
+export function listTable(list, polled, { asked, now, key, cells = {}, first = [] }) {
   const rows = polled.body === undefined ? [] : list.rows(polled.body);
   if (rows.length === 0) return instead(polled, sentence(list.empty(asked)));
   return cards(rows, {
     ...(key !== undefined && { key, isSteady: true }),
     idOf: list.idOf,
-    columns: columnsOf(list, { now, cells, rows }),
+    columns: [...first, ...columnsOf(list, { now, cells, rows })],
   });
 }
 

@@ -17,6 +17,11 @@ import { createSignal } from './signal.js';
 
 export const html = htm.bind(h);
 
+/** Whether an element uses letters and arrow keys itself. @param {Element} element */
+export function isField(element) {
+  return element.matches('input:not([type="checkbox"]), textarea, select');
+}
+
 /** Once a second, this signal renders every component that shows an age. */
 const ticked = createSignal();
 setInterval(() => {
@@ -85,13 +90,16 @@ function SteadyRows({ as, items, idOf, row }) {
  * @typedef {object} Column
  * @property {ComponentChildren} title on a narrow page, the label beside each cell
  * @property {(item: Item) => ComponentChildren} cell
- * @property {'id' | 'number' | 'windows'} [kind] the class of its cells
+ * @property {'id' | 'number' | 'windows' | 'select'} [kind] the class of its cells
  * @property {string} [narrow] the label on a narrow page, by default the title
  * @property {string} [width] the class of its heading
  * @property {string} [hint]
  * @property {(item: Item) => string | undefined} [cellHint]
  * @property {(item: Item) => boolean} [isBad]
  */
+
+/** The cells that need no label on a narrow page. */
+const unlabelled = ['id', 'windows', 'select'];
 
 /**
  * A table. On a narrow page each row becomes a card.
@@ -105,7 +113,7 @@ export function cards(items, { columns, idOf, isSteady = false, key }) {
   const row = (/** @type {Item} */ item) => html`<tr key=${isSteady ? undefined : idOf(item)}>
     ${columns.map(
       ({ title, cell, kind = '', narrow = title, cellHint, isBad }) =>
-        html`<td class=${`${kind} ${isBad?.(item) ? 'bad' : ''}`} data-label=${kind === 'id' || kind === 'windows' ? undefined : narrow} title=${cellHint?.(item)}>${cell(item)}</td>`,
+        html`<td class=${`${kind} ${isBad?.(item) ? 'bad' : ''}`} data-label=${unlabelled.includes(kind) ? undefined : narrow} title=${cellHint?.(item)}>${cell(item)}</td>`,
     )}
   </tr>`;
   return html`<table key=${key} class="cards">

@@ -6,7 +6,6 @@ import type { Asking } from '../../../cli/command.ts';
 import { CommandError } from '../../../cli/output/command-error.ts';
 import { show } from '../../../cli/output/show.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
-import { wrapText } from '../../../shared/terminal/text-width.ts';
 import { counted } from '../../../shared/words/figures.js';
 import {
   type LinksOfKeyShown,
@@ -36,13 +35,11 @@ export async function linkKey(id: string, { for: length, list, ...options }: Lin
   if (length === undefined) throw new CommandError('How long? Give --for, such as --for 7d, or --list.');
   const client = await clientOf(options);
   const reply = await changeKey(id, () => client.ask(linkKeyWire, { params: { id }, body: { for: length } }));
-  show(options, reply, ({ url, link: { digestStart, untilAt } }, screen) => [
-    url,
-    ...wrapText(
-      `The link opens the page of ${id} until ${minuteText(untilAt)}, for everyone who has it. It is shown only now. "keys unlink ${id} ${digestStart}" ends it.`,
-      screen.columns,
-    ),
-  ]);
+  // Only the link is on standard output, so that `LINK=$(… keys link …)` works.
+  show(options, reply, ({ url }) => [url]);
+  const { digestStart, untilAt } = reply.body.link;
+  const about = `The link opens the page of ${id} until ${minuteText(untilAt)}, for everyone who has it. It is shown only now. "keys unlink ${id} ${digestStart}" ends it.`;
+  if (!options.json) console.error(printable(about));
   const { hostname } = new URL(reply.body.url);
   if (isOwnHost(hostname)) {
     console.error(

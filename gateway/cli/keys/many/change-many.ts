@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type ManyWords, notTriedText, type Outcome, summaryOf } from '../../../admin/words/many-keys.js';
 import { counted, figure } from '../../../shared/words/figures.js';
 import type { AdminClient } from '../../admin/admin-client.ts';
 import { clientOf } from '../../admin/find-gateway.ts';
@@ -12,10 +13,11 @@ import { type ToldChange, tellChange } from '../tell-change.ts';
 import { confirmed } from './confirm.ts';
 import type { SelectionOptions } from './select-keys.ts';
 
+const againText = 'Run the same command again: it changes only what is left.';
+
 /** A change that a command makes to each of many keys. */
 export interface ManyChange {
-  /** In words: "grant" for the question, "granted" and "had this grant already" for the result. */
-  readonly words: { readonly verb: string; readonly done: string; readonly unchanged: string };
+  readonly words: ManyWords;
   /** Called before each part of the keys is changed, so that what they need is stored. */
   readonly prepare?: (ids: readonly string[]) => void;
   /** Changes a key through the admin API. A repeated call changes nothing. */
@@ -24,12 +26,6 @@ export interface ManyChange {
   readonly inFile?: (id: string) => FileEdit;
   /** What the record of changes gets about a changed key of the keys file. */
   readonly told?: (changed: ChangedKey) => ToldChange;
-}
-
-interface Outcome {
-  readonly changed: string[];
-  readonly unchanged: string[];
-  readonly failed: { readonly id: string; readonly why: string }[];
 }
 
 /**
@@ -59,7 +55,7 @@ export async function changeMany(
   if (inFile.length > 0) await changeInFile(inFile, change, options, outcome);
   if (byApi.length > 0) await changeByApi(byApi, change, await clientOf(options), outcome, ids.length);
   if (options.json) printJson(outcome);
-  else print(summaryOf(outcome, change));
+  else print(summaryOf(outcome, change.words, againText));
   if (outcome.failed.length > 0) process.exitCode = 1;
 }
 
@@ -112,7 +108,7 @@ async function changeByApi(
     if (unanswered >= failuresMax) {
       outcome.failed.push({
         id,
-        why: 'It was not tried, because the gateway did not answer for the keys before it.',
+        why: notTriedText,
       });
       return;
     }
@@ -160,25 +156,3 @@ async function repeated<Result>(
     }
   }
 }
-
-/** Reasons that many keys share are named once. */
-function summaryOf({ changed, unchanged, failed }: Outcome, { words }: ManyChange): string[] {
-  const first = `${counted(changed.length, 'key')} ${words.done}.`;
-  const others = unchanged.length === 0 ? [] : [`${counted(unchanged.length, 'key')} ${words.unchanged}.`];
-  const reasons = Map.groupBy(failed, ({ id, why }) => why.replaceAll(id, '…'));
-  const lines = [...reasons.values()].map((all) => {
-    const [one] = all;
-    if (all.length === 1) return `  ${one?.id}: ${one?.why}`;
-    const named = all.slice(0, namedMax).map(({ id }) => id);
-    const more = all.length > namedMax ? ` and ${figure(all.length - namedMax)} more` : '';
-    return `  ${named.join(', ')}${more}: ${one?.why.replaceAll(one.id, '…')}`;
-  });
-  const again = 'Run the same command again: it changes only what is left.';
-  return [
-    first,
-    ...others,
-    ...(failed.length === 0 ? [] : [`${counted(failed.length, 'key')} failed:`, ...lines, again]),
-  ];
-}
-
-const namedMax = 10;

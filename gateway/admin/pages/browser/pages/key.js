@@ -49,7 +49,7 @@ import { UsageChart } from './key-usage.js';
  */
 export function Key({ params: { id = '' }, query, live }) {
   const now = useNow();
-  const [done, setDone] = useState(/** @type {import('../key-actions.js').Done | undefined} */ (undefined));
+  const [done, setDone] = useState(/** @type {import('../key-actions.js').Shown | undefined} */ (undefined));
   const [isDeleted, setDeleted] = useState(false);
   // A deleted key is not requested again, because the browser's console logs each 404 as an error.
   const polled = usePolled(isDeleted ? undefined : '/keys/{id}', 3_000, { params: { id } });
@@ -66,7 +66,7 @@ export function Key({ params: { id = '' }, query, live }) {
   if (!key || isPending) {
     return html`<p class="empty" role=${error ? 'alert' : 'status'}>${noteOf(key ? live.polled : polled, '')}</p>`;
   }
-  const onDone = (/** @type {string} */ text, isEnd = false) => {
+  const onDone = (/** @type {import('../action-dialog.js').Done} */ { text, isEnd }) => {
     setDone({ text, atMs: nowMs() });
     setDeleted(isEnd);
   };
@@ -105,7 +105,7 @@ export function Key({ params: { id = '' }, query, live }) {
 
 const shownApart = [
   ...['id', 'plan', 'name', 'operations', 'secrets', 'state', 'source', 'file', 'line', 'revision'],
-  ...['definition', 'missing', 'changes', 'upcoming'],
+  ...['definition', 'missing', 'changes', 'upcoming', 'newestSecretAt'],
   ...['windows', 'ban', 'grant', 'strikes', 'why', 'lastSeenMs', 'offered24h', 'refused24h', 'units24h'],
   ...['operations24h', 'recentRefusals', 'trial', ...keyNotes.flatMap(({ members }) => members)],
 ];

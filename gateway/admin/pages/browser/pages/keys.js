@@ -3,8 +3,19 @@ import { figure } from '../../../../shared/words/figures.js';
 import { keyList, keySorts, keyStates, stateText } from '../../../words/keys.js';
 import { usePolled } from '../api.js';
 import { keyStateWord, listTable } from '../list.js';
-import { html, Instant, keyLink, paging, Section, selectInAddress, useNow, windowBar } from '../parts.js';
+import {
+  html,
+  Instant,
+  instead,
+  keyLink,
+  paging,
+  Section,
+  selectInAddress,
+  useNow,
+  windowBar,
+} from '../parts.js';
 import { changeQuery } from '../router.js';
+import { useSelection } from '../select-keys.js';
 import { DeadSecrets } from './dead-secrets.js';
 import { OldSecrets } from './old-secrets.js';
 
@@ -20,7 +31,7 @@ const typingMs = 250;
  *
  * @param {PageProps} props
  */
-export function Keys({ query }) {
+export function Keys({ query, live }) {
   const now = useNow();
   const inAddress = (/** @type {string} */ name) => query.get(name) ?? undefined;
   const filter = {
@@ -33,20 +44,33 @@ export function Keys({ query }) {
   const polled = usePolled('/keys', 4_000, { query: { ...filter, after, limit: perPage } });
   const plans = usePolled('/plans', 60_000).body?.plans ?? [];
   const { keys = [], next } = polled.body ?? {};
+  const { q, state, plan } = filter;
+  const selection = useSelection({ keys, filter: JSON.stringify([q, state, plan]), live });
+  // The response of `/state` contains the rights of the token. Check boxes that appear later would move the table.
+  const isPending = !live.state && !live.polled.error;
   return html`<${Section} title="Keys" heading="h1" polled=${polled} tools=${html`<${Filters} filter=${filter} plans=${plans} />`} name="keys">
-    ${listTable(keyList, polled, {
-      asked: { filter, after, next },
-      now,
-      key: query.toString(),
-      cells: {
-        id: { kind: 'id', cell: keyLink },
-        state: {
-          cell: ({ state, ban }) =>
-            html`${keyStateWord(state)}${ban && html` <span class="muted"><${Instant} atMs=${ban.untilMs} prefix="ends " /></span>`}`,
-        },
-        used: { kind: 'windows', cell: ({ windows }) => windows.map((window) => windowBar(window, { now })) },
-      },
-    })}
+    ${selection.bar}
+    ${
+      isPending
+        ? instead(live.polled, '')
+        : listTable(keyList, polled, {
+            asked: { filter, after, next },
+            now,
+            key: query.toString(),
+            first: selection.columns,
+            cells: {
+              id: { kind: 'id', cell: keyLink },
+              state: {
+                cell: ({ state, ban }) =>
+                  html`${keyStateWord(state)}${ban && html` <span class="muted"><${Instant} atMs=${ban.untilMs} prefix="ends " /></span>`}`,
+              },
+              used: {
+                kind: 'windows',
+                cell: ({ windows }) => windows.map((window) => windowBar(window, { now })),
+              },
+            },
+          })
+    }
     ${paging(
       { first: 'First page', further: 'Next page', after, next },
       html`<span class="muted">${keys.length > 0 && `${figure(keys.length)} on this page`}</span>`,

@@ -89,8 +89,10 @@ function history(events) {
     return html`<p class="muted">The upstream did not fail and no target was unhealthy in the last seven days.</p>`;
   return html`<ul class="rows changes" aria-label="Lately">
       ${events.slice(0, historyMax).map((event) => {
-        const since = event.beganAt && ` Since ${clock(Date.parse(event.beganAt), nowMs())}.`;
-        return timedRow(event, html`${event.text}<span class="muted">${since}</span>`);
+        const { at, beganAt } = event;
+        const time = (/** @type {string} */ instant) => clock(Date.parse(instant), nowMs());
+        const lasted = beganAt && ` It lasted from ${time(beganAt)} to ${time(at)}.`;
+        return timedRow(event, html`${event.text}<span class="muted">${lasted}</span>`);
       })}
     </ul>
     ${events.length > historyMax && html`<p class="more"><a href="/events?kind=incident">All incidents</a></p>`}`;
