@@ -313,6 +313,8 @@ it.each([1280, 390])('at %i px the bar moves nothing, and axe finds no faults', 
   // The width of the filter depends on the names of the plans.
   await page.waitForSelector('.filters option[value=minutely]');
   await page.waitForSelector('.keys .bar');
+  // The lists below the keys have arrived.
+  await page.waitForNetworkIdle();
   await page.evaluate(`
     window.moved = [];
     new PerformanceObserver((list) => window.moved.push(...list.getEntries().flatMap(({ sources }) => sources.map(({ node }) => node?.outerHTML?.slice(0, 200))))).observe({ type: 'layout-shift' });`);
