@@ -11,7 +11,7 @@ import {
   recordOfDigest,
 } from './packed-keys.ts';
 import { compileKey, type InForce, keyChanges, planNameAt } from './plans/compile-key.ts';
-import { planChangeTimes, plansAt } from './plans/plans.ts';
+import { inForceAt, planChangeTimes } from './plans/plans.ts';
 
 /** Keys that replace the packed keys with the same ids. Undefined: the key was removed. */
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
@@ -163,13 +163,12 @@ export function tableIn(keys: Keys): KeyTable {
 
 /** The keys get the plan limits that apply at `nowMs`, epoch ms on the store's clock. */
 export function settingsAt(settings: Settings, nowMs: number): Settings {
-  const plans = plansAt(settings, nowMs);
   const before = tableIn(settings.keys);
-  const { inForce } = before;
+  const [inForce, now] = [before.inForce, inForceAt(settings, nowMs)];
   const areAsBefore =
-    plans === inForce.plans &&
+    now.plans === inForce.plans &&
     lastOf(before.changeTimes(), nowMs) === lastOf(before.changeTimes(), inForce.atMs);
-  return areAsBefore ? settings : { ...settings, keys: before.with(new Map(), { plans, atMs: nowMs }) };
+  return areAsBefore ? settings : { ...settings, keys: before.with(new Map(), now) };
 }
 
 /** The last change of a plan, or of the plan of a key, up to `nowMs`. */
@@ -202,8 +201,8 @@ export function plansInForce({ keys }: Pick<Settings, 'keys'>): Plans {
   return tableIn(keys).inForce.plans;
 }
 
-/** For keys that the table does not have: those of the directory, which change without a new table. */
-export function inForceAt(settings: Pick<Settings, 'keys'>, atMs: number): InForce {
+/** For keys of the directory. They are not in the table, and change without a new table. */
+export function inForceForDirectory(settings: Pick<Settings, 'keys'>, atMs: number): InForce {
   return { plans: plansInForce(settings), atMs };
 }
 

@@ -3,12 +3,8 @@ import { beforeAll, expect, it } from 'vitest';
 import { dayMs } from '../../gateway/shared/words/figures.js';
 import { makeToken } from '../support/admin-client.ts';
 import { axeFindings, openWithToken, startBrowser, watchedPage } from '../support/browser.ts';
-import { connectRedis, removeAll } from '../support/connect-redis.ts';
-import { startGatewayHere } from '../support/gateway-here.ts';
-import { makeKey, testConfig } from '../support/gateway-process.ts';
-import { recordPastDays } from '../support/past-days.ts';
-import { freshPrefix, redisUrl } from '../support/redis.ts';
-import { patientGateway } from '../support/tuning.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { startWithPastDays } from '../support/past-days.ts';
 
 /** The days and months of a key, its forecast, and the comparison with an earlier period, on the page of the key. */
 
@@ -24,28 +20,16 @@ let origin: string;
 
 beforeAll(async () => {
   browser = await startBrowser();
-  const prefix = freshPrefix();
-  const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
   // The earlier four weeks have 60 requests a day, and the last four weeks have 100.
   const days = Array.from({ length: 58 }, (_, index) => ({
     daysAgo: index + 1,
     admitted: index < 28 ? 100 : 60,
   }));
-  await recordPastDays(redis, 'acme', days, nowMs);
-  const gateway = await startGatewayHere(
-    testConfig({
-      upstream: { url: 'http://127.0.0.1:1' },
-      redis: { url: redisUrl(), prefix },
-      keys: keys.map((key) => key.entry),
-      admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
-    }),
-    { tuning: { bounds: patientGateway } },
-  );
+  const { gateway, stop } = await startWithPastDays({ keys, token: entry, days: { acme: days }, nowMs });
   origin = gateway.adminUrl.replace(/\/$/, '');
   return async () => {
     await browser.close();
-    await gateway.stop('SIGKILL');
-    await removeAll(redis);
+    await stop();
   };
 });
 

@@ -5,7 +5,12 @@ import { admittedNumber, daysField, hoursField, offeredNumber } from '../../gate
 import { latest, packCounts } from '../../gateway/usage/store/counts.ts';
 import { createRedisUsageStore } from '../../gateway/usage/store/redis-usage-store.ts';
 import { outcomes, tallyNumber } from '../../gateway/usage/tally.ts';
+import { connectRedis, removeAll } from './connect-redis.ts';
+import { startGatewayHere } from './gateway-here.ts';
+import { type makeKey, testConfig } from './gateway-process.ts';
+import { freshPrefix, redisUrl } from './redis.ts';
 import { tunedBounds } from './tuned-bounds.ts';
+import { patientGateway } from './tuning.ts';
 
 /** The admitted and refused requests of a past day. `daysAgo` is 1 for yesterday. */
 export interface PastDay {
@@ -15,11 +20,43 @@ export interface PastDay {
   readonly refusedByMonth?: number;
 }
 
+/** Starts a gateway with past days of its keys. `stop` also removes these from the Redis server of the tests. */
+export async function startWithPastDays({
+  keys,
+  token,
+  days,
+  nowMs,
+}: {
+  readonly keys: readonly ReturnType<typeof makeKey>[];
+  /** The entry of the configuration. */
+  readonly token: object;
+  readonly days: Readonly<Record<string, readonly PastDay[]>>;
+  readonly nowMs: number;
+}) {
+  const prefix = freshPrefix();
+  const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
+  for (const [id, ofKey] of Object.entries(days)) await recordPastDays(redis, id, ofKey, nowMs);
+  const gateway = await startGatewayHere(
+    testConfig({
+      upstream: { url: 'http://127.0.0.1:1' },
+      redis: { url: redisUrl(), prefix },
+      keys: keys.map((key) => key.entry),
+      admin: { host: '127.0.0.1', port: 0, tokens: [token] },
+    }),
+    { tuning: { bounds: patientGateway } },
+  );
+  const stop = async () => {
+    await gateway.stop('SIGKILL');
+    await removeAll(redis);
+  };
+  return { gateway, stop };
+}
+
 /**
  * Writes the minutes of past days of a key, with all requests in the first minute of a day. Days before yesterday also get
  * the totals that a gateway adds one full day after their end.
  */
-export async function recordPastDays(
+async function recordPastDays(
   redis: RedisConnection,
   keyId: string,
   days: readonly PastDay[],

@@ -5,7 +5,7 @@ import {
   statedOf,
 } from '../../keys/directory/directory-key.ts';
 import type { StatedKey } from '../../keys/key-schema.ts';
-import { inForceAt, tableIn } from '../../keys/key-table.ts';
+import { inForceForDirectory, tableIn } from '../../keys/key-table.ts';
 import { compileKey, type InForce, planNameAt } from '../../keys/plans/compile-key.ts';
 import type { Key, KeyStatus, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
@@ -72,7 +72,7 @@ export async function findKnownKeys(
 ): Promise<readonly ListedKey[] | undefined> {
   const { directory, bounds } = sources;
   const settings = sources.settings();
-  const inForce = inForceAt(settings, sources.nowMs());
+  const inForce = inForceForDirectory(settings, sources.nowMs());
   const issued = new Map<string, ListedKey>();
   const unknown = directory === undefined ? [] : ids.filter((id) => !settings.keys.has(id));
   for (let from = 0; from < unknown.length; from += bounds.usageReadsPerTurnMax) {

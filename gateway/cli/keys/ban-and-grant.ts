@@ -20,7 +20,7 @@ import { clock } from '../output/figures.ts';
 import { print, printJson } from '../output/screen.ts';
 import { limitOption, limitsOf } from './limit-options.ts';
 import { changeMany, type ManyChange } from './many/change-many.ts';
-import { isSelection, type SelectionOptions, selectKeys } from './many/select-keys.ts';
+import { onlyKey, type SelectionOptions, selectKeys } from './many/select-keys.ts';
 
 export interface GrantOptions extends SelectionOptions, LimitsByField {
   readonly group?: string;
@@ -92,7 +92,8 @@ async function change(
 ): Promise<void> {
   const ask = (client: AdminClient, id: string) =>
     changeKey(id, () => client.ask(wire, { params: { id }, body: sent }));
-  if (argument === undefined || isSelection(options) || options.dryRun) {
+  const only = onlyKey(argument, options);
+  if (only === undefined) {
     return changeMany(
       await selectKeys(argument, options),
       {
@@ -106,12 +107,12 @@ async function change(
     );
   }
   const client = await clientOf(options);
-  const { json, body } = await ask(client, argument);
+  const { json, body } = await ask(client, only);
   if (options.json) return printJson(json);
   print([textOf(body, Date.now())]);
   try {
     // A limit may still refuse the key's requests. For example, the key may have no requests left for the day when its ban ends.
-    print([(await readWhy(client, argument)).body.why.sentence]);
+    print([(await readWhy(client, only)).body.why.sentence]);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     print([`The present responses of the key cannot be explained: ${error.message}`]);

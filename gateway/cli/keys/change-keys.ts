@@ -21,8 +21,8 @@ import { createFileKeys, disabling, editing, requireFutureDate, rotation } from 
 import { disabledText, editedText, issuedText } from './key-views.ts';
 import { limitsOf } from './limit-options.ts';
 import { changeMany } from './many/change-many.ts';
-import { openSecretsFile } from './many/secrets-file.ts';
-import { isSelection, type SelectionOptions, selectKeys } from './many/select-keys.ts';
+import { secretsFile } from './many/secrets-file.ts';
+import { onlyKey, type SelectionOptions, selectKeys } from './many/select-keys.ts';
 import { type ToldChange, tellChange, toldKey, toldSecret } from './tell-change.ts';
 
 export interface ChangingOptions extends SelectionOptions {
@@ -62,26 +62,24 @@ export async function createKey(argument: string | undefined, options: CreateOpt
 }
 
 /** Issues a new secret for each key, whose older secrets expire after the overlap. */
-export async function rotateKeys(id: string | undefined, options: RotateOptions): Promise<void> {
+export async function rotateKeys(argument: string | undefined, options: RotateOptions): Promise<void> {
   const { overlap, expires, out } = options;
-  if (!isMany(id, options) && out === undefined) return issueFor({ id, overlap, expires }, options);
+  const only = onlyKey(argument, options);
+  if (only !== undefined && out === undefined) return issueFor({ id: only, overlap, expires }, options);
   requireFutureDate(expires);
-  const ids = await selectKeys(id, options);
-  const words = manyWords.rotate;
-  if (options.dryRun) return changeMany(ids, { words, ask: neverAsked, inFile: neverEdited }, options);
-  if (out === undefined)
+  const ids = await selectKeys(argument, options);
+  if (out === undefined && !options.dryRun)
     throw new CommandError('Where to? Give --out FILE, which gets the new secrets; only you can read it.');
-  const secrets = openSecretsFile(out);
-  const secretOf = (key: string) => secrets.secretsOf([key])[0] ?? '';
+  const secrets = secretsFile(out ?? '');
+  const secretFor = (id: string) => ({ id, overlap, expires, secret: secrets.secretOf(id) });
   try {
     await changeMany(
       ids,
       {
-        words,
-        prepare: secrets.secretsOf,
-        ask: (client, key) =>
-          createDirectoryKeys(client).addSecret({ id: key, overlap, expires, secret: secretOf(key) }),
-        inFile: (key) => rotation({ id: key, overlap, expires, secret: secretOf(key) }),
+        words: manyWords.rotate,
+        prepare: secrets.prepare,
+        ask: (client, id) => createDirectoryKeys(client).addSecret(secretFor(id)),
+        inFile: (id) => rotation(secretFor(id)),
         told: ({ key }) => rotationTold(key, overlap),
       },
       options,
@@ -96,7 +94,7 @@ export async function addSecret(argument: string | undefined, options: AddSecret
 }
 
 export async function setDisabled(
-  id: string | undefined,
+  argument: string | undefined,
   disabled: boolean,
   options: ChangingOptions,
 ): Promise<void> {
@@ -104,9 +102,10 @@ export async function setDisabled(
   const told = (key: string): ToldChange => {
     return { action, key, before: { disabled: !disabled }, after: { disabled } };
   };
-  if (isMany(id, options)) {
+  const only = onlyKey(argument, options);
+  if (only === undefined) {
     return changeMany(
-      await selectKeys(id, options),
+      await selectKeys(argument, options),
       {
         words: manyWords[action],
         ask: (client, key) => createDirectoryKeys(client).setDisabled(key, disabled),
@@ -116,13 +115,13 @@ export async function setDisabled(
       options,
     );
   }
-  const changed = await (await writable(options)).setDisabled(id, disabled);
+  const changed = await (await writable(options)).setDisabled(only, disabled);
   if (options.json) printJson(changed.json);
   else print([printable(disabledText(changed, Date.now()))]);
-  if (changed.isChanged) await tellChange(options, told(id), changed);
+  if (changed.isChanged) await tellChange(options, told(only), changed);
 }
 
-export async function editKeys(id: string | undefined, options: EditKeysOptions): Promise<void> {
+export async function editKeys(argument: string | undefined, options: EditKeysOptions): Promise<void> {
   const edit = editOf(options);
   requireFutureDate(edit.expiresAt ?? undefined);
   const told = ({ key }: ChangedKey): ToldChange => ({
@@ -130,10 +129,11 @@ export async function editKeys(id: string | undefined, options: EditKeysOptions)
     key: key.id,
     after: toldEdit(edit),
   });
-  if (isMany(id, options)) {
+  const only = onlyKey(argument, options);
+  if (only === undefined) {
     if (edit.ifMatch !== undefined) throw new CommandError('--if-match is for one key.');
     return changeMany(
-      await selectKeys(id, options),
+      await selectKeys(argument, options),
       {
         words: manyWords.edit,
         ask: (client, key) => createDirectoryKeys(client).edit(key, edit),
@@ -143,18 +143,11 @@ export async function editKeys(id: string | undefined, options: EditKeysOptions)
       options,
     );
   }
-  const changed = await (await writable(options)).edit(id, edit);
+  const changed = await (await writable(options)).edit(only, edit);
   if (options.json) printJson(changed.json);
   else print([printable(editedText(changed, Date.now()))]);
   if (changed.isChanged) await tellChange(options, told(changed), changed);
 }
-
-function isMany(id: string | undefined, options: SelectionOptions): id is undefined {
-  return id === undefined || isSelection(options) || options.dryRun === true;
-}
-
-const neverAsked = () => Promise.reject(new Error('a dry run changes nothing'));
-const neverEdited = (id: string) => ({ id, editsOf: () => [] });
 
 async function issueFor(secret: NewSecret, options: ChangingOptions): Promise<void> {
   const issued = await (await writable(options)).addSecret(secret);

@@ -1,5 +1,5 @@
 import type { WrittenKey } from '../../config/load-settings.ts';
-import { inForceAt } from '../../keys/key-table.ts';
+import { inForceForDirectory } from '../../keys/key-table.ts';
 import { compileKey, planNameAt } from '../../keys/plans/compile-key.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { policyName } from '../../shared/words/limit-names.js';
@@ -23,7 +23,7 @@ function configuredTable(
   screen: Screen,
   nowMs: number,
 ): string[] {
-  const inForce = inForceAt(settings, nowMs);
+  const inForce = inForceForDirectory(settings, nowMs);
   const limitsOf = (key: WrittenKey['key']) => compileKey(key, inForce)?.limits ?? [];
   const isValid = ({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs;
   const columns: readonly Column<WrittenKey>[] = [

@@ -32,7 +32,7 @@ export function editOf(options: EditOptions): KeyEdit {
   if (from !== undefined) {
     if (plan === undefined)
       throw new CommandError('--from needs --plan: a change with a date is a change of the plan.');
-    return { ...members, later: { from: instantOf('--from', from), plan, ...(limits && { limits }) } };
+    return { ...members, later: { from: laterDate(from), plan, ...(limits && { limits }) } };
   }
   const isEdit = [plan, limits, name, address, expires, withdraw].some((one) => one !== undefined);
   if (!isEdit)
@@ -43,12 +43,13 @@ export function editOf(options: EditOptions): KeyEdit {
   return { ...members, plan, limits: limits ?? (plan === undefined ? undefined : null) };
 }
 
-function instantOf(option: string, written: string): string {
+/** @param written the option `--from` */
+function laterDate(written: string): string {
   const atMs = parseDate(written);
   if (atMs === undefined)
-    throw new CommandError(`${option} must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.`);
+    throw new CommandError(`--from must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.`);
   if (atMs <= Date.now())
-    throw new CommandError(`${option} ${written} is in the past; leave it out for a change now.`);
+    throw new CommandError(`--from ${written} is in the past; leave it out for a change now.`);
   return written;
 }
 

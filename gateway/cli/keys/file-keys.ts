@@ -204,7 +204,8 @@ export async function editFileKeys(
   const edited = await editKeys(
     configuration,
     (before) => {
-      outcomes = edits.map((edit) => attempt(edit, before));
+      const indexes = new Map(before.written.map(({ key }, index) => [key.id, index]));
+      outcomes = edits.map((edit) => attempt(edit, before, indexes.get(edit.id)));
       return outcomes.flatMap((one) => (one instanceof CommandError ? [] : one));
     },
     { onlyKeys: true },
@@ -216,9 +217,14 @@ export async function editFileKeys(
   });
 }
 
-function attempt({ id, editsOf }: FileEdit, before: KeysInFile): YamlEdit[] | CommandError {
+function attempt(
+  { id, editsOf }: FileEdit,
+  before: KeysInFile,
+  index: number | undefined,
+): YamlEdit[] | CommandError {
+  if (index === undefined) return missing(id, before);
   try {
-    return editsOf(before, indexOf(id, before));
+    return editsOf(before, index);
   } catch (error) {
     if (error instanceof CommandError) return error;
     throw error;
@@ -233,12 +239,11 @@ async function editOne(configuration: Configuration, edit: FileEdit): Promise<Ch
 
 type KeysInFile = LoadedKeys & { readonly file: string };
 
-/** @throws a CommandError if the key is missing. The message suggests no other id, because that id could belong to another customer */
-function indexOf(id: string, { written, settings, file }: KeysInFile): number {
-  const index = written.findIndex(({ key }) => key.id === id);
-  if (index !== -1) return index;
-  if (settings.directory) throw new NotInFile(`${id} is not in ${file}.`, file);
-  throw new CommandError(`There is no key ${id} in ${file}; "keys configured" shows its keys.`);
+/** The message suggests no other id, because that id could belong to another customer. */
+function missing(id: string, { settings, file }: KeysInFile): CommandError {
+  return settings.directory
+    ? new NotInFile(`${id} is not in ${file}.`, file)
+    : new CommandError(`There is no key ${id} in ${file}; "keys configured" shows its keys.`);
 }
 
 /** Sets the expiry of each secret, unless the secret already expires earlier. */

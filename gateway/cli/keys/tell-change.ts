@@ -1,5 +1,5 @@
 import { reportChangeWire } from '../../admin/wires/changes.ts';
-import { clientOf } from '../admin/find-gateway.ts';
+import { clientOf, hasToken } from '../admin/find-gateway.ts';
 import type { GatewayOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { ChangedKey, KeyDefinition } from './file/writable-keys.ts';
@@ -23,12 +23,22 @@ export async function tellChange(
   change: ToldChange,
   changed?: ChangedKey,
 ): Promise<void> {
-  const { TOLLGATE_ADMIN_TOKEN, TOLLGATE_ADMIN_TOKEN_FILE } = process.env;
-  if (!TOLLGATE_ADMIN_TOKEN && !TOLLGATE_ADMIN_TOKEN_FILE) return;
-  if (changed !== undefined && changed.key.source !== 'file') return;
-  try {
+  if (changed === undefined || changed.key.source === 'file') await tellChanges(options, [change]);
+}
+
+/** As `tellChange`, for many changes of the keys file. */
+export async function tellChanges(options: GatewayOptions, changes: readonly ToldChange[]): Promise<void> {
+  if (!hasToken(process.env) || changes.length === 0) return;
+  await saidIfUnrecorded(async () => {
     const client = await clientOf(options);
-    await client.ask(reportChangeWire(client.bounds), { body: change });
+    const wire = reportChangeWire(client.bounds);
+    for (const body of changes) await saidIfUnrecorded(() => client.ask(wire, { body }));
+  });
+}
+
+async function saidIfUnrecorded(tell: () => Promise<unknown>): Promise<void> {
+  try {
+    await tell();
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     console.error(`The change was made, but it is not in the record of changes: ${error.message}`);

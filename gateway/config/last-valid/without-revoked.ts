@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { type KeyTable, tableIn, tableOf } from '../../keys/key-table.ts';
 import type { InForce } from '../../keys/plans/compile-key.ts';
-import { plansAt } from '../../keys/plans/plans.ts';
+import { inForceAt } from '../../keys/plans/plans.ts';
 import type { AdminToken, Settings } from '../../shared/model.ts';
 import { isMapping } from '../../shared/structures/plain-data.ts';
 import { changesMax, type ReadEntries } from '../keys/read-entries.ts';
@@ -74,12 +74,11 @@ export function withoutRevoked(
     const narrower = key && narrow(key, stated?.statedOf(id));
     if (narrower !== undefined) narrowed.set(id, narrower);
   }
-  const nowMs = Date.now();
   const granted = new Map(tokens?.map((token) => [token.sha256, token]));
   return {
     ...settings,
     version: hash('sha256', `${settings.version} ${digest}`, 'hex').slice(0, settings.version.length),
-    keys: withChanges(table, narrowed, { plans: plansAt(settings, nowMs), atMs: nowMs }),
+    keys: withChanges(table, narrowed, inForceAt(settings, Date.now())),
     admin: {
       ...settings.admin,
       tokens: tokens

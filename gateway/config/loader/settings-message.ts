@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type KeyChanges, KeyTable, tableIn } from '../../keys/key-table.ts';
 import { type PackedKeys, unpackable } from '../../keys/packed-keys.ts';
-import { plansAt } from '../../keys/plans/plans.ts';
+import { inForceAt } from '../../keys/plans/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 
 /**
@@ -68,7 +68,7 @@ export function applyMessage(
       const { members, packed, changes } = message;
       return {
         ...members,
-        keys: new KeyTable(unpackable(packed), changes, { plans: plansAt(members, nowMs), atMs: nowMs }),
+        keys: new KeyTable(unpackable(packed), changes, inForceAt(members, nowMs)),
       };
     }
     case 'difference': {
@@ -77,7 +77,7 @@ export function applyMessage(
       const { keys, ...members } = { ...previous, ...message.members };
       return {
         ...members,
-        keys: tableIn(keys).with(message.changes, { plans: plansAt(members, nowMs), atMs: nowMs }),
+        keys: tableIn(keys).with(message.changes, inForceAt(members, nowMs)),
       };
     }
   }

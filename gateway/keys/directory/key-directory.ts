@@ -3,7 +3,7 @@ import { type RedisConnection, untilConnected } from '../../redis/redis-connecti
 import { isIn, type ReadSecret, type Settings } from '../../shared/model.ts';
 import { createWarnOfKey, type WarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { inForceAt } from '../key-table.ts';
+import { inForceForDirectory } from '../key-table.ts';
 import { compileKey, type InForce, planNameAt } from '../plans/compile-key.ts';
 import { type DirectoryKey, expiryOf, type KeyVersion } from './directory-key.ts';
 import { type HeldKey, HeldKeys } from './held-keys.ts';
@@ -54,12 +54,11 @@ export function createKeyDirectory({
   return {
     /** The cached keys, usable or not by the given configuration. `lookUp` reads further keys from the store. */
     keysRead(settings: Settings) {
-      const inForce = () => inForceAt(settings, storeNowMs());
       return {
         find(digest: string, atMs: number): ReadSecret | 'absent' | undefined {
           const key = held.find(digest, atMs);
           if (typeof key !== 'object') return key;
-          const secret = readSecret(key, digest, { keys: settings.keys, inForce: inForce() }, atMs, warn);
+          const secret = secretOf(key, digest, settings, atMs);
           return secret === 'absent' || isIn(secret.period, atMs) ? secret : undefined;
         },
         isAllIssued: store.isAllIssued,
@@ -78,9 +77,7 @@ export function createKeyDirectory({
       settings: Settings,
     ): Promise<ReadSecret | 'absent' | 'away' | 'busy'> {
       const key = await lookUps.lookUp(digest, holder);
-      if (typeof key !== 'object') return key;
-      const by = { keys: settings.keys, inForce: inForceAt(settings, storeNowMs()) };
-      return readSecret(key, digest, by, nowMs(), warn);
+      return typeof key === 'object' ? secretOf(key, digest, settings, nowMs()) : key;
     },
     readAgain: lookUps.readAgain,
     confirm: lookUps.confirm,
@@ -104,6 +101,11 @@ export function createKeyDirectory({
     replace: (key: KeyDefinition, expected: KeyVersion) => changing(key, store.replace(dated(key), expected)),
     remove: (id: string, expected: KeyVersion) => changing({ id, secrets: [] }, store.remove(id, expected)),
   };
+
+  function secretOf(key: HeldKey, digest: string, settings: Settings, atMs: number) {
+    const inForce = inForceForDirectory(settings, storeNowMs());
+    return readSecret(key, digest, { keys: settings.keys, inForce }, atMs, warn);
+  }
 
   function dated(key: KeyDefinition): Unrevised {
     const changedMs = storeNowMs();

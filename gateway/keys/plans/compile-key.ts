@@ -1,4 +1,4 @@
-import type { Key, KeyChange, Limits, Plans } from '../../shared/model.ts';
+import type { Key, KeyChange, Plans } from '../../shared/model.ts';
 import { parseDate } from '../../shared/schema/dates-and-durations.ts';
 import type { StatedKey } from '../key-schema.ts';
 import { toLimits, withGroups } from '../limits/limit-fields.ts';
@@ -12,17 +12,16 @@ export interface InForce {
 /** For the request path. @returns undefined when the plan does not exist, or when it is custom and the key states no limits */
 export function compileKey(stated: StatedKey, { plans, atMs }: InForce): Key | undefined {
   const { id, name, groups, concurrent, operations: own, addresses, disabled } = stated;
-  const changes = keyChanges(stated);
-  const { plan, limits: ownLimits } = planAt(stated, changes, atMs);
+  const { plan, limits: ownLimits } = termsAt(stated, atMs);
   const onPlan = plans.get(plan);
-  const limits = onPlan?.isCustom ? ownLimits : onPlan?.limits;
+  const limits = onPlan?.isCustom ? ownLimits && toLimits(ownLimits) : onPlan?.limits;
   if (limits === undefined) return undefined;
   return {
     id,
     plan,
     name,
     limits: withGroups(limits, groups),
-    changes,
+    changes: keyChanges(stated),
     trial: onPlan?.trial && withGroups(onPlan.trial, groups),
     ownGroups: groups && Object.keys(groups),
     concurrent: concurrent ?? onPlan?.concurrent,
@@ -55,7 +54,7 @@ export function* termsOverTime<Limits>({
 /** The earliest first; undefined without changes. */
 export function keyChanges({ changes }: Pick<StatedKey, 'changes'>): readonly KeyChange[] | undefined {
   return changes?.map(({ from, plan, limits }) => ({
-    fromMs: parseDate(from) ?? Number.POSITIVE_INFINITY,
+    fromMs: instantOf(from),
     plan,
     limits: limits && toLimits(limits),
   }));
@@ -63,25 +62,26 @@ export function keyChanges({ changes }: Pick<StatedKey, 'changes'>): readonly Ke
 
 /** The name of the plan on which a key is at a time. */
 export function planNameAt(stated: Terms, atMs: number): string {
-  return planAt(stated, keyChanges(stated), atMs).plan;
-}
-
-function planAt(
-  { plan, limits }: Terms,
-  changes: readonly KeyChange[] | undefined,
-  atMs: number,
-): { readonly plan: string; readonly limits?: Limits | undefined } {
-  const changed = changes?.findLast(({ fromMs }) => fromMs <= atMs);
-  return changed ?? { plan, limits: limits && toLimits(limits) };
+  return termsAt(stated, atMs).plan;
 }
 
 /** The same key with the plan that it has at `atMs` as its plan, and only with the changes after that. */
 export function withPlanAt(stated: StatedKey, atMs: number): StatedKey {
   const { changes = [], ...members } = stated;
-  const later = changes.filter(({ from }) => (parseDate(from) ?? 0) > atMs);
+  const later = changes.filter(({ from }) => instantOf(from) > atMs);
   if (later.length === changes.length) return stated;
-  const { plan, limits } = changes[changes.length - later.length - 1] ?? stated;
+  const { plan, limits } = termsAt(stated, atMs);
   return { ...members, plan, limits, ...(later.length > 0 && { changes: later }) };
+}
+
+/** As stated: by the key itself, or by its last change up to `atMs`. */
+function termsAt(stated: Terms, atMs: number): Pick<Terms, 'plan' | 'limits'> {
+  return stated.changes?.findLast(({ from }) => instantOf(from) <= atMs) ?? stated;
+}
+
+/** The schema of a key accepts only dates. */
+function instantOf(date: string): number {
+  return parseDate(date) ?? Number.POSITIVE_INFINITY;
 }
 
 /** A key can restrict the operations of its plan, but cannot extend them. */

@@ -1,6 +1,7 @@
 import { planMembers } from '../../capabilities/lists/configuration.ts';
 import type { Key, Limits, Plan, PlanChange, PlanStates, Plans, Settings } from '../../shared/model.ts';
 import { toLimits } from '../limits/limit-fields.ts';
+import type { InForce } from './compile-key.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
@@ -19,6 +20,11 @@ export function plansAt({ plans, planStates }: Pick<Settings, 'plans' | 'planSta
 function planAt(plan: Plan, nowMs: number, states: PlanStates = {}): Plan {
   const byDate: Plan = { ...plan, limits: limitsAt(plan, nowMs) };
   return planMembers.reduce((inForce, member) => member.inForce?.(inForce, states) ?? inForce, byDate);
+}
+
+/** For a key table. */
+export function inForceAt(configured: Pick<Settings, 'plans' | 'planStates'>, nowMs: number): InForce {
+  return { plans: plansAt(configured, nowMs), atMs: nowMs };
 }
 
 /** Without the decisions of processes. The plan must come from `compilePlan`. */

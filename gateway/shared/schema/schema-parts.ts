@@ -82,15 +82,12 @@ export function dateAsMs(error: z.core.$ZodErrorMap | string) {
     .transform((written) => parseDate(written) ?? Number.NaN);
 }
 
-/** As it was written. */
-export const writtenDate = z
-  .string(expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z'))
-  .refine(
-    (written) => parseDate(written) !== undefined,
-    expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z'),
-  );
+const aDate = expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z');
 
-export const date = dateAsMs(expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z').error);
+/** As it was written. */
+export const writtenDate = z.string(aDate).refine((written) => parseDate(written) !== undefined, aDate);
+
+export const date = dateAsMs(aDate.error);
 
 /** @param format converts milliseconds back to a text that `written` accepts */
 export function durationAsMs(written: z.ZodString, format = formatDuration) {

@@ -2,13 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { calendarStartMs } from '../../../gateway/shared/calendar-windows.ts';
 import { dayMs } from '../../../gateway/shared/words/figures.js';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
-import { connectRedis, removeAll } from '../../support/connect-redis.ts';
 import { faultsOf } from '../../support/described-replies.ts';
-import { startGatewayHere } from '../../support/gateway-here.ts';
-import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
-import { type PastDay, recordPastDays } from '../../support/past-days.ts';
-import { freshPrefix, redisUrl } from '../../support/redis.ts';
-import { patientGateway } from '../../support/tuning.ts';
+import { makeKey, type RunningGateway } from '../../support/gateway-process.ts';
+import { type PastDay, startWithPastDays } from '../../support/past-days.ts';
 
 const { token, entry } = makeToken('read');
 const monthly = { plan: 'enterprise', limits: { perMinute: 100, perMonth: 1_000_000 } };
@@ -40,22 +36,11 @@ const pastDays: Partial<Record<Id, PastDay[]>> = {
 
 let gateway: RunningGateway;
 beforeAll(async () => {
-  const prefix = freshPrefix();
-  const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
-  for (const [id, days] of Object.entries(pastDays)) await recordPastDays(redis, id, days, nowMs);
-  const config = testConfig({
-    upstream: { url: 'http://127.0.0.1:1' },
-    redis: { url: redisUrl(), prefix },
-    keys: keys.map((key) => key.entry),
-    admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
-  });
-  gateway = await startGatewayHere(config, { tuning: { bounds: patientGateway } });
+  const started = await startWithPastDays({ keys, token: entry, days: pastDays, nowMs });
+  gateway = started.gateway;
   const full = keys.find((key) => key.entry.id === 'full')?.secret;
   await fetch(`${gateway.baseUrl}/pets`, { headers: { authorization: `Bearer ${full}` } });
-  return async () => {
-    await gateway.stop('SIGKILL');
-    await removeAll(redis);
-  };
+  return started.stop;
 });
 
 const ask = (path: string) => askAdmin(Number(new URL(gateway.adminUrl).port), `/api/v1${path}`, { token });

@@ -11,6 +11,7 @@ import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { createGateway } from '../../support/create-gateway.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { makeKey } from '../../support/gateway-process.ts';
+import { readReply } from '../../support/read-reply.ts';
 import { okResponse, startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { settingsOf } from '../../support/settings-of.ts';
@@ -59,15 +60,7 @@ async function start(
   ) => {
     const { key = keys[0], ...rest } = init;
     const headers = { ...(key && { authorization: `Bearer ${key.secret}` }), ...rest.headers };
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...rest, headers });
-    const text = await response.text();
-    const isJson = response.headers.get('content-type') === 'application/json';
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      body: text && isJson && JSON.parse(text),
-    };
+    return readReply(await fetch(`http://127.0.0.1:${port}${path}`, { ...rest, headers }));
   };
   return { send, nowMs, lines, forwarded: backend.requests, port, adminPort: admin.port };
 }

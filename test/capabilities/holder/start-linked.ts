@@ -4,6 +4,7 @@ import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import type { RedisPlace } from '../../support/connect-redis.ts';
 import { directoryOf } from '../../support/directory-of.ts';
 import { startFleetHere } from '../../support/fleet.ts';
+import { readReply } from '../../support/read-reply.ts';
 import { patientStore } from '../../support/tuning.ts';
 
 const alice = makeToken('write', 'alice');
@@ -67,15 +68,7 @@ export async function startLinked({
     { process = 1, ...init }: RequestInit & { readonly process?: number } = {},
   ) => {
     const headers = { authorization: `Bearer ${token}`, ...init.headers };
-    const response = await fetch(`${fleet.origins[process]}${path}`, { ...init, headers });
-    const text = await response.text();
-    const isJson = response.headers.get('content-type') === 'application/json';
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      body: isJson && text !== '' ? JSON.parse(text) : undefined,
-    };
+    return readReply(await fetch(`${fleet.origins[process]}${path}`, { ...init, headers }));
   };
   return { fleet, directory, ask, link, open, alice, reader };
 }

@@ -1,13 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { dayMs } from '../../../gateway/shared/words/figures.js';
 import { makeToken } from '../../support/admin-client.ts';
-import { connectRedis, removeAll } from '../../support/connect-redis.ts';
-import { startGatewayHere } from '../../support/gateway-here.ts';
-import { makeKey, testConfig } from '../../support/gateway-process.ts';
-import { recordPastDays } from '../../support/past-days.ts';
-import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { makeKey } from '../../support/gateway-process.ts';
+import { startWithPastDays } from '../../support/past-days.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
-import { patientGateway } from '../../support/tuning.ts';
 
 /** The history of a key in the terminal: months, comparisons and the forecast. */
 
@@ -27,34 +23,22 @@ const admittedOf = (daysAgo: number) => (daysAgo === 3 || daysAgo === 12 ? 0 : d
 
 let env: Record<string, string>;
 beforeAll(async () => {
-  const prefix = freshPrefix();
-  const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
-  const days = Array.from({ length: 40 }, (_, index) => index + 1)
-    .filter((daysAgo) => admittedOf(daysAgo) > 0)
-    .map((daysAgo) => ({ daysAgo, admitted: admittedOf(daysAgo) }));
-  await recordPastDays(redis, 'acme', days, nowMs);
-  await recordPastDays(
-    redis,
-    'even',
-    Array.from({ length: 40 }, (_, index) => ({ daysAgo: index + 1, admitted: 100 })),
+  const fortyDays = Array.from({ length: 40 }, (_, index) => index + 1);
+  const { gateway, stop } = await startWithPastDays({
+    keys,
+    token: entry,
+    days: {
+      acme: fortyDays
+        .filter((daysAgo) => admittedOf(daysAgo) > 0)
+        .map((daysAgo) => ({ daysAgo, admitted: admittedOf(daysAgo) })),
+      even: fortyDays.map((daysAgo) => ({ daysAgo, admitted: 100 })),
+      new: [{ daysAgo: 3, admitted: 5 }],
+      free: [{ daysAgo: 3, admitted: 5 }],
+    },
     nowMs,
-  );
-  await recordPastDays(redis, 'new', [{ daysAgo: 3, admitted: 5 }], nowMs);
-  await recordPastDays(redis, 'free', [{ daysAgo: 3, admitted: 5 }], nowMs);
-  const gateway = await startGatewayHere(
-    testConfig({
-      upstream: { url: 'http://127.0.0.1:1' },
-      redis: { url: redisUrl(), prefix },
-      keys: keys.map((key) => key.entry),
-      admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
-    }),
-    { tuning: { bounds: patientGateway } },
-  );
+  });
   env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token, NO_COLOR: '1' };
-  return async () => {
-    await gateway.stop('SIGKILL');
-    await removeAll(redis);
-  };
+  return stop;
 });
 
 async function usage(...args: string[]) {

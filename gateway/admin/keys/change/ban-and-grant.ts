@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
-import { inForceAt } from '../../../keys/key-table.ts';
+import { inForceForDirectory } from '../../../keys/key-table.ts';
 import { limitPath, toLimitFields, toLimits } from '../../../keys/limits/limit-fields.ts';
 import { compileKey } from '../../../keys/plans/compile-key.ts';
 import { shownGrant } from '../../../quota/grants.ts';
@@ -133,7 +133,7 @@ async function findKey(
   if (written !== undefined) return { kind: 'found', key: written };
   const found = await findInDirectory(sources, id);
   if (found.kind === 'refused') return found;
-  const key = compileKey(found.key, inForceAt(settings, sources.nowMs()));
+  const key = compileKey(found.key, inForceForDirectory(settings, sources.nowMs()));
   if (key !== undefined) return { kind: 'found', key };
   return refused('conflict', `The plan of ${id}, ${found.key.plan}, is not in the configuration any more.`);
 }

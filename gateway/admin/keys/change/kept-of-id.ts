@@ -1,5 +1,5 @@
 import type { StatedKey } from '../../../keys/key-schema.ts';
-import { inForceAt } from '../../../keys/key-table.ts';
+import { inForceForDirectory } from '../../../keys/key-table.ts';
 import { compileKey } from '../../../keys/plans/compile-key.ts';
 import { policyName } from '../../../shared/words/limit-names.js';
 import type { KeptOfId } from '../../wires/keys/definitions.ts';
@@ -11,7 +11,7 @@ export async function keptOfId(
   { settings, readStatus, nowMs }: Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'>,
   stated: StatedKey,
 ): Promise<KeptOfId | undefined> {
-  const key = compileKey(stated, inForceAt(settings(), nowMs()));
+  const key = compileKey(stated, inForceForDirectory(settings(), nowMs()));
   const [status] = (key && (await readStatus([key]))) ?? [];
   if (status === undefined) return undefined;
   const { rateLimit, used } = status;

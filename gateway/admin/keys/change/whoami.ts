@@ -1,5 +1,5 @@
 import { type DirectoryKey, expiryOf } from '../../../keys/directory/directory-key.ts';
-import { inForceAt } from '../../../keys/key-table.ts';
+import { inForceForDirectory } from '../../../keys/key-table.ts';
 import { compileKey, planNameAt } from '../../../keys/plans/compile-key.ts';
 import type { Key } from '../../../shared/model.ts';
 import { isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
@@ -61,7 +61,7 @@ export function whoamiRoute({
 
   function refusalOf(key: DirectoryKey): KnownOwner['refusedFor'] {
     if (settings().keys.has(key.id)) return 'id_in_configuration';
-    return compileKey(key, inForceAt(settings(), nowMs())) === undefined ? 'no_plan' : undefined;
+    return compileKey(key, inForceForDirectory(settings(), nowMs())) === undefined ? 'no_plan' : undefined;
   }
 
   function ownerOf(

@@ -127,17 +127,20 @@ export const actions = {
       const { plan, fromAt } = planIn(form);
       if (fromAt === undefined) {
         return {
-          run: (id) => changeDefinition(id, () => ({ body: { plan, limits: null } })),
+          run: (id) => changeDefinition(id, { plan, limits: null }),
           done: (id) => `${id} is on the plan ${plan}.`,
         };
       }
       return {
-        run: (id) =>
-          changeDefinition(id, ({ changes }, version) => ({
-            body: { changes: withChange(changes, { from: fromAt, plan }) },
+        async run(id) {
+          const { body: key, version } = await askWithVersion('/keys/{id}', { params: { id } });
+          return change('PATCH', '/keys/{id}', {
+            params: { id },
+            body: { changes: withChange(key.changes, { from: fromAt, plan }) },
             // A PATCH replaces the whole list.
             ...(version && { headers: { 'If-Match': version } }),
-          })),
+          });
+        },
         done: (id) => `${id} is on the plan ${plan} from ${fullInstant(Date.parse(fromAt))}.`,
       };
     },
@@ -176,7 +179,7 @@ export const actions = {
     says: ({ who }, where) =>
       `The secrets of ${who} work again within a second, ${where}. Secrets that have ended stay ended.`,
     prepare: () => ({
-      run: (id) => changeDefinition(id, () => ({ body: { disabled: false } })),
+      run: (id) => changeDefinition(id, { disabled: false }),
       done: (id) => `${id} is restored.`,
     }),
     words: manyWords.restore,
@@ -190,7 +193,7 @@ export const actions = {
       `The next request of ${who} gets 401, ${where}. Nothing is deleted. You can restore ${who} later.`,
     isTyped: true,
     prepare: () => ({
-      run: (id) => changeDefinition(id, () => ({ body: { disabled: true } })),
+      run: (id) => changeDefinition(id, { disabled: true }),
       done: (id) => `${id} is revoked. Its requests get 401.`,
     }),
     words: manyWords.revoke,
@@ -224,19 +227,8 @@ function replacedText(keys) {
     : ' The new grant replaces the present grant.';
 }
 
-/**
- * Changes the definition of a directory key. The key is read first, because the edit may depend on it and because only its
- * revision tells whether the edit changed something.
- *
- * @param {string} id
- * @param {(before: KeyDetail, version: string | undefined) => { body: object, headers?: Record<string, string> }} edit
- * @returns {Promise<Response>}
- */
-async function changeDefinition(id, edit) {
-  const { body: before, version } = await askWithVersion('/keys/{id}', { params: { id } });
-  const after = await change('PATCH', '/keys/{id}', { params: { id }, ...edit(before, version) });
-  return { id, isUnchanged: after.revision === before.revision };
-}
+/** @param {string} id @param {object} body the changed members of the definition of a directory key */
+const changeDefinition = (id, body) => change('PATCH', '/keys/{id}', { params: { id }, body });
 
 /**
  * The later changes of a key's plan with another one. A change at the same time is replaced.

@@ -1,6 +1,6 @@
 import { expiryOf } from '../../../keys/directory/directory-key.ts';
 import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
-import { inForceAt } from '../../../keys/key-table.ts';
+import { inForceForDirectory } from '../../../keys/key-table.ts';
 import type { BlockedSecrets } from '../../../keys/leaks/blocked/blocked-secrets.ts';
 import { compileKey } from '../../../keys/plans/compile-key.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
@@ -48,7 +48,7 @@ export async function findLinkedKey(
   const found = await directory.read(id);
   if (found.kind !== 'found') return found;
   const { key: record, generation } = found;
-  const compiled = compileKey(record, inForceAt(settings, nowMs));
+  const compiled = compileKey(record, inForceForDirectory(settings, nowMs));
   const isValid = record.secrets.some((secret) => expiryOf(secret) > nowMs && !secret.leak?.ended);
   return {
     kind: 'found',

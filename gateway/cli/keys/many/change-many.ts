@@ -9,7 +9,7 @@ import { print, printJson } from '../../output/screen.ts';
 import { configurationOf, type LoadedKeys, loadKeys } from '../file/edit-keys.ts';
 import type { ChangedKey } from '../file/writable-keys.ts';
 import { editFileKeys, type FileEdit } from '../file-keys.ts';
-import { type ToldChange, tellChange } from '../tell-change.ts';
+import { type ToldChange, tellChanges } from '../tell-change.ts';
 import { confirmed } from './confirm.ts';
 import type { SelectionOptions } from './select-keys.ts';
 
@@ -80,15 +80,17 @@ async function changeInFile(
   prepare?.(ids);
   const edits = ids.flatMap((id) => inFile?.(id) ?? []);
   const results = await editFileKeys(configurationOf(options.config), edits);
+  const changes: ToldChange[] = [];
   for (const [index, id] of ids.entries()) {
     const result = results[index];
     if (result === undefined || result instanceof CommandError)
       outcome.failed.push({ id, why: result?.message ?? 'It was not edited.' });
     else {
       (result.isChanged ? outcome.changed : outcome.unchanged).push(id);
-      if (result.isChanged && told) await tellChange(options, told(result), result);
+      if (result.isChanged && told) changes.push(told(result));
     }
   }
+  await tellChanges(options, changes);
 }
 
 async function changeByApi(
@@ -106,10 +108,7 @@ async function changeByApi(
   let unanswered = 0;
   const changeOne = async (id: string) => {
     if (unanswered >= failuresMax) {
-      outcome.failed.push({
-        id,
-        why: notTriedText,
-      });
+      outcome.failed.push({ id, why: notTriedText });
       return;
     }
     try {

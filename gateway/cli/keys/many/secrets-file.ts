@@ -14,40 +14,53 @@ import { CommandError } from '../../output/command-error.ts';
 
 /** New secrets in a file with one line for each key. The file is the only place that has them. */
 export interface SecretsFile {
-  /** The secrets of these keys, new ones or those of an earlier run. They are on the disk when the function returns. */
-  secretsOf(ids: readonly string[]): readonly string[];
-  /** The keys that have a secret in the file. */
-  readonly ids: () => readonly string[];
+  /**
+   * Gives each of these keys a secret, unless an earlier run did. The secrets are on the disk when the function returns. The first call
+   * creates the file with mode 0600, or opens the file of an earlier run, which it continues.
+   *
+   * @throws a CommandError if the file exists and is no such list, or if other users can read it. It is then left as it is
+   */
+  prepare(ids: readonly string[]): void;
+  /** Of a prepared key. */
+  secretOf(id: string): string;
   close(): void;
 }
 
 const title = 'id,secret';
 
 /**
- * Creates the file with mode 0600, or opens the file of an earlier run, which it continues. A secret is written before any gateway or keys
- * file gets its digest. After a crash, the same command therefore finds each secret that may be in use.
- *
- * @throws a CommandError if the file exists and is no such list, or if other users can read it. It is then left as it is
+ * A secret is written before any gateway or keys file gets its digest. After a crash, the same command therefore finds each secret that may be
+ * in use.
  */
-export function openSecretsFile(path: string): SecretsFile {
-  const handle = open(path);
-  const written = readRows(path, handle);
-  if (written.size === 0 && fstatSync(handle).size === 0) append(`${title}\n`);
+export function secretsFile(path: string): SecretsFile {
+  let handle: number | undefined;
+  let written = new Map<string, string>();
   return {
-    secretsOf(ids) {
+    prepare(ids) {
+      if (handle === undefined) {
+        handle = open(path);
+        written = readRows(path, handle);
+        if (fstatSync(handle).size === 0) append(handle, `${title}\n`);
+      }
       const missing = ids.filter((id) => !written.has(id)).map((id) => [id, issueSecret()] as const);
-      if (missing.length > 0) append(missing.map((row) => `${row.join(',')}\n`).join(''));
+      append(handle, missing.map((row) => `${row.join(',')}\n`).join(''));
       for (const [id, secret] of missing) written.set(id, secret);
-      return ids.map((id) => written.get(id) ?? '');
     },
-    ids: () => [...written.keys()],
-    close: () => closeSync(handle),
+    secretOf(id) {
+      const secret = written.get(id);
+      if (secret === undefined) throw new Error('a key got no secret before its change');
+      return secret;
+    },
+    close() {
+      if (handle !== undefined) closeSync(handle);
+    },
   };
+}
 
-  function append(text: string): void {
-    writeSync(handle, text);
-    fsyncSync(handle);
-  }
+function append(handle: number, text: string): void {
+  if (text === '') return;
+  writeSync(handle, text);
+  fsyncSync(handle);
 }
 
 function open(path: string): number {

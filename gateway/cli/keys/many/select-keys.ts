@@ -22,9 +22,13 @@ export interface SelectionOptions extends Asking {
   readonly yes?: true;
 }
 
-/** Whether a command names its keys by options, and not by one argument. */
-export function isSelection({ ofPlan, state, olderThan, ids, file }: SelectionOptions): boolean {
-  return [ofPlan, state, olderThan, ids, file].some((one) => one !== undefined);
+/** Returns the id of the key that the command changes as its only key; undefined if the options select keys, or ask for a list. */
+export function onlyKey(
+  argument: string | undefined,
+  { ofPlan, state, olderThan, ids, file, dryRun }: SelectionOptions,
+): string | undefined {
+  const isMany = [ofPlan, state, olderThan, ids, file, dryRun].some((one) => one !== undefined);
+  return isMany ? undefined : argument;
 }
 
 /**
