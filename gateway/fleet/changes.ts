@@ -114,6 +114,17 @@ export type Change =
 
 export type RecordedChange = Listed<Change>;
 
+/** Absent: all changes. */
+export interface ChangesFilter {
+  /** The id of a key: its changes, and edits of files that changed its limits. */
+  readonly key?: string | undefined;
+  /** The author of the change. */
+  readonly by?: string | undefined;
+  /** Epoch ms. */
+  readonly fromMs?: number | undefined;
+  readonly toMs?: number | undefined;
+}
+
 export interface ChangesPage {
   /** False while Redis is unavailable; then the page has only the changes of this process. */
   readonly isComplete: boolean;
@@ -180,12 +191,32 @@ export function createChanges({
       }
     },
     /** During a rolling upgrade, actions that only the newer version knows are omitted. */
-    async read(options: PageQuery): Promise<ChangesPage> {
-      const { entries, ...page } = await list.read(options);
+    async read({ limit, after, ...filter }: PageQuery & ChangesFilter): Promise<ChangesPage> {
+      const { entries, ...page } = await list.read({ limit, after, isAsked: matching(filter) });
       return { ...page, changes: entries.filter(({ action }) => knownActions.has(action)) };
     },
     close: list.close,
   };
+}
+
+/** Undefined for a filter that every change matches. */
+function matching({
+  key,
+  by,
+  fromMs,
+  toMs,
+}: ChangesFilter): ((change: RecordedChange) => boolean) | undefined {
+  if ([key, by, fromMs, toMs].every((part) => part === undefined)) return undefined;
+  return (change) =>
+    (key === undefined || isOfKey(change, key)) &&
+    (by === undefined || change.by === by) &&
+    Date.parse(change.at) >= (fromMs ?? 0) &&
+    Date.parse(change.at) < (toMs ?? Number.POSITIVE_INFINITY);
+}
+
+function isOfKey(change: RecordedChange, key: string): boolean {
+  if ('key' in change && change.key === key) return true;
+  return change.action === 'reload' && Object.hasOwn(change.limitsBefore?.keys ?? {}, key);
 }
 
 /** Whether a capability changed the limits of a plan. */

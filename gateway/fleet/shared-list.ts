@@ -31,6 +31,11 @@ export interface PageQuery {
   readonly after?: string | undefined;
 }
 
+export interface ListQuery<Entry extends object> extends PageQuery {
+  /** Only these entries are listed. */
+  readonly isAsked?: ((entry: Listed<Entry>) => boolean) | undefined;
+}
+
 export interface ListPage<Entry extends object> {
   /** False while Redis is unavailable; then the page has only the entries of this process. */
   readonly isComplete: boolean;
@@ -44,6 +49,9 @@ interface Unsent<Entry extends object> extends Report<Entry> {
   /** On the clock of `performance.now()`. */
   readonly happenedMs: number;
 }
+
+/** The number of entries that a filtered read reads with one command. */
+const filteredAtOnce = 500;
 
 const script = readFileSync(new URL('./add-report.lua', import.meta.url), 'utf8');
 
@@ -127,30 +135,41 @@ export function createSharedList<Entry extends object>({
     );
   }
 
+  /** A filter reads the whole stream, because a further page is only named if it has an entry. */
   async function readShared(
     { commands }: RedisConnection,
-    limit: number,
-    after: string | undefined,
+    { limit, after, isAsked }: ListQuery<Entry>,
   ): Promise<ListPage<Entry>> {
-    const from = after === undefined ? '+' : `(${after}`;
-    const found = await commands.xrevrange(stream, from, '-', 'COUNT', limit + 1);
+    const count = isAsked === undefined ? limit + 1 : filteredAtOnce;
+    const found: { readonly id: string; readonly listed: Listed<Entry> | undefined }[] = [];
+    let before = after;
+    let isRead = false;
+    while (!isRead && found.length <= limit) {
+      const from = before === undefined ? '+' : `(${before}`;
+      const part = await commands.xrevrange(stream, from, '-', 'COUNT', count);
+      const reports = part.length === 0 ? [] : await commands.hmget(hash, ...part.map(([id]) => `id:${id}`));
+      for (const [index, entry] of part.entries()) {
+        const [id] = entry;
+        const listed = toListed<Entry>(entry, reports[index]);
+        if (isAsked === undefined || (listed !== undefined && isAsked(listed))) found.push({ id, listed });
+      }
+      before = part.at(-1)?.[0];
+      isRead = part.length < count;
+    }
     const page = found.slice(0, limit);
-    const reports = page.length === 0 ? [] : await commands.hmget(hash, ...page.map(([id]) => `id:${id}`));
-    const entries = page.flatMap((entry, index) => toListed<Entry>(entry, reports[index]));
-    const next = found.length > limit ? page.at(-1)?.[0] : undefined;
-    return { isComplete: true, entries: byInstant(entries), next };
+    const next = found.length > limit ? page.at(-1)?.id : undefined;
+    return { isComplete: true, entries: byInstant(page.flatMap(({ listed }) => listed ?? [])), next };
   }
 
   return {
     record,
-    async read({ limit, after }: PageQuery): Promise<ListPage<Entry>> {
+    async read(query: ListQuery<Entry>): Promise<ListPage<Entry>> {
       // A client finds its own change in the list.
       await sent();
       const deadlineMs = bounds.storePatientDeadlineMs;
       const shared =
-        records &&
-        (await replyOrUndefined(records, [stream], () => readShared(records, limit, after), deadlineMs));
-      return shared ?? { isComplete: records === undefined, ...pageOf(own, limit, after) };
+        records && (await replyOrUndefined(records, [stream], () => readShared(records, query), deadlineMs));
+      return shared ?? { isComplete: records === undefined, ...pageOf(own, query) };
     },
     /** Sends the remaining reports, and stops. */
     async close() {
@@ -168,10 +187,11 @@ export function createSharedList<Entry extends object>({
 
 function pageOf<Entry extends object>(
   own: readonly Listed<Entry>[],
-  limit: number,
-  after: string | undefined,
+  { limit, after, isAsked = () => true }: ListQuery<Entry>,
 ): Omit<ListPage<Entry>, 'isComplete'> {
-  const found = own.slice(after === undefined ? 0 : own.findIndex(({ id }) => id === after) + 1);
+  const found = own
+    .slice(after === undefined ? 0 : own.findIndex(({ id }) => id === after) + 1)
+    .filter(isAsked);
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return { entries: byInstant(page), next: found.length > limit ? last?.id : undefined };
@@ -197,17 +217,17 @@ function byInstant<Entry extends { readonly at: string; readonly process: string
     .map(({ entry }) => entry);
 }
 
-/** Omits entries that another program wrote to the stream. @param reports `<process>:<number> …` */
+/** Undefined for an entry that another program wrote to the stream. @param reports `<process>:<number> …` */
 function toListed<Entry extends object>(
   [id, [, , , at, , entry = '']]: readonly [id: string, fields: readonly string[]],
   reports: string | null | undefined,
-): Listed<Entry>[] {
+): Listed<Entry> | undefined {
   try {
     const members = JSON.parse(entry) as Entry & { process: string };
     const processes = reports?.split(' ').length ?? 1;
-    return [{ id, at: new Date(Number(at)).toISOString(), ...members, processes }];
+    return { id, at: new Date(Number(at)).toISOString(), ...members, processes };
   } catch {
-    return [];
+    return undefined;
   }
 }
 

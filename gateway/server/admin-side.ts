@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { createLateAdminApi } from '../admin/api/late-admin-api.ts';
 import { loadInTurns, schemaParts } from '../admin/api/load-in-turns.ts';
+import { awaySinceMs } from '../admin/api/missing-data.ts';
 import type { LentMembers } from '../admin/api/read-sources.ts';
 import { tokenNameOf } from '../admin/api/tokens/authenticate.ts';
 import { createAdminListener } from '../admin/listener/admin-listener.ts';
@@ -432,13 +433,6 @@ function membersOf(files: readonly EditedFile[]) {
 function serversAway(store: StoreState): number {
   if (store.kind === 'memory' || store.available) return 0;
   return store.servers?.filter(({ available }) => !available).length ?? 1;
-}
-
-/** The time since which Redis or one of its servers is away, epoch ms; undefined while none is. */
-function awaySinceMs(store: StoreState): number | undefined {
-  if (store.kind === 'memory' || store.available) return undefined;
-  const away = (store.servers ?? [store]).filter(({ available }) => !available);
-  return Math.min(...away.map(({ since }) => Date.parse(since)));
 }
 
 function sumOf(processes: readonly ServingProcess[], figureOf: (process: ServingProcess) => number): number {

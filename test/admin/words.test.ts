@@ -3,8 +3,9 @@ import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { listCsv } from '../../gateway/admin/words/csv.js';
 import type { List } from '../../gateway/admin/words/list.js';
-import { listCsv } from '../../gateway/cli/output/list.ts';
+import { sayAt } from '../../gateway/cli/output/list.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const words = globSync(['gateway/**/words/*.js', 'gateway/capabilities/**/{event-names,words}.js'], {
@@ -62,7 +63,7 @@ describe('the words', () => {
       inCsv: ['name', 'used', 'debt', 'last', 'next'],
       rows: (rows: readonly { name: string }[]) => rows,
     };
-    expect(listCsv(list, [{ name: '=1+1' }, { name: 'a, "b"\nc' }], 0)).toEqual([
+    expect(listCsv(list, [{ name: '=1+1' }, { name: 'a, "b"\nc' }], sayAt(0))).toEqual([
       'name,used,debt,last,next',
       "'=1+1,1234567,-5,1970-01-01T00:00:00.000Z,",
       expect.stringMatching(/^"a, ""b"".*c",1234567,-5,1970-01-01T00:00:00.000Z,$/),

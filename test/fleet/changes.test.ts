@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { type Change, createChanges } from '../../gateway/fleet/changes.ts';
+import { type Change, type ChangesFilter, createChanges } from '../../gateway/fleet/changes.ts';
 import { openRedis } from '../../gateway/redis/open-redis.ts';
 import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
@@ -24,7 +24,7 @@ function changesOf(processId: string, redis?: { url: string; prefix: string }, o
   return changes;
 }
 
-const reload = (before: string, after: string): Change => ({ action: 'reload', by: 'file', before, after });
+const reload = (before: string, after: string) => ({ action: 'reload', by: 'file', before, after }) as const;
 
 it('the same reload on several processes is one change with their number, and a repeated reload is another change', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
@@ -95,6 +95,45 @@ it.each([
       after = page.next;
     } while (after !== undefined);
     expect(seen).toEqual(Array.from({ length: 25 }, (_, index) => `v${40 - index}`));
+  },
+);
+
+it.each([
+  ['Redis', () => ({ url: redisUrl(), prefix: freshPrefix() })],
+  ['memory', () => undefined],
+])(
+  '%s has the changes of one key, one author and one period, on pages without gaps',
+  async (_where, where) => {
+    const changes = changesOf('p', where(), { ...bounds, changesMax: 2_000 });
+    for (let round = 0; round < 600; round++) {
+      changes.record({ action: 'ban', by: round % 3 === 0 ? 'alice' : 'bob', key: `key-${round % 5}` });
+    }
+    changes.record({ ...reload('a', 'b'), limitsBefore: { keys: { 'key-1': { plan: 'free' } } } });
+    changes.record({ ...reload('b', 'c'), limitsBefore: { keys: { other: { plan: 'free' } } } });
+    await expect.poll(async () => (await changes.read({ limit: 1 })).changes[0]?.after).toBe('c');
+
+    const all = async (filter: ChangesFilter, limit: number) => {
+      const seen: string[] = [];
+      let after: string | undefined;
+      do {
+        const page = await changes.read({ limit, after, ...filter });
+        // A page that has a further page is full.
+        expect(page.changes.length === limit || page.next === undefined).toBe(true);
+        seen.push(...page.changes.map(({ id }) => id));
+        after = page.next;
+      } while (after !== undefined);
+      expect(new Set(seen).size).toBe(seen.length);
+      return seen.length;
+    };
+    for (const limit of [7, 200]) {
+      expect(await all({ key: 'key-1' }, limit)).toBe(121);
+      expect(await all({ by: 'alice' }, limit)).toBe(200);
+      expect(await all({ key: 'key-1', by: 'alice' }, limit)).toBe(40);
+      expect(await all({ key: 'key-1', by: 'file' }, limit)).toBe(1);
+      expect(await all({ key: 'nobody' }, limit)).toBe(0);
+      expect(await all({ fromMs: Date.now() + 60_000 }, limit)).toBe(0);
+      expect(await all({ toMs: Date.now() + 60_000 }, limit)).toBe(602);
+    }
   },
 );
 

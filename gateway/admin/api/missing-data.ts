@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { StoreState } from '../../request/limit/limiter.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { AdminResponse } from '../admin-response.ts';
 
@@ -23,6 +24,13 @@ export async function noteWhile(
   const noted = { isMissing: false };
   const response = await inProgress.run(noted, respond);
   return { response, isMissing: noted.isMissing };
+}
+
+/** The time since which Redis or one of its servers is away, epoch ms; undefined while none is. */
+export function awaySinceMs(store: StoreState): number | undefined {
+  if (store.kind === 'memory' || store.available) return undefined;
+  const away = (store.servers ?? [store]).filter(({ available }) => !available);
+  return Math.min(...away.map(({ since }) => Date.parse(since)));
 }
 
 /** @param sinceMs the time since which Redis is away, epoch ms; undefined if the process does not know that it is away */

@@ -2,6 +2,7 @@ import type { Events } from '../../fleet/events.ts';
 import type { FlushFleet } from '../../fleet/flush/flush-fleet.ts';
 import type { Fault } from '../../fleet/process-state.ts';
 import type { BlockedSecrets } from '../../keys/leaks/blocked/blocked-secrets.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
@@ -15,6 +16,7 @@ import { listUpstreamsWire } from '../wires/fleet/upstreams.ts';
 import { changesView } from './fleet/changes-view.ts';
 import { stateView } from './fleet/state-view.ts';
 import { upstreamsView } from './fleet/upstreams-view.ts';
+import { awaySinceMs } from './missing-data.ts';
 import { createReadRoutes } from './read-routes.ts';
 import type { ReadSources } from './read-sources.ts';
 import { defineRoute, type Route } from './route.ts';
@@ -38,6 +40,10 @@ export interface ApiSources extends ReadSources {
 export async function createRoutes(sources: ApiSources): Promise<readonly Route[]> {
   const { state, faults, presence, changes, events, keys, keyChanges, blocked } = sources;
   const { settings, bounds } = keys;
+  /** Since when Redis is away, if a list has only the entries of this process. */
+  const missingFrom = ({ isComplete }: { readonly isComplete: boolean }) => {
+    return isComplete ? {} : { missing: { sinceAt: isoOf(awaySinceMs(state().store)) } };
+  };
   return [
     flushRoute(sources.flushFleet, bounds),
     defineRoute({
@@ -60,16 +66,20 @@ export async function createRoutes(sources: ApiSources): Promise<readonly Route[
     defineRoute({
       ...listChangesWire(bounds),
       needs: 'read',
-      async respond({ query }) {
-        const [page, { processes }] = await Promise.all([changes.read(query), presence.read()]);
-        return jsonResponse(changesView(page, { processes, nowMs: keys.nowMs() }));
+      async respond({ query: { from, to, ...query } }) {
+        const asked = { ...query, fromMs: from, toMs: to };
+        const [page, { processes }] = await Promise.all([changes.read(asked), presence.read()]);
+        const view = changesView(page, { processes, nowMs: keys.nowMs() });
+        return jsonResponse({ ...view, ...missingFrom(page) });
       },
     }),
     defineRoute({
       ...listEventsWire(bounds),
       needs: 'read',
-      respond: async ({ query: { kind, from, to, ...page } }) =>
-        jsonResponse(await events.list({ ...page, kinds: kind, fromMs: from, toMs: to })),
+      async respond({ query: { kind, from, to, ...query } }) {
+        const page = await events.list({ ...query, kinds: kind, fromMs: from, toMs: to });
+        return jsonResponse({ ...page, ...missingFrom(page) });
+      },
     }),
   ];
 }

@@ -1,3 +1,4 @@
+import type { Changes } from '../../fleet/changes.ts';
 import { groupNames } from '../../shared/limits.ts';
 import { periodOf } from '../../shared/schema/query-parameters.ts';
 import { rowsOf, usageRows } from '../../usage/read/usage-rows.ts';
@@ -25,7 +26,7 @@ function unreadKey(id: string): AdminResponse {
   return storeUnavailable(message);
 }
 
-export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
+export function createKeyRoutes(sources: KeyDetailSources, changes: Pick<Changes, 'read'>): readonly Route[] {
   const { adminUsageRowsMax: rowsMax } = sources.bounds;
   return [
     defineRoute({
@@ -39,7 +40,7 @@ export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
       needs: 'read',
       readsCounts: true,
       async respond({ params: { id = '' } }) {
-        const shown = await showKey(sources, id);
+        const shown = await showKey(sources, changes, id);
         if (shown === undefined) return noSuchKey();
         if (shown === 'no_store') return unreadKey(id);
         const { detail, version } = shown;

@@ -1,14 +1,16 @@
+import type { Changes } from '../../fleet/changes.ts';
 import type { KeyVersion } from '../../keys/directory/directory-key.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limits/limit-fields.ts';
 import { type LaterTerms, laterTerms } from '../../keys/plans/plans.ts';
+import { calendarStartMs } from '../../shared/calendar-windows.ts';
 import { groupNames } from '../../shared/limits.ts';
 import { countedBy, type Key } from '../../shared/model.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { dayMs, hourMs } from '../../shared/words/figures.js';
 import type { SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
 import { rowOf } from '../../usage/read/usage-rows.ts';
-import { offeredOf } from '../../usage/tally.ts';
+import { offeredOf, unitsOf } from '../../usage/tally.ts';
 import { noteMissing } from '../api/missing-data.ts';
 import { trialOfKeyView } from '../plans/trial-figures.ts';
 import type { KeyDetail } from '../wires/keys/key.ts';
@@ -16,6 +18,7 @@ import { statedKeyView } from './change/definition.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
 import { keyItemOf, leakView } from './key-item.ts';
 import type { KeyDetailSources } from './key-sources.ts';
+import { limitBeginnings, type RecordedUse } from './over-time/limit-beginnings.ts';
 import { why } from './why.ts';
 
 const recentRefusalsMax = 20;
@@ -23,6 +26,7 @@ const recentRefusalsMax = 20;
 /** @returns undefined when the key does not exist; `no_store` when the store does not reply */
 export async function showKey(
   sources: KeyDetailSources,
+  changes: Pick<Changes, 'read'>,
   id: string,
 ): Promise<
   { readonly detail: KeyDetail; readonly version?: KeyVersion | undefined } | 'no_store' | undefined
@@ -61,7 +65,8 @@ export async function showKey(
   const isRecorded =
     recent && minutes && operations && addresses && refusedNetworks && secretsUsed && ofTrial;
   if (usage && !isRecorded) return 'no_store';
-  const facts = { ...listed, status, counted: countedBy(sources.settings().operations), nowMs };
+  const begun = await limitBeginnings(sources, changes, { listed, status }, recordedUses(minutes, nowMs));
+  const facts = { ...listed, status, begun, counted: countedBy(sources.settings().operations), nowMs };
   const item = keyItemOf({ ...facts, recent: usage ? recent?.get(id) : 'off' });
   const later = laterTerms(key, sources.settings().plans, nowMs);
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
@@ -109,6 +114,15 @@ export async function showKey(
     }),
   };
   return { detail, version };
+}
+
+/** The recorded units of the last 24 hours in the present day and month. */
+function recordedUses(minutes: readonly UsageMinute[] = [], nowMs: number): readonly RecordedUse[] {
+  return (['day', 'month'] as const).map((window) => {
+    const startMs = calendarStartMs(window, nowMs);
+    const within = minutes.filter(({ atMs }) => atMs >= startMs);
+    return { window, units: within.reduce((sum, { tally }) => sum + unitsOf(tally), 0) };
+  });
 }
 
 function upcomingOf({ fromMs, plan, limits }: LaterTerms, key: Pick<Key, 'limits' | 'ownGroups'>) {

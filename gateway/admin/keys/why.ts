@@ -1,7 +1,7 @@
 import { listOf, ordinal, timeText } from '../../fleet/wording.ts';
 import { perLimit } from '../../keys/limits/limit-texts.ts';
 import { maxOf } from '../../shared/limits.ts';
-import type { Key, KeyStatus, Window } from '../../shared/model.ts';
+import type { Key, KeyStatus, PlanWindow, Window } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { KeyState } from '../../shared/schema/query-words.ts';
 import { beginning, counted, ending, figure } from '../../shared/words/figures.js';
@@ -36,6 +36,8 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
       }
     | undefined;
   readonly nowMs: number;
+  /** The times at which limits were set after their present window had begun, epoch ms. */
+  readonly begun: ReadonlyMap<PlanWindow, number>;
 }
 
 /** Explains, as a sentence and as data, why requests of a key are admitted or refused. */
@@ -55,6 +57,7 @@ export function why(facts: WhyFacts): Why {
   const addressesToday = addresses.at(-1)?.about;
   const sentences = [
     nowSentence(facts),
+    ...[...facts.begun].map(([window, setMs]) => begunSentence(window, setMs, facts.nowMs)),
     daySentence(facts, tally, refusing),
     unauthorizedSentence(facts, minutes),
     networksSentence(refusedNetworks, facts.nowMs),
@@ -116,6 +119,10 @@ function nowSentence(facts: WhyFacts): string {
     return `${who} has sent no request${since}.`;
   }
   return limitsSentence(who, facts);
+}
+
+function begunSentence(window: PlanWindow, setMs: number, nowMs: number): string {
+  return `Its limit a ${window} was set at ${minuteOf(setMs, nowMs)}, and does not count the earlier requests of this ${window}.`;
 }
 
 /** States the used-up windows and, if the key may call, the use of the other windows. */

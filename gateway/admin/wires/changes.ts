@@ -9,6 +9,7 @@ import {
   instant,
   isComplete,
   list,
+  missing,
   nextPage,
   positive,
   processId,
@@ -16,7 +17,7 @@ import {
   words,
 } from '../../keys/response-parts.ts';
 import { afterPage, defineWire } from '../../shared/http/wire.ts';
-import { cursor, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
+import { cursor, instantParameter, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { expects, fields, membersByName, text } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { secretLike } from './ran-by.ts';
@@ -49,6 +50,7 @@ const authors = ['`file` for an edit of the configuration files', ...limitsWords
 const changesPage = z
   .object({
     isComplete,
+    missing,
     changes: list(
       z.object({
         ...listedShape,
@@ -142,7 +144,18 @@ export const listChangesWire = (bounds: Bounds) =>
     summary: 'The record of changes',
     description:
       'Changes of keys, reloads of the configuration with their changes to the tokens of this API, and failed reloads, the newest first. If several processes report a change of the same files within a minute, the list has one entry. The last 20,000 changes are kept for 90 days, or without Redis as long as the process runs.',
-    query: pageOf(bounds.changesPerPageMax),
+    query: pageOf(bounds.changesPerPageMax).extend({
+      key: keyId
+        .optional()
+        .describe(
+          'Only changes of this key: changes through this API and by commands, and edits of files that changed its limits. An edit that changed the limits of more than 5 keys names only the first 5.',
+        ),
+      by: text('the author of changes, such as alice', /^.{1,64}$/)
+        .optional()
+        .describe('Only changes of this author: the name of a token, or `file` for edits of files.'),
+      from: instantParameter().optional().describe('Only changes from this time on. A date means 00:00 UTC.'),
+      to: instantParameter().optional().describe('Only changes before this time.'),
+    }),
     answers: { 200: { description: 'The changes.', schema: changesPage } },
   });
 

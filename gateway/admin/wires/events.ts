@@ -6,6 +6,7 @@ import {
   instant,
   isComplete,
   list,
+  missing,
   nextPage,
   positive,
   words,
@@ -41,6 +42,7 @@ export const listEventsWire = (bounds: Bounds) =>
 const eventsPage = z
   .object({
     isComplete,
+    missing,
     events: list(
       z.object({
         ...listedShape,

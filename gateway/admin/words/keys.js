@@ -123,9 +123,8 @@ function noKeys({ filter: { q = '', state, plan }, after, next }) {
   }
   if (after !== undefined) return { parts: ['No more keys.'] };
   if (/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(q)) {
-    const text =
-      'No key has this id. It looks like the id of a request. The access log has a line for each request, with its key.';
-    return { parts: [text] };
+    const request = { text: q, href: `/requests/${q}` };
+    return { parts: ['No key has this id. It looks like the id of a request: ', request, '.'] };
   }
   if (state === 'limited' || state === 'banned') {
     const all = { text: 'All keys', href: '/keys' };
@@ -134,7 +133,8 @@ function noKeys({ filter: { q = '', state, plan }, after, next }) {
     };
   }
   if (q || state || plan) {
-    return { parts: ['No key matches these filters. ', { text: 'Show all keys', href: '/keys' }, '.'] };
+    const all = /** @type {const} */ ({ text: ' Show all keys.', href: '/keys', isOnPage: true });
+    return { parts: ['No key matches these filters.', all] };
   }
   const create = 'npm run tollgate -- keys create --id acme --plan free --file config/keys.yaml';
   return {

@@ -9,10 +9,10 @@
  */
 
 /**
- * A part of a sentence. A terminal shows only the text. A page shows `href` as a link and `isCode` in another font. A page
- * isolates a part with `isIsolated`, because a right-to-left name would otherwise swap the texts around it.
+ * A part of a sentence. A terminal shows only the text, and omits a part with `isOnPage`. A page shows `href` as a link and `isCode` in
+ * another font. A page isolates a part with `isIsolated`, because a right-to-left name would otherwise swap the texts around it.
  *
- * @typedef {string | { readonly text: string, readonly href?: string, readonly tone?: Tone | undefined, readonly isCode?: true, readonly isIsolated?: true }} Part
+ * @typedef {string | { readonly text: string, readonly href?: string, readonly tone?: Tone | undefined, readonly isCode?: true, readonly isIsolated?: true, readonly isOnPage?: true }} Part
  */
 
 /** @typedef {{ readonly parts: readonly Part[], readonly tone?: Tone | undefined }} Sentence */
@@ -99,9 +99,6 @@
  * @property {Readonly<Record<string, (item: Item) => string | number | undefined>>} inCsv the columns of CSV by name
  */
 
-/** The sentence above a list with the entries of one process. */
-export const incompleteText = 'Redis is away, so this list has only the entries of one process.';
-
 /**
  * The sentence about a page or list that is not complete.
  *
@@ -125,9 +122,9 @@ export function isFigure(kind) {
   return kind === 'count' || kind === 'percent' || kind === 'ago' || kind === 'until';
 }
 
-/** Returns the sentence without links and tones. @param {Sentence} sentence */
+/** Returns the sentence for a terminal, without links and tones. @param {Sentence} sentence */
 export function textOf({ parts }) {
-  return parts.map((part) => (typeof part === 'string' ? part : part.text)).join('');
+  return parts.map((part) => (typeof part === 'string' ? part : part.isOnPage ? '' : part.text)).join('');
 }
 
 /** @param {Asked} asked */

@@ -1,5 +1,8 @@
 import { figure } from '../../shared/words/figures.js';
 
+/** @import { BodyOf } from '../wires/api-types.ts' */
+/** @import { List } from './list.js' */
+
 /**
  * Lists the number of refused requests for each limit and each other reason, such as "minute 10, ban 2". The largest
  * number comes first.
@@ -24,4 +27,67 @@ export function changeInWords(now, before) {
   if (before === 0) return now === 0 ? 'none' : 'none before';
   const hundredths = Math.round((now / before - 1) * 100);
   return `${hundredths > 0 ? '+' : ''}${hundredths < 0 ? '-' : ''}${figure(Math.abs(hundredths))} %`;
+}
+
+/** @typedef {BodyOf<'/usage'>} MonthPage */
+
+/**
+ * A key of the list. `before`: its offered requests in the month that the list is compared with. `isOver`: whether the month
+ * is over, by default true. `shownUnits`: absent if each request cost 1 unit.
+ *
+ * @typedef {MonthPage['keys'][number] & { readonly before?: number, readonly isOver?: boolean, readonly shownUnits?: number }} MonthKey
+ */
+
+/** The usage of keys in a month, for bills. A removed key has no name and no plan. @type {List<MonthPage, MonthKey>} */
+export const monthList = {
+  columns: {
+    id: { title: 'Key', value: ({ id }) => id, terminal: { cutsTo: 12 } },
+    plan: { title: 'Plan', value: ({ plan }) => plan, missing: '(removed)', terminal: { cutsTo: 10 } },
+    offered: { title: 'Offered', kind: 'count', value: ({ offered }) => offered },
+    before: { title: 'Before', kind: 'count', isOptional: true, value: ({ before }) => before },
+    change: {
+      title: 'Change',
+      isOptional: true,
+      value({ offered, before, isOver = true }) {
+        if (before === undefined) return undefined;
+        return isOver ? changeInWords(offered, before) : 'not over';
+      },
+    },
+    admitted: { title: 'Admitted', kind: 'count', value: ({ admitted }) => admitted },
+    refused: { title: 'Refused', kind: 'count', value: ({ offered, admitted }) => offered - admitted },
+    units: { title: 'Units', kind: 'count', value: ({ admitted, units = admitted }) => units },
+    shown_units: { title: 'Units', kind: 'count', isOptional: true, value: ({ shownUnits }) => shownUnits },
+    name: { title: 'Name', value: ({ name }) => name, terminal: { cutsTo: 12 } },
+  },
+  onTerminal: [
+    ...['id', 'plan', 'offered', 'before', 'change'],
+    ...['admitted', 'shown_units', 'refused', 'name'],
+  ],
+  onPage: ['id', 'plan', 'offered', 'admitted', 'shown_units', 'refused'],
+  inCsv: ['id', 'name', 'plan', 'offered', 'admitted', 'refused', 'units'],
+  rows({ keys }) {
+    if (keys.every(({ units }) => units === undefined)) return keys;
+    return keys.map((key) => ({ ...key, shownUnits: key.units ?? key.admitted }));
+  },
+  idOf: ({ id }) => id,
+  empty: () => ({ parts: ['There is no key.'] }),
+};
+
+/**
+ * What the figures of a month lack: its beginning, or its end.
+ *
+ * @param {Pick<MonthPage, 'month' | 'fromAt' | 'toAt'>} page
+ * @returns {string | undefined}
+ */
+export function monthNotice({ month, fromAt, toAt }) {
+  if (!fromAt.startsWith(`${month}-01T00:00`))
+    return `The record of ${month} begins ${utcSecond(fromAt)} UTC.`;
+  return toAt.startsWith(month)
+    ? `${month} is not over: these are its requests until ${utcSecond(toAt)} UTC.`
+    : undefined;
+}
+
+/** @param {string} at */
+function utcSecond(at) {
+  return at.slice(0, 19).replace('T', ' ');
 }

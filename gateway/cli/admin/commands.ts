@@ -17,7 +17,7 @@ import type { TokenOptions } from '../start/token.ts';
 import type { TopOptions } from '../top/show-top.ts';
 import type { ChangesOptions, EventsOptions } from './history.ts';
 import type { CallersOptions, OperationsOptions } from './operations.ts';
-import type { UsageOptions } from './usage.ts';
+import type { UsageOptions } from './usage/usage.ts';
 
 /** Declares the command that makes tokens. */
 export function addTokenCommand({ program }: CommandParents): void {
@@ -109,13 +109,13 @@ function addUsage(program: Command): void {
   withReply(withPeriod(program.command('usage').helpGroup(helpGroups.look)))
     .argument('[key]', 'the id of the key')
     .description(
-      'show the requests of a key and their outcomes, compare them with an earlier period, and forecast when its limit a month is reached; with --all, show the requests of every key in a month',
+      'show the requests of a key, or without a key the requests of all clients, with their outcomes; compare them with an earlier period; forecast when a key reaches its limit a month; with --all, show the requests of every key in a month',
     )
     .addHelpText(
       'after',
       examples(
-        'usage acme',
         'usage acme --from -7d --compare -7d',
+        'usage --compare -7d',
         'usage --all --month 2026-11 --csv > bills.csv',
       ),
     )
@@ -135,7 +135,7 @@ function addUsage(program: Command): void {
     )
     .option('--csv', 'print comma-separated values')
     .action(async (id: string | undefined, options: UsageOptions) => {
-      const { usage } = await import('./usage.ts');
+      const { usage } = await import('./usage/usage.ts');
       await usage(id, options);
     });
 }
@@ -161,13 +161,15 @@ function addFleet(program: Command): void {
       await listEvents(options);
     });
 
-  withCsv(withLimit(withReply(program.command('changes').helpGroup(helpGroups.look))))
+  withCsv(withReply(withLimit(withPeriod(program.command('changes').helpGroup(helpGroups.look)))))
     .description('list changes of configuration and keys, the newest first')
+    .option('--key <id>', 'only changes of this key, also by edits of files that changed its limits')
+    .option('--by <author>', 'only changes of this author: the name of a token, or file')
     .addOption(
       new Option(
         '--follow',
         'print the last changes with the oldest first, and then each new change; with --json, print one JSON object a line',
-      ).conflicts('csv'),
+      ).conflicts(['csv', 'key', 'by', 'from', 'to']),
     )
     .option(
       '--after <id>',
@@ -176,7 +178,7 @@ function addFleet(program: Command): void {
     .addHelpText(
       'after',
       examples(
-        'changes --limit 10',
+        'changes --key acme --from -30d',
         'changes --follow --json --limit 0',
         'changes --follow --json --after 1795600000000-0',
       ),

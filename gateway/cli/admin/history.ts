@@ -1,13 +1,14 @@
 import { listChangesWire } from '../../admin/wires/changes.ts';
 import { listEventsWire } from '../../admin/wires/events.ts';
 import { changeList } from '../../admin/words/changes.js';
+import { timelineCsv } from '../../admin/words/csv.js';
 import { eventList } from '../../admin/words/events.js';
 import type { Timeline } from '../../admin/words/list.js';
 import { printable, printableJsonText } from '../../shared/terminal/printable.ts';
 import type { Asking, PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { screenNow, show } from '../output/show.ts';
-import { timelineCsv, timelineLines } from '../output/time-list.ts';
+import { timelineLines } from '../output/time-list.ts';
 import type { Reply } from './admin-client.ts';
 import { clientOf } from './find-gateway.ts';
 import { periodQuery } from './period.ts';
@@ -19,7 +20,9 @@ interface TimelineOptions extends Asking {
   readonly csv?: true;
 }
 
-export interface ChangesOptions extends TimelineOptions {
+export interface ChangesOptions extends TimelineOptions, PeriodOptions {
+  readonly key?: string;
+  readonly by?: string;
   readonly follow?: true;
   /** The id of a change. */
   readonly after?: string | undefined;
@@ -42,6 +45,10 @@ export async function listChanges({
   limit,
   follow: isFollowing,
   after,
+  key,
+  by,
+  from,
+  to,
   ...options
 }: ChangesOptions): Promise<void> {
   if (after !== undefined && !isFollowing) throw new CommandError('--after needs --follow.');
@@ -49,9 +56,10 @@ export async function listChanges({
     throw new CommandError('--after must be the id of a change, such as 1795600000000-0.');
   }
   if (isFollowing) return follow({ limit, after, ...options });
+  const query = { ...periodQuery({ from, to }, Date.now()), key, by };
   const client = await clientOf(options);
   const page = { wire: listChangesWire(client.bounds), member: 'changes', perPage };
-  showTimeline(options, await readList(client, page, {}, limit), changeList);
+  showTimeline(options, await readList(client, page, query, limit), changeList);
 }
 
 /** Runs until a signal or a closed pipe ends the command. */

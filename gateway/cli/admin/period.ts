@@ -14,15 +14,15 @@ interface Period {
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs };
 
 /**
- * Returns the timestamps of a period in the form of the admin API. `today` and `yesterday` mean the start of these days in UTC.
- * `-7d`, `-12h`, `-30m` and `-12mo` are times before now.
+ * Returns the timestamps of a period in the form of the admin API. `--from` a day means the start of this day in UTC, and `--to` a day means
+ * its end. `-7d`, `-12h`, `-30m` and `-12mo` are times before now.
  *
  * @throws a CommandError
  */
 export function periodQuery({ from, to }: PeriodOptions, nowMs: number): Period {
   return {
     from: from === undefined ? undefined : toInstant('--from', from, nowMs),
-    to: to === undefined ? undefined : toInstant('--to', to, nowMs),
+    to: to === undefined ? undefined : endOfDay(toInstant('--to', to, nowMs), nowMs),
   };
 }
 
@@ -195,6 +195,13 @@ function grantMs(
   return atMs > afterMs ? atMs : atMs + dayMs;
 }
 
+/** Returns the last millisecond of a past or future day, now for today, and any other time as it is. */
+function endOfDay(text: string, nowMs: number): string {
+  if (text.length > 10) return text;
+  const now = iso(nowMs);
+  return now.startsWith(text) ? now : `${text}T23:59:59.999Z`;
+}
+
 function startOfDay(atMs: number): number {
   return Math.floor(atMs / dayMs) * dayMs;
 }
@@ -204,16 +211,16 @@ function toInstant(option: string, text: string, nowMs: number): string {
     case 'now':
       return iso(nowMs);
     case 'today':
-      return iso(startOfDay(nowMs));
+      return iso(nowMs).slice(0, 10);
     case 'yesterday':
-      return iso(startOfDay(nowMs) - dayMs);
+      return iso(nowMs - dayMs).slice(0, 10);
   }
   const [, number, unit = ''] = lengthBefore.exec(text) ?? [];
   if (unit === 'mo') return iso(monthsLater(nowMs, -Number(number)));
   if (number !== undefined) return iso(nowMs - Number(number) * (unitMs[unit] ?? dayMs));
   if (parseDate(text) !== undefined) return text;
   throw new CommandError(
-    `${option} must be a date such as 2026-11-22 (the start of that day, in UTC), a time such as 2026-11-22T10:31:00Z, now, today, yesterday, or a time before now such as -7d, -12h, -30m or -12mo.`,
+    `${option} must be a date such as 2026-11-22 (the ${option === '--to' ? 'end' : 'start'} of that day, in UTC), a time such as 2026-11-22T10:31:00Z, now, today, yesterday, or a time before now such as -7d, -12h, -30m or -12mo.`,
   );
 }
 

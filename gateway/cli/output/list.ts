@@ -2,7 +2,6 @@ import {
   type Asked,
   type Column,
   isFigure,
-  isTime,
   type List,
   type Say,
   type Sentence,
@@ -10,10 +9,8 @@ import {
   type Tone,
   textOf,
 } from '../../admin/words/list.js';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { figure, percent, relative } from '../../shared/words/figures.js';
-import { csv } from './csv.ts';
 import { clock, instant } from './figures.ts';
 import type { Tone as Colour, Screen } from './screen.ts';
 import { type Cell, type Column as TableColumn, table } from './table.ts';
@@ -45,25 +42,6 @@ export function listTable<Row>(
     rows,
     screen,
   );
-}
-
-/** Makes comma-separated values of a list. Numbers are plain, times are RFC 3339 texts in UTC, and a missing value is empty. */
-export function listCsv<Page, Row>(
-  { columns, inCsv, rows }: Pick<List<Page, Row>, 'columns' | 'inCsv' | 'rows'>,
-  page: Page,
-  nowMs: number,
-): readonly string[] {
-  const say = sayAt(nowMs);
-  const shown = inCsv.flatMap((name) => columns[name] ?? []);
-  return csv(
-    inCsv,
-    rows(page).map((row) => shown.map(({ kind, value }) => rawValue(kind, value(row, say)))),
-  );
-}
-
-function rawValue(kind: Column<never>['kind'], value: string | number | undefined): string | number {
-  if (value === undefined) return '';
-  return typeof value === 'number' && isTime(kind) ? isoOf(value) : value;
 }
 
 function tableColumn<Row>(

@@ -1,7 +1,8 @@
+import { listCsv } from '../../admin/words/csv.js';
 import type { Asked, List } from '../../admin/words/list.js';
 import type { Reply } from '../admin/admin-client.ts';
 import type { Asking } from '../command.ts';
-import { listCsv, listLines } from './list.ts';
+import { listLines, sayAt } from './list.ts';
 import { show } from './show.ts';
 
 /**
@@ -26,7 +27,7 @@ export function showList<Page, Row>(
   if (csv && !options.json) for (const line of more(reply.body)) process.stderr.write(`${line}\n`);
   show(options, reply, (page, screen, nowMs) =>
     csv
-      ? listCsv(list, page, nowMs)
+      ? listCsv(list, page, sayAt(nowMs))
       : [...(title ? [title(page)] : []), ...listLines(list, page, asked, screen, nowMs), ...more(page)],
   );
 }

@@ -1,33 +1,21 @@
-import { type Entry, incompleteText, type Timeline, textOf } from '../../admin/words/list.js';
+import { type Entry, type Timeline, textOf } from '../../admin/words/list.js';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
-import { csv } from './csv.ts';
 import { instant } from './figures.ts';
 import { colourOf, sayAt } from './list.ts';
 import type { Screen, Tone } from './screen.ts';
 import { layOut } from './table.ts';
 
 /** Makes the lines of a list that is sorted by time, or the sentence about an empty list. */
-export function timelineLines<Page extends { readonly isComplete: boolean }, Item>(
+export function timelineLines<Page, Item>(
   { titles: [label, text], items, entry, empty }: Timeline<Page, Item>,
   page: Page,
   screen: Screen,
   nowMs: number,
 ): readonly string[] {
   const say = sayAt(nowMs);
-  const notice = page.isComplete ? [] : wrapText(incompleteText, screen.columns);
   const rows = items(page).map((item) => rowOf(entry(item, say), screen));
-  if (rows.length === 0) return [...notice, ...wrapText(empty, screen.columns)];
-  return [...notice, ...timeList([label.toUpperCase(), text.toUpperCase()], rows, screen)];
-}
-
-export function timelineCsv<Page, Item>(
-  { items, inCsv }: Pick<Timeline<Page, Item>, 'items' | 'inCsv'>,
-  page: Page,
-): readonly string[] {
-  return csv(
-    Object.keys(inCsv),
-    items(page).map((item) => Object.values(inCsv).map((value) => value(item) ?? '')),
-  );
+  if (rows.length === 0) return wrapText(empty, screen.columns);
+  return timeList([label.toUpperCase(), text.toUpperCase()], rows, screen);
 }
 
 function rowOf({ at, label, text, tone, details, error }: Entry, { columns }: Screen): TimeListRow {

@@ -1,14 +1,18 @@
 import type { Readable } from 'node:stream';
+import {
+  countLine,
+  isAccessLine,
+  type LinesRead,
+  type LogEntry,
+  notFoundText,
+  parseEntry,
+  requestIdStart,
+  requestStory,
+} from '../../admin/words/request-story.js';
 import { printableJson } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { counted } from '../../shared/words/figures.js';
 import { CommandError } from '../output/command-error.ts';
-import { instant } from '../output/figures.ts';
-import { type LogEntry, linesOf, parseEntry } from './log-lines.ts';
-import { requestStory } from './request-story.ts';
-
-/** Matches the first eight or more characters of a request id, because the log at a terminal prints only eight. */
-const beginning = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i;
+import { linesOf } from './log-lines.ts';
 
 /**
  * Finds a request in the gateway's log, and describes it in sentences.
@@ -19,7 +23,7 @@ export async function whyRequest(
   { requestId, ...search }: Search,
   bounds: Bounds,
 ): Promise<{ readonly entry: LogEntry; readonly story: string }> {
-  if (!beginning.test(requestId)) {
+  if (!requestIdStart.test(requestId)) {
     throw new CommandError(
       'The id of a request is the X-Request-Id of its response, such as 6f1f2f3a-0f4e-4c57-9d2a-5e2f1c9b7a10; its first eight characters suffice.',
     );
@@ -28,22 +32,10 @@ export async function whyRequest(
     { requestId: requestId.toLowerCase(), ...search },
     bounds,
   );
-  if (entry === undefined) throw new CommandError(notFound(requestId, read));
+  if (entry === undefined) throw new CommandError(notFoundText(requestId, read));
   // The log contains texts from clients, so control characters are escaped.
   const story = requestStory(printableJson(entry) as LogEntry, printableJson(events) as LogEntry[]);
   return { entry, story };
-}
-
-function notFound(requestId: string, { lines, entries, fromAt, toAt }: LinesRead): string {
-  const read = `${counted(lines, 'line was', 'lines were')} read`;
-  if (fromAt === undefined || toAt === undefined) {
-    return `No request ${requestId}: ${read}, but none is a line of a gateway's JSON log. A gateway writes this log to standard output.`;
-  }
-  const others =
-    lines === entries
-      ? ''
-      : ` (${counted(lines - entries, 'of them is', 'of them are')} not from a JSON log)`;
-  return `No request ${requestId}: ${read}${others}, from ${instant(fromAt)} to ${instant(toAt)} UTC. Is the request of another time, or of another gateway?`;
 }
 
 export interface Search {
@@ -52,14 +44,6 @@ export interface Search {
   /** File names. `-` means standard input. */
   readonly files: readonly string[];
   readonly stdin: Readable;
-}
-
-/** The number of lines read, the number of log entries among them, and the earliest and latest timestamps of these entries (ISO 8601). */
-interface LinesRead {
-  lines: number;
-  entries: number;
-  fromAt?: string;
-  toAt?: string;
 }
 
 /**
@@ -82,16 +66,13 @@ export async function findRequest(
   const read: LinesRead = { lines: 0, entries: 0 };
   for (const file of files) {
     for await (const line of linesOf(file, stdin, bounds)) {
-      read.lines += 1;
       const at = timeOf(line);
-      if (at === undefined) continue;
-      read.entries += 1;
-      if (read.fromAt === undefined || at < read.fromAt) read.fromAt = at;
-      if (read.toAt === undefined || at > read.toAt) read.toAt = at;
-      const entry = line.includes(member) ? parseEntry(line) : undefined;
-      if (!String(entry?.requestId).startsWith(requestId)) continue;
-      if (entry?.status !== undefined && entry.msg === undefined) return { entry, events, read };
-      if (entry !== undefined) events.push(entry);
+      countLine(read, at);
+      if (at === undefined || !line.includes(member)) continue;
+      const entry = parseEntry(line.toString('utf8'));
+      if (entry === undefined || !String(entry.requestId).startsWith(requestId)) continue;
+      if (isAccessLine(entry)) return { entry, events, read };
+      events.push(entry);
     }
   }
   return { entry: undefined, events, read };

@@ -4,8 +4,6 @@ import { createGunzip } from 'node:zlib';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError } from '../output/command-error.ts';
 
-export type LogEntry = Readonly<Record<string, unknown>>;
-
 /**
  * Yields the lines of a file, which may be compressed with gzip. A line that is longer than the maximum is cut at its end.
  *
@@ -73,14 +71,4 @@ async function firstOctets(chunks: AsyncIterator<Buffer>): Promise<Buffer> {
 async function* joined(first: Buffer, chunks: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
   if (first.length > 0) yield first;
   for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value;
-}
-
-/** Tools such as `docker compose logs` may put a name in front of each line. */
-export function parseEntry(line: Buffer): LogEntry | undefined {
-  try {
-    const entry: unknown = JSON.parse(line.toString('utf8', line.indexOf('{')));
-    return typeof entry === 'object' && entry !== null ? (entry as LogEntry) : undefined;
-  } catch {
-    return undefined;
-  }
 }

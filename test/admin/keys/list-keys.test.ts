@@ -18,6 +18,8 @@ import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 
+const noChanges = { read: async () => ({ isComplete: true, changes: [] }) };
+
 const log = pino({ level: 'silent' });
 
 /** Creates a list of the keys in the file and in the directory. `active` lists the keys with requests, the most refused key first. */
@@ -207,7 +209,7 @@ it('a search with few matches ends after a limit of keys, and the next page cont
 
 it('a key of the directory is shown with its secrets, and as refused when its plan no longer exists', async () => {
   const { sources, directory } = await open({ directory: ['acme'] });
-  expect(await showKey(sources, 'acme')).toMatchObject({
+  expect(await showKey(sources, noChanges, 'acme')).toMatchObject({
     detail: {
       source: 'directory',
       state: 'unused',
@@ -215,7 +217,7 @@ it('a key of the directory is shown with its secrets, and as refused when its pl
     },
   });
   await directory.create({ id: 'lost', plan: 'gone', disabled: false, secrets: [] });
-  expect(await showKey(sources, 'lost')).toMatchObject({
+  expect(await showKey(sources, noChanges, 'lost')).toMatchObject({
     detail: {
       state: 'disabled',
       windows: [],
@@ -224,7 +226,7 @@ it('a key of the directory is shown with its secrets, and as refused when its pl
       },
     },
   });
-  expect(await showKey(sources, 'nobody')).toBeUndefined();
+  expect(await showKey(sources, noChanges, 'nobody')).toBeUndefined();
 });
 
 it('active keys of the directory count for their plan', async () => {

@@ -67,6 +67,8 @@ interface Case {
   readonly refusedNetworks?: readonly (readonly [network: string, requests: number])[];
   readonly isRecorded?: boolean;
   readonly grant?: Grant;
+  /** The time at which a limit a month was set, epoch ms. */
+  readonly limitSetMs?: number;
   /** The time of the retry. By default, a retry is possible when the last of the exhausted windows ends. */
   readonly retryAtMs?: number;
 }
@@ -93,6 +95,7 @@ function sentenceOf(of: Case): string {
     secrets: of.secrets ?? secrets,
     counted: 'request' as const,
     nowMs,
+    begun: new Map(of.limitSetMs === undefined ? [] : [['month' as const, of.limitSetMs]]),
   };
   const recent = minutes.length === 0 ? undefined : { offered: 1, admitted: 1, units: 1, lastSeenMs: nowMs };
   const { state } = keyItemOf({ ...facts, recent: isRecorded ? recent : 'off' });
@@ -114,6 +117,11 @@ function sentenceOf(of: Case): string {
 
 describe('the sentence that explains the responses to a key', () => {
   it.each<[string, Case, string]>([
+    [
+      'has a limit that was set in its present window',
+      { minuteUsed: 1, limitSetMs: Date.parse('2026-11-21T09:14:00Z') },
+      'acme (free) may call: it has used 1 of 60 of this minute and 1 of 1,000 of this day. Its limit a month was set at 09:14 on 2026-11-21, and does not count the earlier requests of this month. Its requests are not recorded yet; recording takes up to a minute.',
+    ],
     [
       'has used up its minute',
       {

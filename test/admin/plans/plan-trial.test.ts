@@ -10,6 +10,8 @@ import { makeKey } from '../../support/gateway-process.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 
+const noChanges = { read: async () => ({ isComplete: true, changes: [] }) };
+
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const upstream = { url: 'http://127.0.0.1:1' };
@@ -146,7 +148,7 @@ it('the page of a key has the trial of its plan with the decisions of the last 2
   count({ key: 'acme', agoMs: 50 * minuteMs, kind: 'admitted', trial: 'minute', times: 5 });
   count({ key: 'acme', agoMs: 40 * minuteMs, kind: 'refused', trial: 'admitted', times: 5 });
   const trialOf = async (id: string) => {
-    const shown = await showKey(sources, id);
+    const shown = await showKey(sources, noChanges, id);
     if (shown === undefined || shown === 'no_store') throw new Error('the key is known');
     return shown.detail.trial;
   };

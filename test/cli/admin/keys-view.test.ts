@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { listCsv } from '../../../gateway/admin/words/csv.js';
 import { keyList } from '../../../gateway/admin/words/keys.js';
-import { listCsv, listTable } from '../../../gateway/cli/output/list.ts';
+import { listTable, sayAt } from '../../../gateway/cli/output/list.ts';
 
 test('keys list shortens names that do not fit, but no figures', () => {
   const key = {
@@ -51,7 +52,7 @@ test.each([
 test('the CSV of keys has the time of the newest secret, and an empty text for an unknown time', () => {
   const key = { id: 'a', plan: 'free', state: 'unused' as const, source: 'file' as const, windows: [] };
   const page = { keys: [{ ...key, newestSecretAt: '2026-03-01T00:00:00.000Z' }, key] };
-  const lines = listCsv(keyList, page, 0);
+  const lines = listCsv(keyList, page, sayAt(0));
   expect(lines.map((line) => line.split(',').at(-1))).toEqual([
     'newest_secret',
     '2026-03-01T00:00:00.000Z',

@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { monthCsv, monthNotice, monthTable, usageLines } from '../../../gateway/cli/admin/usage-view.ts';
+import { listCsv } from '../../../gateway/admin/words/csv.js';
+import { monthList, monthNotice } from '../../../gateway/admin/words/usage.js';
+import { compareMonths, monthTable } from '../../../gateway/cli/admin/usage/month-usage.ts';
+import { usageLines } from '../../../gateway/cli/admin/usage/usage-view.ts';
+import { sayAt } from '../../../gateway/cli/output/list.ts';
 import { screenOf } from '../../../gateway/cli/output/screen.ts';
 import { makeToken } from '../../support/admin-client.ts';
 import { directoryOf } from '../../support/directory-of.ts';
@@ -112,7 +116,10 @@ it.each([
   [['--all'], /--all needs a month, such as --month 2026-11/],
   [['acme', '--month', '2026-11', '--to', 'today'], /not both/],
   [['acme', '--compare', '7d'], /^--compare must be a length of time such as -7d/],
-  [['--all', '--month', '2026-11', '--compare', '-7d'], /does not accept .*--compare/],
+  [['--all', '--month', '2026-11', '--compare', '-7d'], /^--compare -7d does not fit rows of a month/],
+  [['--all', '--month', '2026-11', '--from', '-7d'], /does not accept --from/],
+  [['--month', '2026-11'], /^Whose usage\?/],
+  [['--step', 'day'], /by minute and hour, not by day/],
   [['acme', '--all', '--month', '2026-11'], /^Whose usage\?/],
 ])('usage %j prints a sentence', async (args, expected) => {
   const { exitCode, stderr } = await runTollgate(['usage', ...args], {});
@@ -135,7 +142,7 @@ it('a complete past month has no notice, and a month with a gap at its beginning
   expect(monthNotice({ ...whole, fromAt: '2026-10-24T00:00:00.000Z' })).toBe(
     'The record of 2026-10 begins 2026-10-24 00:00:00 UTC.',
   );
-  const rows = monthTable(whole, screenOf(process.stdout, { NO_COLOR: '1', COLUMNS: '200' }));
+  const rows = monthTable(whole, screenOf(process.stdout, { NO_COLOR: '1', COLUMNS: '200' }), 0);
   expect(rows.slice(1).map((row) => row.trimEnd().split(/ {2,}/))).toEqual([
     ['b', 'free', '9', '9', '0', 'B'],
     ['a', '(removed)', '2', '1', '1'],
@@ -150,8 +157,8 @@ it('usage has units where a request did not cost 1 unit, and a bill has them for
   const month = { month: '2026-10', fromAt: '', toAt: '', keys };
   const screen = screenOf(process.stdout, { NO_COLOR: '1', COLUMNS: '200' });
   const cellsOf = (rows: readonly string[]) => rows.map((row) => row.trim().split(/ {2,}/));
-  expect(monthCsv(month).slice(1)).toEqual(['a,,free,2,1,1,5', 'b,,free,9,9,0,9']);
-  expect(cellsOf(monthTable(month, screen))).toEqual([
+  expect(listCsv(monthList, month, sayAt(0)).slice(1)).toEqual(['a,,free,2,1,1,5', 'b,,free,9,9,0,9']);
+  expect(cellsOf(monthTable(month, screen, 0))).toEqual([
     ['KEY', 'PLAN', 'OFFERED', 'ADMITTED', 'UNITS', 'REFUSED', 'NAME'],
     ['b', 'free', '9', '9', '9', '0'],
     ['a', 'free', '2', '1', '5', '1'],
@@ -166,4 +173,33 @@ it('usage has units where a request did not cost 1 unit, and a bill has them for
       usageLines('a', { step: 'day', rows }, { screen, shift: undefined, nowMs: 0, mayLackRows: false }),
     ).at(-1),
   ).toEqual(['total', '4', '4', '2', '0', '0']);
+});
+
+it('a month is compared with an earlier month, also for a key that is only in one of them', () => {
+  const at = { fromAt: '2026-10-01T00:00:00.000Z', toAt: '2026-11-01T00:00:00.000Z' };
+  const present = {
+    ...{ month: '2026-10', ...at },
+    keys: [
+      { id: 'a', plan: 'free', offered: 6, admitted: 6 },
+      { id: 'new', plan: 'free', offered: 2, admitted: 2 },
+    ],
+  };
+  const before = {
+    ...{ month: '2026-09', ...at },
+    keys: [
+      { id: 'a', plan: 'free', offered: 4, admitted: 4 },
+      { id: 'gone', offered: 3, admitted: 3 },
+    ],
+  };
+  const rows = monthTable(
+    compareMonths(present, before),
+    screenOf(process.stdout, { NO_COLOR: '1', COLUMNS: '200' }),
+    0,
+  );
+  expect(rows.map((row) => row.trim().split(/ {2,}/))).toEqual([
+    ['KEY', 'PLAN', 'OFFERED', 'BEFORE', 'CHANGE', 'ADMITTED', 'REFUSED', 'NAME'],
+    ['a', 'free', '6', '4', '+50 %', '6', '0'],
+    ['new', 'free', '2', '0', 'none before', '2', '0'],
+    ['gone', '(removed)', '0', '3', '-100 %', '0', '0'],
+  ]);
 });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { callerList } from '../../../gateway/admin/words/callers.js';
 import { changeList } from '../../../gateway/admin/words/changes.js';
-import { listCsv } from '../../../gateway/cli/output/list.ts';
+import { listCsv } from '../../../gateway/admin/words/csv.js';
+import { sayAt } from '../../../gateway/cli/output/list.ts';
 import { widthOf } from '../../../gateway/shared/terminal/text-width.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
@@ -283,7 +284,7 @@ describe('the text output', () => {
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatch(/^acme,The company .* of acme 猫,enterprise,9,\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     const callers = [{ ...none.caller, id: 'a', name: '=1+"1",2' }];
-    expect(listCsv(callerList, { ...none, callers, days: [] }, 0)[1]).toBe(
+    expect(listCsv(callerList, { ...none, callers, days: [] }, sayAt(0))[1]).toBe(
       `a,"'=1+""1"",2",,1,1970-01-01T00:00:00.000Z`,
     );
   });
@@ -395,13 +396,16 @@ it('changes states for an empty list that other processes are not shown while Re
     );
     onTestFinished(async () => void (await gateway.stop('SIGKILL')));
     const at = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
-    return async () => (await runTollgate(['changes'], at)).stdout;
+    return async () => await runTollgate(['changes'], at);
   };
   const said = await sentences(redisUrl(), patientStore);
   // The gateway may not yet be connected to Redis.
-  await expect.poll(said).toBe(`${changeList.empty}\n`);
+  await expect.poll(said).toMatchObject({ stdout: `${changeList.empty}\n`, stderr: '' });
   const saidAlone = await sentences('redis://127.0.0.1:1');
-  expect(await saidAlone()).toBe(
-    `Redis is away, so this list has only the entries of one process.\n${changeList.empty}\n`,
-  );
+  expect(await saidAlone()).toMatchObject({
+    stdout: `${changeList.empty}\n`,
+    stderr: expect.stringMatching(
+      /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. This gateway shows/,
+    ),
+  });
 });

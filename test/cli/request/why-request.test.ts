@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requestStory } from '../../../gateway/admin/words/request-story.js';
 import { findRequest } from '../../../gateway/cli/request/find-request.ts';
-import { requestStory } from '../../../gateway/cli/request/request-story.ts';
 import { configFolder } from '../../support/config-folder.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';

@@ -1,3 +1,4 @@
+import type { Changes } from '../../../fleet/changes.ts';
 import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { dayMs, figure } from '../../../shared/words/figures.js';
@@ -10,9 +11,10 @@ import { defineRoute, type Route } from '../../api/route.ts';
 import { getKeyForecastWire, type KeyForecast } from '../../wires/keys/usage.ts';
 import { findKeys, statusesOf } from '../find-keys.ts';
 import { type KeySources, noSuchKey } from '../key-sources.ts';
+import { limitBeginnings } from './limit-beginnings.ts';
 
 /** `GET /keys/{id}/forecast` states when the key reaches its limit a month. */
-export function forecastRoute(sources: KeySources): Route {
+export function forecastRoute(sources: KeySources, changes: Pick<Changes, 'read'>): Route {
   return defineRoute({
     ...getKeyForecastWire,
     needs: 'read',
@@ -32,9 +34,22 @@ export function forecastRoute(sources: KeySources): Route {
       const month = { id, limit, used: status.used[place] ?? 0, nowMs, endMs };
       const days = sources.usage && (await recordedDays(sources.usage, id, nowMs));
       if (sources.usage !== undefined && days === undefined) return storeUnavailable();
-      return jsonResponse(forecastView(month, days));
+      const view = forecastView(month, days);
+      const units = unitsSince(calendarStartMs('month', nowMs), days);
+      const [listed] = found ?? [];
+      const begun =
+        listed && (await limitBeginnings(sources, changes, { listed, status }, [{ window: 'month', units }]));
+      const setMs = begun?.get('month');
+      if (setMs === undefined) return jsonResponse(view);
+      const since = `The limit a month was set on ${dateOf(setMs)} at ${isoOf(setMs).slice(11, 16)} UTC, and does not count the earlier requests of this month.`;
+      return jsonResponse({ ...view, sentence: `${view.sentence} ${since}` });
     },
   });
+}
+
+function unitsSince(startMs: number, rows: readonly UsageRow[] = []): number {
+  const ofMonth = rows.filter(({ at }) => Date.parse(at) >= startMs);
+  return ofMonth.reduce((sum, { units, admitted }) => sum + (units ?? admitted), 0);
 }
 
 interface Month {

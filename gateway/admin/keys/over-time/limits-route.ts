@@ -1,17 +1,18 @@
 import type { Changes, RecordedChange } from '../../../fleet/changes.ts';
+import type { Grant } from '../../../shared/model.ts';
+import type { Period } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { dayMs } from '../../../shared/words/figures.js';
 import { errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { readPages } from '../../read-pages.ts';
-import { getKeyLimitsWire } from '../../wires/keys/usage.ts';
-import { findKeys, statusesOf } from '../find-keys.ts';
+import { getKeyLimitsWire, type LimitsSteps } from '../../wires/keys/usage.ts';
+import { findKeys, type ListedKey, statusesOf } from '../find-keys.ts';
 import { type KeySources, noSuchKey } from '../key-sources.ts';
 import { limitsOverTime } from './limits-over-time.ts';
 
 /** `GET /keys/{id}/limits` computes the limits of a key over a period from the record of changes. */
 export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): Route {
-  const { bounds } = keys;
   return defineRoute({
     ...getKeyLimitsWire,
     needs: 'read',
@@ -29,20 +30,27 @@ export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): R
       const status = (await statusesOf(keys, found ?? []))?.get(id);
       if (listed === undefined || status === undefined) return storeUnavailable();
       const { grant } = status;
-      const limits = limitsOverTime({
-        key: listed.key,
-        stated: listed.stated,
-        plans: keys.settings().plans,
-        planStates: keys.settings().planStates,
-        grant,
-        // Changes before the period are read too, because a grant may begin before the period and still apply in the
-        // period.
-        changes: await readChanges(changes, bounds),
-        fromMs,
-        toMs,
-      });
-      return jsonResponse({ limits });
+      return jsonResponse({ limits: await readLimits(keys, changes, { listed, grant }, { fromMs, toMs }) });
     },
+  });
+}
+
+/** Computes the limits of a key over a period. */
+export async function readLimits(
+  { settings, bounds }: Pick<KeySources, 'settings' | 'bounds'>,
+  changes: Pick<Changes, 'read'>,
+  { listed, grant }: { readonly listed: ListedKey; readonly grant: Grant | undefined },
+  period: Period,
+): Promise<LimitsSteps> {
+  const { plans, planStates } = settings();
+  return limitsOverTime({
+    key: listed.key,
+    stated: listed.stated,
+    ...{ plans, planStates, grant },
+    // Changes before the period are read too, because a grant may begin before the period and still apply in the
+    // period.
+    changes: await readChanges(changes, bounds),
+    ...period,
   });
 }
 

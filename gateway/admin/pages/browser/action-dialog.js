@@ -4,6 +4,7 @@ import { notTriedText, someIds, summaryOf } from '../../words/many-keys.js';
 import { askForAll, toApiError } from './api.js';
 import { Dialog } from './dialog.js';
 import { CopyButton, html } from './parts.js';
+import { saveFile } from './save-file.js';
 
 /** @import { ShownOnce } from '../../../capabilities/interfaces/pages.ts' */
 /** @import { Outcome } from '../../words/many-keys.js' */
@@ -229,15 +230,4 @@ function Focused({ as, children }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => element.current?.focus(), []);
   return html`<${as} class=${as === 'pre' ? 'secret' : 'summary'} tabindex="0" ref=${element}>${children}<//>`;
-}
-
-/** Lets the browser save a text as a file. The text is in memory only. @param {string} name @param {string} text */
-function saveFile(name, text) {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser reads the file after this task.
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

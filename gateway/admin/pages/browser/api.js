@@ -85,6 +85,34 @@ export function askWithVersion(path, sent) {
   return exchange(addressOf(path, sent), { signal: AbortSignal.timeout(askTimeoutMs) });
 }
 
+/** The largest number of pages that `askForPages` reads. */
+const listPagesMax = 1_000;
+
+/**
+ * Reads a whole list, page by page.
+ *
+ * @template {'/usage' | '/changes'} Path
+ * @param {Path} path a path template of the API
+ * @param {NonNullable<SentAt<Path>['query']>} query
+ * @returns {Promise<readonly BodyOf<Path>[]>} the pages
+ * @throws {ApiError}
+ */
+export async function askForPages(path, query) {
+  /** @type {BodyOf<Path>[]} */
+  const pages = [];
+  /** @type {string | undefined} */
+  let after;
+  do {
+    const signal = AbortSignal.timeout(askTimeoutMs);
+    /** @type {any} */
+    const page = await request(addressOf(path, { query: { ...query, after } }), { signal });
+    pages.push(page);
+    after = page.next;
+  } while (after !== undefined && pages.length < listPagesMax);
+  if (after !== undefined) throw new ApiError(0, 'The list is too long for a download. Use the command.');
+  return pages;
+}
+
 /** Each function requests one polled path of the open page immediately. @type {Set<() => void>} */
 const polls = new Set();
 

@@ -111,17 +111,27 @@ function targetsFact({ upstreams }) {
 const suggestedMax = 8;
 const typedPauseMs = 150;
 
+/** An `X-Request-Id` of the gateway. */
+const wholeRequestId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 /**
- * The search field. The id of a key opens the key's page; any other text searches the keys. The field suggests keys
- * while the operator types.
+ * The search field. The id of a key opens the key's page, the id of a request opens the request's page, and any other text
+ * searches the keys. The field suggests keys while the operator types.
  */
 function Search() {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [text, setText] = useState('');
   const [isAsking, setAsking] = useState(false);
   const suggested = useSuggested(text);
-  const open = async (/** @type {string} */ wanted) => {
+  const open = async (/** @type {string} */ typed) => {
+    const wanted = typed.trim();
     if (wanted === '') return;
+    if (wholeRequestId.test(wanted)) {
+      setText('');
+      field.current?.blur();
+      goTo(`/requests/${wanted}`);
+      return;
+    }
     setAsking(true);
     // The check does not request `/keys/{id}`, because the browser's console logs each 404 as an error.
     const isKey =
@@ -143,7 +153,7 @@ function Search() {
   };
   const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    void open(text.trim());
+    void open(text);
   };
   return html`<form class="search" role="search" onSubmit=${onSubmit} aria-busy=${isAsking}>
     <input
@@ -151,8 +161,8 @@ function Search() {
       ref=${field}
       type="search"
       list="suggested"
-      placeholder="Find a key"
-      aria-label="Find a key"
+      placeholder="Key or request"
+      aria-label="Find a key or request"
       title="/"
       aria-keyshortcuts="/"
       autocomplete="off"

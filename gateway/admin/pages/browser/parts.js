@@ -337,6 +337,31 @@ export function selectInAddress(name, label, options, chosen = '') {
   </select>`;
 }
 
+const typingMs = 250;
+
+/**
+ * A search field whose text is in the URL.
+ *
+ * @param {{ name: string, chosen: string | undefined, hint: string }} props `name` of the parameter
+ */
+export function SearchInAddress({ name, chosen = '', hint }) {
+  const typed = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
+  const [text, setText] = useState(chosen);
+  // The Back button or a link may change the URL.
+  useEffect(() => setText(chosen), [chosen]);
+  useEffect(() => () => clearTimeout(typed.current), []);
+  const type = (/** @type {any} */ { currentTarget: { value } }) => {
+    setText(value);
+    clearTimeout(typed.current);
+    typed.current = setTimeout(
+      () => changeQuery({ [name]: value, after: undefined }, { replace: true }),
+      typingMs,
+    );
+  };
+  const label = `${hint.charAt(0).toUpperCase()}${hint.slice(1)}`;
+  return html`<input type="search" value=${text} onInput=${type} maxlength="100" placeholder=${hint} aria-label=${label} />`;
+}
+
 /**
  * The buttons for the pages of a list. The position in the list is in the URL.
  *

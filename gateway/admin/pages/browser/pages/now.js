@@ -32,7 +32,7 @@ import {
   useNow,
 } from '../parts.js';
 import { chosenPeriod, periods } from '../periods.js';
-import { DeadSecrets } from './dead-secrets.js';
+import { DeadSecrets } from './keys/dead-secrets.js';
 
 /** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
 /** @import { Polled } from '../api.js' */

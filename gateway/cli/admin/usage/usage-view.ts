@@ -1,17 +1,16 @@
-import type { MonthPage, UsageRow } from '../../admin/wires/keys/usage.ts';
-import { changeInWords, refusedInWords } from '../../admin/words/usage.js';
-import { calendarStartMs } from '../../shared/calendar-windows.ts';
-import { planWindows } from '../../shared/model.ts';
-import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
-import { printable } from '../../shared/terminal/printable.ts';
-import { wrapText } from '../../shared/terminal/text-width.ts';
-import { policyName } from '../../shared/words/limit-names.js';
-import { csv } from '../output/csv.ts';
-import { instant } from '../output/figures.ts';
-import type { Screen } from '../output/screen.ts';
-import { type Column, table } from '../output/table.ts';
-import type { Shift } from './period.ts';
-import type { ReadUsage } from './read/read-usage.ts';
+import type { UsageRow } from '../../../admin/wires/keys/usage.ts';
+import { csv } from '../../../admin/words/csv.js';
+import { refusedInWords } from '../../../admin/words/usage.js';
+import { planWindows } from '../../../shared/model.ts';
+import { printable } from '../../../shared/terminal/printable.ts';
+import { wrapText } from '../../../shared/terminal/text-width.ts';
+import { policyName } from '../../../shared/words/limit-names.js';
+import { instant } from '../../output/figures.ts';
+import type { Screen } from '../../output/screen.ts';
+import { type Column, table } from '../../output/table.ts';
+import type { Shift } from '../period.ts';
+import type { ReadUsage } from '../read/read-usage.ts';
+import { changeColumns, compareRows } from './compare-rows.ts';
 
 interface Shown {
   readonly shift: Shift | undefined;
@@ -48,7 +47,8 @@ const digitsOf: Readonly<Record<string, number>> = { day: 10, month: 7 };
 
 function usageTable(usage: ReadUsage, { shift, screen, nowMs }: Shown): string[] {
   const { step } = usage;
-  const { rows, beforeOf } = compared(usage, shift);
+  const compared = compareUsage(usage, shift);
+  const { rows } = compared;
   const digits = digitsOf[step] ?? 16;
   const total = sumOf(rows);
   const columns: readonly Column<UsageRow>[] = [
@@ -57,7 +57,9 @@ function usageTable(usage: ReadUsage, { shift, screen, nowMs }: Shown): string[]
       cell: (row) => (row === total ? 'total' : instant(row.at).slice(0, digits)),
     },
     { title: 'OFFERED', cell: ({ offered }) => offered },
-    ...(shift === undefined ? [] : changeColumns()),
+    ...(shift === undefined
+      ? []
+      : changeColumns(compared, { total, requestsOf: ({ offered }) => offered, step, nowMs })),
     { title: 'ADMITTED', cell: ({ admitted }) => admitted },
     ...unitsColumn(rows),
     ...groupsIn(rows).map((name) => ({
@@ -75,42 +77,10 @@ function usageTable(usage: ReadUsage, { shift, screen, nowMs }: Shown): string[]
     { title: 'REFUSED BY', cell: refusedInWords, cutsTo: 10 },
   ];
   return table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined));
-
-  /** The present row is not over, so it has no change. The total compares the other rows. */
-  function changeColumns(): Column<UsageRow>[] {
-    const presentMs = calendarStartMs(step, nowMs);
-    const isOver = ({ at }: UsageRow) => Date.parse(at) < presentMs;
-    const over = rows.filter(isOver);
-    return [
-      { title: 'BEFORE', cell: (row) => (row === total ? sumOf(rows.map(beforeOf)) : beforeOf(row)).offered },
-      {
-        title: 'CHANGE',
-        align: 'right',
-        cell: (row) => {
-          if (row === total) return changeInWords(sumOf(over).offered, sumOf(over.map(beforeOf)).offered);
-          return isOver(row) ? changeInWords(row.offered, beforeOf(row).offered) : 'not over';
-        },
-      },
-    ];
-  }
 }
 
-/**
- * Joins the rows of a period with the rows of the earlier period. A row that is in only one of them has zeros in the
- * other.
- */
-function compared({ rows, before }: ReadUsage, shift: Shift | undefined) {
-  const earlier = new Map(
-    (before?.rows ?? []).map((row) => [shift?.later(Date.parse(row.at)) ?? 0, row] as const),
-  );
-  const known = new Set(rows.map(({ at }) => Date.parse(at)));
-  const onlyEarlier = [...earlier.keys()]
-    .filter((atMs) => !known.has(atMs))
-    .map((atMs) => ({ ...noRequests, at: isoSecondOf(atMs) }));
-  return {
-    rows: [...rows, ...onlyEarlier].sort((a, b) => Date.parse(a.at) - Date.parse(b.at)),
-    beforeOf: ({ at }: UsageRow): UsageRow => earlier.get(Date.parse(at)) ?? noRequests,
-  };
+function compareUsage({ rows, before }: ReadUsage, shift: Shift | undefined) {
+  return compareRows(rows, before?.rows, noRequests, shift);
 }
 
 const noRequests: UsageRow = { at: '', offered: 0, admitted: 0, refused: {}, banned: 0 };
@@ -124,7 +94,7 @@ function groupsIn(rows: readonly UsageRow[]): readonly string[] {
  * no longer has refused requests, and the columns of the earlier period if there is one.
  */
 export function usageCsv(usage: ReadUsage, shift?: Shift): readonly string[] {
-  const { rows, beforeOf } = compared(usage, shift);
+  const { rows, beforeOf } = compareUsage(usage, shift);
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
   const groups = groupsIn(rows);
   const groupColumns = rows.some(({ refused }) => refused.group !== undefined) ? ['refused_group'] : [];
@@ -207,38 +177,4 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
       refused[name] = (refused[name] ?? 0) + requests;
   }
   return sum;
-}
-
-/** For bills. A removed key has no name and no plan. */
-export function monthCsv({ keys }: MonthPage): readonly string[] {
-  return csv(
-    ['id', 'name', 'plan', 'offered', 'admitted', 'refused', 'units'],
-    keys.map((key) => {
-      const { id, name = '', plan = '', offered, admitted } = key;
-      return [id, name, plan, offered, admitted, offered - admitted, chargedUnits(key)];
-    }),
-  );
-}
-
-export function monthTable({ month, keys }: MonthPage, screen: Screen): string[] {
-  const busy = keys.filter(({ offered }) => offered > 0).sort((a, b) => b.admitted - a.admitted);
-  if (busy.length === 0) return [`No key sent a request in ${month}.`];
-  const columns: readonly Column<MonthPage['keys'][number]>[] = [
-    { title: 'KEY', cell: ({ id }) => id, cutsTo: 12 },
-    { title: 'PLAN', cell: ({ plan = '(removed)' }) => plan, cutsTo: 10 },
-    { title: 'OFFERED', cell: ({ offered }) => offered },
-    { title: 'ADMITTED', cell: ({ admitted }) => admitted },
-    ...unitsColumn(busy),
-    { title: 'REFUSED', cell: ({ offered, admitted }) => offered - admitted },
-    { title: 'NAME', cell: ({ name }) => name, cutsTo: 12 },
-  ];
-  return table(columns, busy, screen);
-}
-
-/** Returns a warning if the month has not ended, or if the usage record does not cover the start of the month. */
-export function monthNotice({ month, fromAt, toAt }: MonthPage): string | undefined {
-  if (!fromAt.startsWith(`${month}-01T00:00`)) return `The record of ${month} begins ${instant(fromAt)} UTC.`;
-  return toAt.startsWith(month)
-    ? `${month} is not over: these are its requests until ${instant(toAt)} UTC.`
-    : undefined;
 }

@@ -1,16 +1,17 @@
-import { errors } from '../../shared/errors.ts';
+import { catalogue } from '../../shared/words/errors.js';
 import { counted, figure, milliseconds } from '../../shared/words/figures.js';
 import { windowText } from '../../shared/words/limit-names.js';
-import type { LogEntry } from './log-lines.ts';
+
+/** An entry of the gateway's log. @typedef {Readonly<Record<string, unknown>>} LogEntry */
 
 /**
  * Describes a request in sentences that an operator can forward. The sentences contain the request and its response, the decision
  * about its limits, and the cause of a failure.
  *
- * @param entry its access line
- * @param events further entries of the log about it
+ * @param {LogEntry} entry its access line
+ * @param {readonly LogEntry[]} events further entries of the log about it
  */
-export function requestStory(entry: LogEntry, events: readonly LogEntry[]): string {
+export function requestStory(entry, events) {
   const bug = events.find(({ msg }) => typeof msg === 'string');
   const reasons = [limitReason(entry) ?? errorReason(entry), faultReason(entry), trialReason(entry)].filter(
     (reason) => reason !== undefined,
@@ -23,7 +24,8 @@ export function requestStory(entry: LogEntry, events: readonly LogEntry[]): stri
   return sentences.join(' ');
 }
 
-function whatItWas({ method, path, operation, keyId, plan, address, time }: LogEntry): string {
+/** @param {LogEntry} entry */
+function whatItWas({ method, path, operation, keyId, plan, address, time }) {
   const request = [method, path].filter((part) => part !== undefined).join(' ');
   const shown = request === '' ? 'A request that could not be read' : request;
   const ofOperation = operation === undefined || operation === '' ? '' : ` (${operation})`;
@@ -32,7 +34,8 @@ function whatItWas({ method, path, operation, keyId, plan, address, time }: LogE
   return `${shown}${ofOperation} ${by}, on ${text(time).slice(0, 10)} at ${text(time).slice(11, 23)} UTC,`;
 }
 
-function howItEnded(entry: LogEntry): string {
+/** @param {LogEntry} entry */
+function howItEnded(entry) {
   const { status, error, target, attempts, totalMs, upstreamMs } = entry;
   const took = `after ${milliseconds(Number(totalMs))} ms`;
   const atUpstream =
@@ -54,15 +57,16 @@ function howItEnded(entry: LogEntry): string {
   return `was answered ${status} by ${target}${tries} ${took}${atUpstream}`;
 }
 
-/** Descriptions of limits that are not part of a key's quota, by window name. */
-const buckets: Readonly<Record<string, string>> = {
+/** Descriptions of limits that are not part of a key's quota, by window name. @type {Readonly<Record<string, string | undefined>>} */
+const buckets = {
   address: 'requests from one address without a valid key',
   preflight: 'CORS preflights from one address',
   docs: 'requests from one address for the API reference',
   limits: 'requests of one key for its own limits',
 };
 
-function limitReason(entry: LogEntry): string | undefined {
+/** @param {LogEntry} entry @returns {string | undefined} */
+function limitReason(entry) {
   const { decision, source, window, limit, remaining, units, keyStatus, keyId, secret } = entry;
   const bucket = buckets[text(window)];
   const alone =
@@ -102,17 +106,18 @@ function limitReason(entry: LogEntry): string | undefined {
   }
 }
 
-/** Returns the message of the error without its advice. */
-function errorReason({ error }: LogEntry): string | undefined {
+/** Returns the message of the error without its advice. @param {LogEntry} entry */
+function errorReason({ error }) {
   return errorOf(error)?.message.replace(/[;:].*|\.$/s, '');
 }
 
-/** Returns undefined for an unknown code, because another version may have written the line. */
-function errorOf(code: unknown): (typeof errors)[keyof typeof errors] | undefined {
-  return Object.entries(errors).find(([known]) => known === code)?.[1];
+/** Returns undefined for an unknown code, because another version may have written the line. @param {unknown} code */
+function errorOf(code) {
+  return Object.entries(catalogue).find(([known]) => known === code)?.[1];
 }
 
-function faultReason({ fault, cause }: LogEntry): string | undefined {
+/** @param {LogEntry} entry @returns {string | undefined} */
+function faultReason({ fault, cause }) {
   const because = cause === undefined ? '' : `: ${text(cause)}`;
   switch (fault) {
     case 'client':
@@ -125,17 +130,76 @@ function faultReason({ fault, cause }: LogEntry): string | undefined {
   }
 }
 
-function trialReason({ trial, decision }: LogEntry): string | undefined {
+/** @param {LogEntry} entry @returns {string | undefined} */
+function trialReason({ trial, decision }) {
   if (trial === undefined) return undefined;
   const by = trial === 'banned' ? 'a ban' : `its ${text(trial)} limit`;
   const too = decision === 'admitted' ? '' : ' too';
   return `the trial of the plan would have refused the request${too}, by ${by}`;
 }
 
-function capitalized(sentence: string): string {
+/** @param {string} sentence */
+function capitalized(sentence) {
   return sentence.charAt(0).toUpperCase() + sentence.slice(1);
 }
 
-function text(value: unknown): string {
+/** @param {unknown} value */
+function text(value) {
   return value === undefined ? '' : String(value);
+}
+
+/** Matches the first eight or more characters of a request id, because the log at a terminal prints only eight. */
+export const requestIdStart = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i;
+
+/**
+ * Parses a line of a log. Tools such as `docker compose logs` may put a name in front of each line.
+ *
+ * @param {string} line
+ * @returns {LogEntry | undefined}
+ */
+export function parseEntry(line) {
+  try {
+    const entry = JSON.parse(line.slice(line.indexOf('{')));
+    return typeof entry === 'object' && entry !== null ? entry : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether an entry about a request is its access line. @param {LogEntry} entry */
+export function isAccessLine({ status, msg }) {
+  return status !== undefined && msg === undefined;
+}
+
+/**
+ * The number of lines read, the number of log entries among them, and the earliest and latest timestamps of these entries (ISO 8601).
+ *
+ * @typedef {{ lines: number, entries: number, fromAt?: string, toAt?: string }} LinesRead
+ */
+
+/** Counts a line of the log. @param {LinesRead} read @param {string | undefined} at the timestamp of its entry; undefined without an entry */
+export function countLine(read, at) {
+  read.lines += 1;
+  if (at === undefined) return;
+  read.entries += 1;
+  if (read.fromAt === undefined || at < read.fromAt) read.fromAt = at;
+  if (read.toAt === undefined || at > read.toAt) read.toAt = at;
+}
+
+/** @param {string} requestId @param {LinesRead} read */
+export function notFoundText(requestId, { lines, entries, fromAt, toAt }) {
+  const read = `${counted(lines, 'line was', 'lines were')} read`;
+  if (fromAt === undefined || toAt === undefined) {
+    return `No request ${requestId}: ${read}, but none is a line of a gateway's JSON log. A gateway writes this log to standard output.`;
+  }
+  const others =
+    lines === entries
+      ? ''
+      : ` (${counted(lines - entries, 'of them is', 'of them are')} not from a JSON log)`;
+  return `No request ${requestId}: ${read}${others}, from ${second(fromAt)} to ${second(toAt)} UTC. Is the request of another time, or of another gateway?`;
+}
+
+/** @param {string} at */
+function second(at) {
+  return at.slice(0, 19).replace('T', ' ');
 }

@@ -1,15 +1,12 @@
-import { getMonthUsageWire } from '../../admin/wires/keys/usage.ts';
-import { keysPerPageMax } from '../../shared/http/wire.ts';
-import type { UsageStep } from '../../shared/schema/query-words.ts';
-import { dayMs } from '../../shared/words/figures.js';
-import type { Asking, PeriodOptions } from '../command.ts';
-import { CommandError } from '../output/command-error.ts';
-import { show } from '../output/show.ts';
-import { daysOfMonth, periodQuery, shiftOf, stepFor, yearBefore } from './period.ts';
-import { clientAfterFlush } from './read/flush-counts.ts';
-import { readList } from './read/read-list.ts';
-import { readUsage } from './read/read-usage.ts';
-import { monthCsv, monthNotice, monthTable, usageCsv, usageLines } from './usage-view.ts';
+import type { UsageStep } from '../../../shared/schema/query-words.ts';
+import { dayMs } from '../../../shared/words/figures.js';
+import type { Asking, PeriodOptions } from '../../command.ts';
+import { CommandError } from '../../output/command-error.ts';
+import { show } from '../../output/show.ts';
+import { daysOfMonth, periodQuery, shiftOf, stepFor, yearBefore } from '../period.ts';
+import { clientAfterFlush } from '../read/flush-counts.ts';
+import { readUsage } from '../read/read-usage.ts';
+import { usageCsv, usageLines } from './usage-view.ts';
 
 export interface UsageOptions extends Asking, PeriodOptions {
   readonly step?: UsageStep;
@@ -20,23 +17,26 @@ export interface UsageOptions extends Asking, PeriodOptions {
 }
 
 export async function usage(id: string | undefined, { all, ...options }: UsageOptions): Promise<void> {
-  if ((id === undefined) === (all === undefined))
-    throw new CommandError('Whose usage? Give the id of a key, or --all.');
-  await (id === undefined ? showMonth(options) : showUsage(id, options));
+  if (id !== undefined && all === undefined) return showUsage(id, options);
+  if (id !== undefined)
+    throw new CommandError('Whose usage? Give the id of a key, or --all for every key, not both.');
+  return all === undefined ? showWhole(options) : showEveryKey(options);
 }
 
-async function showMonth({ month, csv, ...options }: UsageOptions): Promise<void> {
-  const { from, to, step, compare } = options;
-  if (month === undefined || [from, to, step, compare].some((option) => option !== undefined))
+async function showWhole({ month, ...options }: UsageOptions): Promise<void> {
+  if (month !== undefined)
+    throw new CommandError('Whose usage? With --month, give the id of a key, or --all for every key.');
+  const { showTraffic } = await import('./traffic.ts');
+  await showTraffic(options);
+}
+
+async function showEveryKey({ month, from, to, step, ...options }: UsageOptions): Promise<void> {
+  if (month === undefined || [from, to, step].some((option) => option !== undefined))
     throw new CommandError(
-      '--all needs a month, such as --month 2026-11, and does not accept --from, --to, --step or --compare.',
+      '--all needs a month, such as --month 2026-11, and does not accept --from, --to or --step.',
     );
-  daysOfMonth(month);
-  const client = await clientAfterFlush(options);
-  const reply = await readList(client, monthPage, { month }, Number.POSITIVE_INFINITY);
-  const notice = monthNotice(reply.body);
-  if (notice !== undefined) process.stderr.write(`${notice}\n`);
-  show(options, reply, csv ? monthCsv : monthTable);
+  const { showMonth } = await import('./month-usage.ts');
+  await showMonth({ month, ...options });
 }
 
 async function showUsage(
@@ -63,5 +63,3 @@ async function showUsage(
   if (csv) return show(options, reply, (body) => usageCsv(body, shift));
   show(options, reply, (body, screen) => usageLines(id, body, { shift, screen, nowMs, mayLackRows }));
 }
-
-const monthPage = { wire: getMonthUsageWire, member: 'keys', perPage: keysPerPageMax };

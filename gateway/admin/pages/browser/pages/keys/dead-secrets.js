@@ -1,7 +1,7 @@
-import { deadSecretList } from '../../../words/dead-secrets.js';
-import { usePolled } from '../api.js';
-import { listHead, listTable } from '../list.js';
-import { html, keyLink, Section, useNow } from '../parts.js';
+import { deadSecretList } from '../../../../words/dead-secrets.js';
+import { usePolled } from '../../api.js';
+import { listHead, listTable } from '../../list.js';
+import { html, keyLink, Section, useNow } from '../../parts.js';
 
 /**
  * The secrets that are not valid but in use. The section is absent without such a secret of a key, so a page without trouble

@@ -1,28 +1,26 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { figure } from '../../../../shared/words/figures.js';
-import { keyList, keySorts, keyStates, stateText } from '../../../words/keys.js';
-import { usePolled } from '../api.js';
-import { keyStateWord, listTable } from '../list.js';
+import { figure } from '../../../../../shared/words/figures.js';
+import { keyList, keySorts, keyStates, stateText } from '../../../../words/keys.js';
+import { usePolled } from '../../api.js';
+import { keyStateWord, listTable } from '../../list.js';
 import {
   html,
   Instant,
   instead,
   keyLink,
   paging,
+  SearchInAddress,
   Section,
   selectInAddress,
   useNow,
   windowBar,
-} from '../parts.js';
-import { changeQuery } from '../router.js';
-import { useSelection } from '../select-keys.js';
+} from '../../parts.js';
+import { useSelection } from '../../select-keys.js';
 import { DeadSecrets } from './dead-secrets.js';
 import { OldSecrets } from './old-secrets.js';
 
-/** @import { PageProps } from '../live.js' */
+/** @import { PageProps } from '../../live.js' */
 
 const perPage = 50;
-const typingMs = 250;
 
 /** @typedef {{ q: string | undefined, state: string | undefined, plan: string | undefined, sort: string | undefined }} Filter */
 
@@ -82,21 +80,8 @@ export function Keys({ query, live }) {
 
 /** @param {{ filter: Filter, plans: readonly { name: string, keys: number }[] }} props */
 function Filters({ filter, plans }) {
-  const typed = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
-  const [text, setText] = useState(filter.q ?? '');
-  // The search field shows the text in the URL, which the Back button or a link may change.
-  useEffect(() => setText(filter.q ?? ''), [filter.q]);
-  useEffect(() => () => clearTimeout(typed.current), []);
-  const type = (/** @type {any} */ { currentTarget: { value } }) => {
-    setText(value);
-    clearTimeout(typed.current);
-    typed.current = setTimeout(
-      () => changeQuery({ q: value, after: undefined }, { replace: true }),
-      typingMs,
-    );
-  };
   return html`<div class="filters" role="search" aria-label="Filter the keys">
-    <input type="search" value=${text} onInput=${type} maxlength="64" placeholder="id or name" aria-label="Id or name" />
+    <${SearchInAddress} name="q" chosen=${filter.q} hint="id or name" />
     ${selectInAddress('state', 'State', [['', 'any state'], ...keyStates.map((state) => [state, stateText(state)])], filter.state)}
     ${selectInAddress('plan', 'Plan', [['', 'any plan'], ...plans.map(({ name, keys }) => [name, `${name} (${figure(keys)})`])], filter.plan)}
     ${selectInAddress(

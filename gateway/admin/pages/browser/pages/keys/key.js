@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { keyActions, keyNotes } from '../../../../capabilities/lists/pages.js';
-import { exemptionWords } from '../../../../shared/words/exemptions.js';
+import { keyActions, keyNotes } from '../../../../../capabilities/lists/pages.js';
+import { exemptionWords } from '../../../../../shared/words/exemptions.js';
 import {
   beginning,
   counted,
@@ -10,13 +10,13 @@ import {
   minuteMs,
   noFigure,
   relative,
-} from '../../../../shared/words/figures.js';
-import { limitsInWords } from '../../../../shared/words/limit-names.js';
-import { upcomingTexts } from '../../../words/keys.js';
-import { nowMs, queryOf, usePolled } from '../api.js';
-import { clock, fullInstant } from '../formats.js';
-import { KeyActions, result } from '../key-actions.js';
-import { keyStateWord } from '../list.js';
+} from '../../../../../shared/words/figures.js';
+import { limitsInWords } from '../../../../../shared/words/limit-names.js';
+import { upcomingTexts } from '../../../../words/keys.js';
+import { nowMs, queryOf, usePolled } from '../../api.js';
+import { clock, fullInstant } from '../../formats.js';
+import { KeyActions, result } from '../../key-actions.js';
+import { keyStateWord } from '../../list.js';
 import {
   Age,
   CopyButton,
@@ -29,14 +29,14 @@ import {
   Section,
   useNow,
   windowBar,
-} from '../parts.js';
-import { keyPath } from '../router.js';
+} from '../../parts.js';
+import { keyPath } from '../../router.js';
 import { minuteQuery } from './key-minute.js';
 import { UsageChart } from './key-usage.js';
 
-/** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
-/** @import { Polled } from '../api.js' */
-/** @import { PageProps } from '../live.js' */
+/** @import { BodyOf, RowOf } from '../../../../wires/api-types.ts' */
+/** @import { Polled } from '../../api.js' */
+/** @import { PageProps } from '../../live.js' */
 
 /** @typedef {BodyOf<'/keys/{id}'>} KeyDetail */
 /** @typedef {RowOf<'/keys/{id}/usage'>} UsageRow */
@@ -49,7 +49,9 @@ import { UsageChart } from './key-usage.js';
  */
 export function Key({ params: { id = '' }, query, live }) {
   const now = useNow();
-  const [done, setDone] = useState(/** @type {import('../key-actions.js').Shown | undefined} */ (undefined));
+  const [done, setDone] = useState(
+    /** @type {import('../../key-actions.js').Shown | undefined} */ (undefined),
+  );
   const [isDeleted, setDeleted] = useState(false);
   // A deleted key is not requested again, because the browser's console logs each 404 as an error.
   const polled = usePolled(isDeleted ? undefined : '/keys/{id}', 3_000, { params: { id } });
@@ -66,7 +68,7 @@ export function Key({ params: { id = '' }, query, live }) {
   if (!key || isPending) {
     return html`<p class="empty" role=${error ? 'alert' : 'status'}>${noteOf(key ? live.polled : polled, '')}</p>`;
   }
-  const onDone = (/** @type {import('../action-dialog.js').Done} */ { text, isEnd }) => {
+  const onDone = (/** @type {import('../../action-dialog.js').Done} */ { text, isEnd }) => {
     setDone({ text, atMs: nowMs() });
     setDeleted(isEnd);
   };
@@ -75,7 +77,7 @@ export function Key({ params: { id = '' }, query, live }) {
       <h1>${id}</h1>
       <p>
         ${key.name !== undefined && html`<bdi>${key.name}</bdi> · `}${key.plan} · ${keyStateWord(key.state)} ·
-        <span class="muted"> ${placeOf(key)}</span>
+        <span class="muted"> ${placeOf(key)}</span> · <a href=${`/changes${queryOf({ key: id })}`}>its changes</a>
         ${' '}<${Age} polled=${polled} />
       </p>
       ${otherMembers(key)}
@@ -240,7 +242,7 @@ function leaked(digestStart, { at, by, ended, source, url, ancestor }) {
 
 /** @param {string} id @param {readonly UsageRow[]} rows @param {Polled} polled */
 function refusals(id, rows, polled) {
-  /** @type {import('../parts.js').Column<UsageRow>[]} */
+  /** @type {import('../../parts.js').Column<UsageRow>[]} */
   const units = rows.some(({ units }) => units !== undefined)
     ? [{ title: 'Units', kind: 'number', cell: ({ admitted, units = admitted }) => figure(units) }]
     : [];

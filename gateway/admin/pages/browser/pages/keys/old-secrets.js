@@ -1,7 +1,7 @@
-import { oldSecretList } from '../../../words/old-secrets.js';
-import { usePolled } from '../api.js';
-import { listHead, listTable } from '../list.js';
-import { html, keyLink, Section, useNow } from '../parts.js';
+import { oldSecretList } from '../../../../words/old-secrets.js';
+import { usePolled } from '../../api.js';
+import { listHead, listTable } from '../../list.js';
+import { html, keyLink, Section, useNow } from '../../parts.js';
 
 const everyMs = 120_000;
 

@@ -1,8 +1,8 @@
 import { h } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { dayMs, figure, hourMs, minuteMs, rate } from '../../../../shared/words/figures.js';
-import { nowMs, usePolled, useRows } from '../api.js';
-import { Chart, markersOf } from '../charts.js';
+import { dayMs, figure, hourMs, minuteMs, rate } from '../../../../../shared/words/figures.js';
+import { nowMs, usePolled, useRows } from '../../api.js';
+import { Chart, markersOf } from '../../charts.js';
 import {
   compareButton,
   earlierLine,
@@ -10,13 +10,13 @@ import {
   isCompared,
   useEarlier,
   weekBefore,
-} from '../earlier.js';
-import { clock, fullInstant, periodText } from '../formats.js';
-import { CopyButton, choices, Fresh, html, noteOf, Section, useNow } from '../parts.js';
-import { changeQuery } from '../router.js';
+} from '../../earlier.js';
+import { clock, fullInstant, periodText } from '../../formats.js';
+import { CopyButton, choices, Fresh, html, noteOf, Section, useNow } from '../../parts.js';
+import { changeQuery } from '../../router.js';
 import { clickableMs, isoMinute, KeyMinute, minuteIn, minuteQuery } from './key-minute.js';
 
-/** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
+/** @import { BodyOf, RowOf } from '../../../../wires/api-types.ts' */
 
 /** @typedef {BodyOf<'/keys/{id}'>} KeyDetail */
 /** @typedef {RowOf<'/keys/{id}/usage'>} UsageRow */

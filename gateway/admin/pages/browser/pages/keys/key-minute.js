@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { hourMs, minuteMs } from '../../../../shared/words/figures.js';
-import { nowMs, usePolled } from '../api.js';
-import { clock, fullInstant } from '../formats.js';
-import { CopyButton, Fresh, html } from '../parts.js';
-import { changeQuery } from '../router.js';
+import { hourMs, minuteMs } from '../../../../../shared/words/figures.js';
+import { nowMs, usePolled } from '../../api.js';
+import { clock, fullInstant } from '../../formats.js';
+import { CopyButton, Fresh, html } from '../../parts.js';
+import { changeQuery } from '../../router.js';
 
 /** A chart of a longer period is zoomed, because its minutes are too narrow to be clicked. */
 export const clickableMs = 2 * hourMs;
@@ -66,7 +66,7 @@ export function KeyMinute({ id, atMs }) {
   </div>`;
 }
 
-/** @param {import('../../../wires/api-types.ts').BodyOf<'/keys/{id}/why'>} body */
+/** @param {import('../../../../wires/api-types.ts').BodyOf<'/keys/{id}/why'>} body */
 function explained({ sentence, refusals, notes }) {
   const texts = [sentence, ...refusals.map((one) => one.sentence), ...notes];
   return html`<p>${sentence} <${CopyButton} text=${texts.join('\n')} /></p>

@@ -1,0 +1,77 @@
+import { changeInWords } from '../../../admin/words/usage.js';
+import { calendarStartMs } from '../../../shared/calendar-windows.ts';
+import { isoSecondOf } from '../../../shared/schema/dates-and-durations.ts';
+import type { UsageStep } from '../../../shared/schema/query-words.ts';
+import type { Column } from '../../output/table.ts';
+import type { Shift } from '../period.ts';
+
+interface Row {
+  /** The beginning of the row, ISO 8601. */
+  readonly at: string;
+}
+
+/** The rows of a period, and the row of the earlier period for each of them. */
+export interface ComparedRows<Of extends Row> {
+  readonly rows: readonly Of[];
+  readonly beforeOf: (row: Of) => Of;
+}
+
+/**
+ * Joins the rows of a period with the rows of the earlier period. A row that is in only one of them has zeros in the other.
+ *
+ * @param none a row without requests
+ */
+export function compareRows<Of extends Row>(
+  rows: readonly Of[],
+  before: readonly Of[] | undefined,
+  none: Of,
+  shift: Shift | undefined,
+): ComparedRows<Of> {
+  const earlier = new Map((before ?? []).map((row) => [shift?.later(Date.parse(row.at)) ?? 0, row] as const));
+  const known = new Set(rows.map(({ at }) => Date.parse(at)));
+  const onlyEarlier = [...earlier.keys()]
+    .filter((atMs) => !known.has(atMs))
+    .map((atMs) => ({ ...none, at: isoSecondOf(atMs) }));
+  return {
+    rows: [...rows, ...onlyEarlier].sort((a, b) => Date.parse(a.at) - Date.parse(b.at)),
+    beforeOf: ({ at }) => earlier.get(Date.parse(at)) ?? none,
+  };
+}
+
+/**
+ * Columns with the requests of the earlier period, and the change. The present row is not over, so it has no change. The total compares the
+ * other rows.
+ */
+export function changeColumns<Of extends Row>(
+  { rows, beforeOf }: ComparedRows<Of>,
+  {
+    total,
+    requestsOf,
+    step,
+    nowMs,
+  }: {
+    readonly total: Of;
+    readonly requestsOf: (row: Of) => number;
+    readonly step: UsageStep;
+    readonly nowMs: number;
+  },
+): readonly Column<Of>[] {
+  const presentMs = calendarStartMs(step, nowMs);
+  const isOver = ({ at }: Of) => Date.parse(at) < presentMs;
+  const over = rows.filter(isOver);
+  const sum = (some: readonly Of[]) => some.reduce((all, row) => all + requestsOf(row), 0);
+  return [
+    {
+      title: 'BEFORE',
+      cell: (row) => (row === total ? sum(rows.map(beforeOf)) : requestsOf(beforeOf(row))),
+    },
+    {
+      title: 'CHANGE',
+      align: 'right',
+      cell: (row) => {
+        if (row === total) return changeInWords(sum(over), sum(over.map(beforeOf)));
+        return isOver(row) ? changeInWords(requestsOf(row), requestsOf(beforeOf(row))) : 'not over';
+      },
+    },
+  ];
+}

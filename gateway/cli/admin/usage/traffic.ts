@@ -1,0 +1,132 @@
+import { getTrafficWire } from '../../../admin/wires/operations.ts';
+import { csv } from '../../../admin/words/csv.js';
+import type { AnswerOf } from '../../../shared/http/wire.ts';
+import type { UsageStep } from '../../../shared/schema/query-words.ts';
+import { wrapText } from '../../../shared/terminal/text-width.ts';
+import type { Asking, PeriodOptions } from '../../command.ts';
+import { CommandError } from '../../output/command-error.ts';
+import { instant } from '../../output/figures.ts';
+import type { Screen } from '../../output/screen.ts';
+import { show } from '../../output/show.ts';
+import { type Column, table } from '../../output/table.ts';
+import { periodQuery, type Shift, shiftOf } from '../period.ts';
+import { clientAfterFlush } from '../read/flush-counts.ts';
+import { changeColumns, compareRows } from './compare-rows.ts';
+
+interface TrafficOptions extends Asking, PeriodOptions {
+  readonly step?: UsageStep | undefined;
+  readonly compare?: string | undefined;
+  readonly csv?: true | undefined;
+}
+
+type Traffic = AnswerOf<typeof getTrafficWire>;
+type TrafficRow = Traffic['rows'][number];
+
+interface ComparedTraffic extends Traffic {
+  readonly before?: Traffic;
+}
+
+/** Shows the requests of all clients. */
+export async function showTraffic({
+  from,
+  to,
+  step = 'hour',
+  compare,
+  csv: asCsv,
+  ...options
+}: TrafficOptions): Promise<void> {
+  if (step !== 'minute' && step !== 'hour') {
+    throw new CommandError(
+      `The requests of all clients are on record by minute and hour, not by ${step}. Give --step minute or hour, or the id of a key.`,
+    );
+  }
+  const nowMs = Date.now();
+  const period = periodQuery({ from, to }, nowMs);
+  const shift = compare === undefined ? undefined : shiftOf(compare);
+  shift?.checkStep(step);
+  const client = await clientAfterFlush(options);
+  const trafficIn = (asked: typeof period) => client.ask(getTrafficWire, { query: { ...asked, step } });
+  const [present, before] = await Promise.all([
+    trafficIn(period),
+    shift && trafficIn(shift.periodBefore(period, nowMs)),
+  ]);
+  const body = { ...present.body, ...(before && { before: before.body }) };
+  const json = { ...Object(present.json), ...(before && { before: before.json }) };
+  show(options, { body, json }, (traffic: ComparedTraffic, screen) =>
+    asCsv ? trafficCsv(traffic, shift) : trafficLines(traffic, { shift, screen, nowMs }),
+  );
+}
+
+const noRequests: TrafficRow = {
+  ...{ at: '', requests: 0, served: 0, refused: 0, banned: 0, rejected: 0 },
+  ...{ failedByGateway: 0, failedByUpstream: 0, ownTime: {}, upstreamTime: {} },
+};
+
+const endings = [
+  'served',
+  'refused',
+  'banned',
+  'rejected',
+  'failedByGateway',
+  'failedByUpstream',
+] as const satisfies readonly (keyof TrafficRow)[];
+
+export function trafficLines(
+  traffic: ComparedTraffic,
+  {
+    shift,
+    screen,
+    nowMs,
+  }: { readonly shift: Shift | undefined; readonly screen: Screen; readonly nowMs: number },
+): readonly string[] {
+  const { step, before } = traffic;
+  const compared = compareRows(traffic.rows, before?.rows, noRequests, shift);
+  const { rows } = compared;
+  if (rows.length === 0) return ['No request is recorded in this period.'];
+  const total = sumOf(rows);
+  const requestsOf = ({ requests }: TrafficRow) => requests;
+  const columns: readonly Column<TrafficRow>[] = [
+    {
+      title: `${step.toUpperCase()} (UTC)`,
+      cell: (row) => (row === total ? 'total' : instant(row.at).slice(0, 16)),
+    },
+    { title: 'REQUESTS', cell: requestsOf },
+    ...(shift === undefined ? [] : changeColumns(compared, { total, requestsOf, step, nowMs })),
+    { title: 'SERVED', cell: ({ served }) => served },
+    { title: 'REFUSED', cell: ({ refused, banned }) => refused + banned },
+    { title: 'NO KEY', cell: ({ rejected }) => rejected },
+    { title: 'FAILED', cell: ({ failedByGateway, failedByUpstream }) => failedByGateway + failedByUpstream },
+  ];
+  const lacking =
+    shift === undefined
+      ? []
+      : wrapText(
+          'The requests of all clients are kept for usage.keepDays, so earlier rows may be missing.',
+          screen.columns,
+        );
+  return [
+    ...table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined)),
+    ...lacking,
+  ];
+}
+
+function trafficCsv(traffic: ComparedTraffic, shift: Shift | undefined): readonly string[] {
+  const { rows, beforeOf } = compareRows(traffic.rows, traffic.before?.rows, noRequests, shift);
+  return csv(
+    ['at', 'requests', ...endings.map(snakeCase), ...(shift === undefined ? [] : ['requests_before'])],
+    rows.map((row) => [
+      ...[row.at, row.requests, ...endings.map((ending) => row[ending])],
+      ...(shift === undefined ? [] : [beforeOf(row).requests]),
+    ]),
+  );
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function sumOf(rows: readonly TrafficRow[]): TrafficRow {
+  const sum = (name: 'requests' | (typeof endings)[number]) => rows.reduce((all, row) => all + row[name], 0);
+  const ended = Object.fromEntries(endings.map((ending) => [ending, sum(ending)]));
+  return { ...noRequests, requests: sum('requests'), ...ended };
+}

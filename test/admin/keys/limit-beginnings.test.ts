@@ -1,0 +1,61 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { askAdmin, makeToken } from '../../support/admin-client.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeKey, testConfig } from '../../support/gateway-process.ts';
+import { startRecordingBackend } from '../../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { patientGateway } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
+
+it('a limit a month that is set in the middle of a month says that it does not count earlier requests', async () => {
+  const { token, entry } = makeToken('read');
+  const backend = await startRecordingBackend();
+  onTestFinished(() => backend.close());
+  const keys = ['acme', 'umbrella'].map((id) => makeKey({ id, plan: 'free' }));
+  const config = testConfig({
+    upstream: { url: backend.url },
+    redis: { url: redisUrl(), prefix: freshPrefix() },
+    plans: { free: { perMinute: 1_000 } },
+    keys: keys.map((key) => key.entry),
+    admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
+  });
+  const bounds = { ...patientGateway, usageFlushIntervalMs: 100 };
+  const gateway = await startGatewayHere(config, { tuning: { bounds } });
+  onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+  const call = async (place: number) => {
+    const headers = { authorization: `Bearer ${keys[place]?.secret}` };
+    expect((await fetch(`${gateway.baseUrl}/pets`, { headers })).status).toBe(200);
+  };
+  const sentences = async (id: string) => {
+    const ask = (path: string) => askAdmin(Number(new URL(gateway.adminUrl).port), path, { token });
+    const [key, forecast] = await Promise.all([
+      ask(`/api/v1/keys/${id}`),
+      ask(`/api/v1/keys/${id}/forecast`),
+    ]);
+    return [key.body.why.sentence, forecast.body.sentence] as const;
+  };
+
+  await call(0);
+  await call(0);
+  await until('the requests are on record', async () => (await sentences('acme'))[0].includes('2 requests'));
+  await gateway.editConfig({ ...config, plans: { free: { perMinute: 1_000, perMonth: 300 } } });
+  await until('the limit is in force', async () =>
+    (await sentences('acme'))[0].includes('of 300 of this month'),
+  );
+  await call(0);
+  await call(1);
+
+  await expect
+    .poll(() => sentences('acme'))
+    .toEqual([
+      expect.stringMatching(
+        /1 of 300 of this month\. Its limit a month was set at \d\d:\d\d, and does not count the earlier requests of this month\./,
+      ),
+      expect.stringMatching(
+        /The limit a month was set on \d+ \w+ at \d\d:\d\d UTC, and does not count the earlier requests of this month\.$/,
+      ),
+    ]);
+  const [ofOther] = await sentences('umbrella');
+  expect(ofOther).toContain('1 of 300 of this month');
+  expect(ofOther).not.toContain('was set');
+});
