@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { isMasked, marks, marksIn, partsOf } from '../shared/schema/marks.ts';
-import { shownName } from '../shared/schema/stated-form.ts';
+import { shownName, statedForm } from '../shared/schema/stated-form.ts';
+import { isMapping } from '../shared/structures/plain-data.ts';
 import { digestStart, list } from './response-parts.ts';
 
 /** The form that `statedForm` makes of a setting, also of other releases. */
@@ -25,11 +26,20 @@ function shownSchema(schema: z.ZodType): z.ZodType {
       return described(z.union(parts.of.map(shownSchema)));
     case 'inner': {
       const shown = shownSchema(parts.of);
-      return described(schema instanceof z.ZodOptional ? shown.optional() : shown);
+      if (schema instanceof z.ZodOptional) return described(shown.optional());
+      return described(withDefault(shown, schema));
     }
     case 'leaf':
       return z.unknown().meta({ of: schema });
   }
+}
+
+/** Notes the default of a setting that is no mapping, in the form of the response. */
+function withDefault(shown: z.ZodType, schema: z.ZodType): z.ZodType {
+  if (!(schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)) return shown;
+  const parsed = schema.safeParse(undefined);
+  const usual = parsed.success ? statedForm(schema, parsed.data) : undefined;
+  return usual === undefined || isMapping(usual) ? shown : shown.meta({ default: usual });
 }
 
 /** Undefined if the value as a whole has no mark. */

@@ -211,8 +211,13 @@ const conversion = {
     const isByName = zodSchema instanceof z.ZodPipe && zodSchema.in instanceof z.ZodUnknown;
     const stated = isByName ? zodSchema.out : z.globalRegistry.get(zodSchema)?.of;
     if (stated === undefined) return;
-    const { description } = made;
+    const { description, default: usual } = made;
     for (const name of Object.keys(made)) delete made[name];
-    Object.assign(made, jsonSchema(stated as z.ZodType), description === undefined ? {} : { description });
+    Object.assign(
+      made,
+      jsonSchema(stated as z.ZodType),
+      usual !== undefined && { default: usual },
+      description !== undefined && { description },
+    );
   },
 } satisfies z.core.ToJSONSchemaParams;

@@ -30,7 +30,9 @@ export async function createReadRoutes(sources: ReadSources): Promise<readonly R
       ...getSettingsWire,
       needs: 'read',
       isFixed: true,
-      respond: async () => ({ status: 200, body: await settingsText(settings()) }),
+      async respond({ query }) {
+        return { status: 200, body: await settingsText(settings(), { withKeys: query.keys === 'all' }) };
+      },
     }),
     ...createKeyRoutes(keys, changes),
     deadSecretsRoute(keys),

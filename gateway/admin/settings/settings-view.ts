@@ -40,19 +40,22 @@ const keysPerTurn = 500;
  * responses can be compared. Keys, plans and operations are sorted by name. Upstreams keep their configured order, because the first is the
  * default.
  */
-export async function settingsText(settings: Settings): Promise<string> {
+export async function settingsText(
+  settings: Settings,
+  { withKeys = true }: { readonly withKeys?: boolean } = {},
+): Promise<string> {
   const keys = tableIn(settings.keys);
   const texts: string[] = [];
-  for (const stated of keys.stated()) {
+  for (const stated of withKeys ? keys.stated() : []) {
     const key = keys.get(stated.id);
     if (key !== undefined) texts.push(JSON.stringify(keyView(stated, key)));
     if (texts.length % keysPerTurn === 0) await nextTurn();
   }
-  return `${JSON.stringify(settingsMembers(settings)).slice(0, -1)},"keys":[${texts.join(',')}]}`;
+  return `${JSON.stringify(settingsMembers(settings)).slice(0, -1)},"keyCount":${keys.size},"keys":[${texts.join(',')}]}`;
 }
 
-/** Returns all members of the `/settings` response except the keys. */
-export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'> {
+/** Returns all members of the `/settings` response except the keys and their number. */
+export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys' | 'keyCount'> {
   const { version, stated, listen, admin, redis, directory } = settings;
   const { upstream: _, upstreams: __, ...asStated } = stated;
   return {

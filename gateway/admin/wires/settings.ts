@@ -5,6 +5,7 @@ import { statedSettings } from '../../config/schema/settings-schema.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import {
   components,
+  count,
   instant,
   list,
   digestStart as shownDigest,
@@ -15,6 +16,7 @@ import {
 import { shownMembers } from '../../keys/shown-settings.ts';
 import { defineWire } from '../../shared/http/wire.ts';
 import { type Parts, partsOf } from '../../shared/schema/marks.ts';
+import { oneOf, queryOf } from '../../shared/schema/query-parameters.ts';
 import { deprecationShape, operationCost } from './operations.ts';
 import { planShown, shownWindows } from './plans/plans.ts';
 
@@ -108,6 +110,7 @@ export const settingsShown = z
       .describe(
         'The keys file, relative to the folder of the configuration; absent if all keys are in the key directory.',
       ),
+    keyCount: count.describe('The number of keys of the configuration.'),
     keys: list(
       z.object({
         ...stated(keySchema.shape, ['id', 'plan', 'limits', 'disabled', 'secrets']),
@@ -117,7 +120,7 @@ export const settingsShown = z
         windows: shownWindows,
         secrets: list(z.object({ digestStart: shownDigest, expiresAt: instant.optional() })),
       }),
-    ),
+    ).describe('The keys of the configuration, sorted by id; empty with `keys=none`.'),
   })
   .register(components, { id: 'Settings' });
 
@@ -129,5 +132,8 @@ export const getSettingsWire = defineWire({
   summary: 'The effective configuration',
   description:
     'Every setting as the configuration states it, including defaults. Secrets are masked. A duration has the largest unit that fits, such as `1m`. The order is always the same, so that two responses can be compared. Each key adds about 200 octets to the response.',
+  query: queryOf({
+    keys: oneOf(['all', 'none']).default('all').describe('Whether the response has the keys.'),
+  }),
   answers: { 200: { description: 'The present settings.', schema: settingsShown } },
 });

@@ -9,19 +9,20 @@
  * @property {string} group the first part of the name
  * @property {string} name as in the configuration, such as `listen.port` or `notify[0].url`
  * @property {string | undefined} value undefined if the configuration does not state the setting and it has no default
+ * @property {boolean} isDefault whether the value is the default
  * @property {string | undefined} description
  */
 
 /**
  * A JSON schema, as far as this file reads it.
  *
- * @typedef {{ description?: string, $ref?: string, properties?: Record<string, Schema>, items?: Schema, additionalProperties?: Schema | boolean, anyOf?: Schema[] }} Schema
+ * @typedef {{ description?: string, default?: unknown, $ref?: string, properties?: Record<string, Schema>, items?: Schema, additionalProperties?: Schema | boolean, anyOf?: Schema[] }} Schema
  */
 
 /** @typedef {{ openapi?: string, components?: { schemas?: Record<string, Schema> } }} Document */
 
 /** The members with pages of their own, and those that `keys` has in the configuration. */
-const shownApart = ['version', 'plans', 'operations', 'keys', 'keysFile', 'directory'];
+const shownApart = ['version', 'plans', 'operations', 'keys', 'keyCount', 'keysFile', 'directory'];
 
 /**
  * Returns the settings of a `/settings` response with their descriptions, in the order of the response. Keys, plans and operations
@@ -95,6 +96,7 @@ function rowsOf(name, value, schema, document) {
         : isPlainList
           ? value.join(', ') || 'none'
           : undefined,
+      isDefault: value !== undefined && JSON.stringify(value) === JSON.stringify(schema?.default),
       description: schema?.description ?? resolved?.description,
     },
   ];

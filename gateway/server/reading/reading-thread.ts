@@ -141,7 +141,7 @@ export function createReadingThread(options: ReadingThreadOptions) {
 
   /** Caches a fixed response for a short time. After a change of the settings, the cached response is not used. */
   async function askFixed(request: ThreadRequest): Promise<AdminResponse> {
-    const { route: name } = request;
+    const name = JSON.stringify([request.route, request.query]);
     const known = fixed.get(name);
     if (known?.of === settings()) return known.response;
     const made = { of: settings(), response: askNow(request) };

@@ -43,7 +43,7 @@ function loaded({ config: { version, loadedAt, lastError, kept = [], waitsForRes
  * @param {{ filter: string }} props
  */
 function InForceNow({ filter }) {
-  const polled = usePolled('/settings', hourMs);
+  const polled = usePolled('/settings', hourMs, { query: { keys: 'none' } });
   const document = usePolled('/openapi.json', hourMs);
   if (polled.body === undefined) return instead(polled, '');
   const words = filter.toLowerCase().split(/\s+/);
@@ -77,7 +77,13 @@ function group(title, rows) {
       columns: [
         { title: 'Setting', kind: 'id', cell: ({ name }) => html`<code>${name}</code>` },
         ...(hasValues
-          ? [{ title: 'Value', cell: (/** @type {SettingRow} */ { value }) => html`<bdi>${value}</bdi>` }]
+          ? [
+              {
+                title: 'Value',
+                cell: (/** @type {SettingRow} */ { value, isDefault }) =>
+                  html`<bdi>${value}</bdi>${isDefault && html`<span class="muted"> (default)</span>`}`,
+              },
+            ]
           : []),
         {
           title: 'Meaning',
@@ -95,9 +101,9 @@ function inWords(text) {
 }
 
 /** Plans, keys and operations have pages of their own. @param {InForce} settings */
-function elsewhere({ plans, keys, operations }) {
+function elsewhere({ plans, keyCount, operations }) {
   return html`<p class="sentence">
-    The configuration also has <a href="/plans">${counted(plans.length, 'plan')}</a>, <a href="/keys">${counted(keys.length, 'key')}</a> and
+    The configuration also has <a href="/plans">${counted(plans.length, 'plan')}</a>, <a href="/keys">${counted(keyCount, 'key')}</a> and
     ${' '}<a href="/operations">${counted(operations.length, 'operation')}</a>.
   </p>`;
 }
