@@ -137,10 +137,10 @@ it('a command that begins after the last printed change continues with the next 
   await recorded('k3');
   const first = follow(url, { limit: 2 });
   await expect.poll(first.keys).toEqual(range(2, 3));
+  const after = first.printed.at(-1)?.id ?? '';
   first.end();
   record(4, 450);
   await recorded('k450');
-  const after = first.printed.at(-1)?.id ?? '';
   const second = follow(url, { limit: 50, after });
   await expect.poll(second.keys, { timeout: 20_000 }).toEqual(range(4, 450));
   expect(second.told).toEqual([]);
