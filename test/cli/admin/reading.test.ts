@@ -278,6 +278,18 @@ describe('the text output', () => {
     expect(await run('usage', 'customer-0', '--csv')).toBe(`${titles}\n`);
   });
 
+  it('of usage without a key has the requests of all clients by hour, also against an earlier period', async () => {
+    const [titles, ...rows] = (await run('usage', '--csv')).trim().split('\n');
+    expect(titles).toBe('at,requests,served,refused,banned,rejected,failed_by_gateway,failed_by_upstream');
+    const sum = (column: number) => rows.reduce((all, row) => all + Number(row.split(',')[column]), 0);
+    expect(sum(1)).toBeGreaterThanOrEqual(11);
+    expect(sum(3)).toBeGreaterThanOrEqual(4);
+    expect(sum(1)).toBe([2, 3, 4, 5, 6, 7].reduce((all, column) => all + sum(column), 0));
+    const lines = (await run('usage', '--compare', '-1h')).split('\n');
+    expect(lines[0]).toMatch(/^HOUR \(UTC\) +REQUESTS +BEFORE +CHANGE +SERVED +REFUSED +NO KEY +FAILED$/);
+    expect(lines).toContainEqual(expect.stringMatching(/^total +\d+ +\d+ /));
+  });
+
   it('of callers --csv is a mailing list: every caller, with name, plan and last call, and no formula', async () => {
     const [titles, ...rows] = (await run('callers', 'listPets', '--csv')).trimEnd().split('\n');
     expect(titles).toBe('id,name,plan,requests,last_call');

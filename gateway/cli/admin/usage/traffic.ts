@@ -3,6 +3,7 @@ import { csv } from '../../../admin/words/csv.js';
 import type { AnswerOf } from '../../../shared/http/wire.ts';
 import type { UsageStep } from '../../../shared/schema/query-words.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
+import { type TrafficEnding, trafficEndings } from '../../../usage/traffic.ts';
 import type { Asking, PeriodOptions } from '../../command.ts';
 import { CommandError } from '../../output/command-error.ts';
 import { instant } from '../../output/figures.ts';
@@ -62,16 +63,7 @@ const noRequests: TrafficRow = {
   ...{ failedByGateway: 0, failedByUpstream: 0, ownTime: {}, upstreamTime: {} },
 };
 
-const endings = [
-  'served',
-  'refused',
-  'banned',
-  'rejected',
-  'failedByGateway',
-  'failedByUpstream',
-] as const satisfies readonly (keyof TrafficRow)[];
-
-export function trafficLines(
+function trafficLines(
   traffic: ComparedTraffic,
   {
     shift,
@@ -113,9 +105,9 @@ export function trafficLines(
 function trafficCsv(traffic: ComparedTraffic, shift: Shift | undefined): readonly string[] {
   const { rows, beforeOf } = compareRows(traffic.rows, traffic.before?.rows, noRequests, shift);
   return csv(
-    ['at', 'requests', ...endings.map(snakeCase), ...(shift === undefined ? [] : ['requests_before'])],
+    ['at', 'requests', ...trafficEndings.map(snakeCase), ...(shift === undefined ? [] : ['requests_before'])],
     rows.map((row) => [
-      ...[row.at, row.requests, ...endings.map((ending) => row[ending])],
+      ...[row.at, row.requests, ...trafficEndings.map((ending) => row[ending])],
       ...(shift === undefined ? [] : [beforeOf(row).requests]),
     ]),
   );
@@ -126,7 +118,7 @@ function snakeCase(name: string): string {
 }
 
 function sumOf(rows: readonly TrafficRow[]): TrafficRow {
-  const sum = (name: 'requests' | (typeof endings)[number]) => rows.reduce((all, row) => all + row[name], 0);
-  const ended = Object.fromEntries(endings.map((ending) => [ending, sum(ending)]));
+  const sum = (name: 'requests' | TrafficEnding) => rows.reduce((all, row) => all + row[name], 0);
+  const ended = Object.fromEntries(trafficEndings.map((ending) => [ending, sum(ending)]));
   return { ...noRequests, requests: sum('requests'), ...ended };
 }
