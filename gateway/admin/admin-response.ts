@@ -88,6 +88,11 @@ export function storeUnavailable(message?: string): AdminResponse {
   return errorResponse('store_unavailable', message, { 'Retry-After': '1' });
 }
 
+/** For a change that was not tried, because the store did not reply. */
+export function nothingChanged(): AdminResponse {
+  return storeUnavailable('Redis does not reply. Nothing was changed; retry later.');
+}
+
 /** @param body undefined when the store did not reply */
 export function foundResponse(body: object | undefined): AdminResponse {
   return body === undefined ? storeUnavailable() : jsonResponse(body);

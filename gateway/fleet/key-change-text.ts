@@ -4,7 +4,7 @@ import { type LimitsByField, toLimits } from '../keys/limits/limit-fields.ts';
 import { limitsText } from '../keys/limits/limit-texts.ts';
 import { beginning, counted, ending, figure } from '../shared/words/figures.js';
 import type { ChangedMembers, KeyChange } from './changes.ts';
-import { instantText } from './wording.ts';
+import { instantText, laterPlansText } from './wording.ts';
 
 const keyChangeKinds: ReadonlyMap<string, KeyChangeKind> = new Map(Object.entries(keyChanges));
 
@@ -67,7 +67,7 @@ function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): s
   const parts = names.map((name) => {
     const [from, to] = [before[name], after[name]];
     if (name === 'plan' && typeof from === 'string' && typeof to === 'string') return `plan ${from} → ${to}`;
-    return name === 'changes' ? 'its later plan' : name;
+    return name === 'changes' ? laterPlansText(from, to) : name;
   });
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 }

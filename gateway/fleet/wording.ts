@@ -41,6 +41,29 @@ export function durationText(ms: number): string {
     .join(' ');
 }
 
+/**
+ * Names the later plans that a change of a key added, such as "plan pro from 2027-01-01".
+ *
+ * @param before the member `changes` of the key before and after the change
+ */
+export function laterPlansText(before: unknown, after: unknown): string {
+  const known = textsOf(before);
+  const added = textsOf(after).filter((text) => !known.includes(text));
+  if (added.length > 0) return listOf(added);
+  return known.length > textsOf(after).length ? 'later plan withdrawn' : 'later plan';
+}
+
+function textsOf(changes: unknown): readonly string[] {
+  if (!Array.isArray(changes)) return [];
+  return changes.map(({ from, plan }) => {
+    const at = String(from instanceof Date ? from.toISOString() : from);
+    return `plan ${plan} from ${at
+      .replace(/T00:00:00(?:\.000)?Z$/, '')
+      .replace(/:00(?:\.000)?Z$/, ' UTC')
+      .replace('T', ' ')}`;
+  });
+}
+
 /** " until 18:00:00 UTC", or an empty text when the record has no time. */
 export function instantText(word: string, at: unknown, nowMs: number): string {
   const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;

@@ -158,6 +158,13 @@ export const redisKeys = {
     type: 'hash',
     bytesMax: 800_000,
   },
+  dataMark: {
+    name: (prefix: string) => `${prefix}:data-mark`,
+    pattern: '<prefix>:data-mark',
+    type: 'string',
+    expires: false,
+    bytesMax: 120,
+  },
   probe: {
     name: (prefix: string) => `${prefix}:probe`,
     pattern: '<prefix>:probe',

@@ -27,8 +27,10 @@ import { createMetricsText } from '../observe/metrics/metrics-text.ts';
 import type { StoreState } from '../request/limit/limiter.ts';
 import { listenOn } from '../request/listen/listen-on.ts';
 import type { AdminToken, Settings } from '../shared/model.ts';
+import { isoOf } from '../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
+import { watchDataMark } from './data-mark.ts';
 import { watchCertificates } from './expiring-certificates.ts';
 import { followPlanChanges } from './plan-changes.ts';
 import { createReadingThread, type StartReadingWorker } from './reading/reading-thread.ts';
@@ -89,6 +91,7 @@ export function createAdminSide({
     sendCounts: served.sendCounts,
     bounds,
   });
+  const dataMark = watchDataMark({ records, onLost: recordNotice, nowMs, bounds });
   const failingUpstreams = createFailingUpstreams({
     served: served.processes,
     upstreams: () => settings.upstreams,
@@ -256,6 +259,7 @@ export function createAdminSide({
         ...notInForce,
       },
       store: limiter.state(),
+      dataLostAt: isoOf(dataMark.lostAtMs()),
       leakedSecrets: leakedInConfiguration(),
       parts: ofOperators.flatMap((part) => part.state?.() ?? []),
       certificates: certificates.state(),
@@ -406,6 +410,7 @@ export function createAdminSide({
     async flush() {
       faults.close();
       failingUpstreams.close();
+      dataMark.close();
       for (const part of ofOperators) part.close?.();
       await recording;
       await Promise.all([

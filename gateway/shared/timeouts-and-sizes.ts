@@ -760,6 +760,9 @@ export const defaultBounds = Object.freeze({
   /** How long Redis keeps the end of the last scan: 400 days. */
   noticeScanKeptMs: 34_560_000_000,
   eventsPerPageMax: 200,
+  /** How often a gateway checks that Redis has kept its data, and how long it tells operators of a loss. */
+  dataMarkIntervalMs: 5_000,
+  dataLostShownMs: 3_600_000,
   /** In one response of the admin API. */
   webhooksPerPageMax: 200,
   /** The events that were read last. The admin API shows them while Redis does not reply. */

@@ -148,7 +148,7 @@ it('a burst of 500 is one event with its beginning and end, and a fault in the m
   store.react = well;
   const { text, at, beganAt = '' } = await newest('upstream_well store', 0);
   expect(text).toMatch(
-    / From [\d:]+ UTC on, its requests failed for [\d.]+ s, at worst \d+ % of its requests in a minute\.$/,
+    / Its requests failed from [\d:]+ UTC to [\d:]+ UTC, for [\d.]+ s, at worst \d+ % of its requests in a minute\.$/,
   );
   expect(beganAt < at).toBe(true);
   await until('no fault is left', async () => (await faults()).length === 0);

@@ -237,7 +237,7 @@ function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]):
   const last = minutes.findLast(({ unauthorized = 0 }) => unauthorized > 0);
   if (last === undefined) {
     return isWithoutSecret(facts) && facts.secrets.length > 0
-      ? 'In the last 24 h no client has used its secrets.'
+      ? 'In the last 24 h no request with its secrets got 401.'
       : '';
   }
   const at = minuteOf(last.atMs, facts.nowMs);

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { LimitsBefore } from '../../fleet/changes.ts';
+import { laterPlansText } from '../../fleet/wording.ts';
 import { changedKeys, type KeyEdit } from '../../keys/changed-keys.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import { toLimitFields, toLimits } from '../../keys/limits/limit-fields.ts';
@@ -140,7 +141,7 @@ function keyText({ id, before, after }: KeyEdit): string {
     const { member } = change;
     const isShown = member === 'plan' || /^(limits|groups)\./.test(member);
     if (isShown) return changeText(change);
-    return member === 'changes' ? 'later plan' : member;
+    return member === 'changes' ? laterPlansText(change.before, change.after) : member;
   });
   return `key ${id} ${texts.join(', ')}`;
 }

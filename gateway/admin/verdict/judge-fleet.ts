@@ -7,18 +7,21 @@ import { counted, figure, percent } from '../../shared/words/figures.js';
 import type { GatewayState } from '../readiness.ts';
 import type { Verdict } from '../wires/fleet/verdict.ts';
 
+/** Requests fail in the gateway or at an upstream. The fault with the larger share of failed requests comes first. */
+const failures = ['gateway_fails_requests', 'upstream_fails_requests'];
+
 /**
  * The codes of faults, the most serious first. A fault that customers notice is listed before a fault that may cause
  * it.
  */
 const order: readonly string[] = [
   'no_worker',
-  'gateway_fails_requests',
-  'upstream_fails_requests',
+  ...failures,
   'redis_away',
   'upstream_down',
   'certificate_expired',
   'redis_commands_refused',
+  'redis_emptied',
   'targets_down',
   'lookup_failed',
   'workers_missing',
@@ -54,9 +57,12 @@ export function judgeFleet({
 }): Verdict {
   const { processes } = fleet;
   const away = storeFaults(store, processes);
-  const faults = [
+  const failing = [
     ...gatewayFailing(processes, away.length > 0, bounds),
     ...upstreamsFailing(processes),
+  ].sort((a, b) => b.share - a.share);
+  const faults = [
+    ...failing.map(({ share: _, ...fault }) => fault),
     ...away,
     ...upstreamFaults(processes),
     ...gatewayFaults(processes, own),
@@ -70,8 +76,13 @@ export function judgeFleet({
 }
 
 function rankOf({ severity, code }: Fault): number {
-  const place = order.indexOf(code);
+  const place = order.indexOf(failures.includes(code) ? 'gateway_fails_requests' : code);
   return severities.indexOf(severity) * (order.length + 1) + (place === -1 ? order.length : place);
+}
+
+interface Failing extends Fault {
+  /** The share of failed requests, from 0 to 1. */
+  readonly share: number;
 }
 
 /** Returns a fault if too many requests fail in the gateway. If Redis is away, the text names this cause. */
@@ -79,21 +90,22 @@ function gatewayFailing(
   processes: readonly KnownProcess[],
   isRedisAway: boolean,
   { failingRequestsMin, failingShareMin }: Bounds,
-): Fault[] {
+): Failing[] {
   const requests = sumOf(processes, ({ lastMinute }) => lastMinute.requests);
   const failed = sumOf(processes, ({ lastMinute }) => lastMinute.failed.gateway.requests);
   const sinceAt = earliest(processes.map(({ lastMinute }) => lastMinute.failed.gateway.sinceAt));
   if (failed < failingRequestsMin || failed / requests < failingShareMin || sinceAt === undefined) return [];
   const cause = isRedisAway ? ': Redis is away' : '';
-  const text = `${percent(failed / requests)} of the requests of the last minute failed in the gateway (${figure(failed)} × 5xx or cut off)${cause}.`;
-  return [{ severity: 'bad', code: 'gateway_fails_requests', text, sinceAt }];
+  const share = failed / requests;
+  const text = `${percent(share)} of the requests of the last minute failed in the gateway (${figure(failed)} × 5xx or cut off)${cause}.`;
+  return [{ severity: 'bad', code: 'gateway_fails_requests', text, sinceAt, share }];
 }
 
 /**
  * Returns a fault for each upstream that fails, as a gateway finds (`fleet/failing/`). The figures are from all processes. If the upstream has
  * no healthy target, the text names this cause.
  */
-function upstreamsFailing(processes: readonly KnownProcess[]): Fault[] {
+function upstreamsFailing(processes: readonly KnownProcess[]): Failing[] {
   const figures = joinFigures(processes);
   const upstreams = processes.flatMap((one) => one.upstreams);
   return [...joinFailing(processes)].map(([name, sinceAt]) => {
@@ -105,10 +117,11 @@ function upstreamsFailing(processes: readonly KnownProcess[]): Fault[] {
       : '';
     const text =
       failed === 0
-        ? `No request to ${where} has failed in the last minute, after many failures.`
+        ? `Many requests to ${where} failed, but none in the last minute.`
         : `${percent(failed / requests)} of the requests to ${where} failed in the last minute (${figure(failed)} × 5xx or cut off)${cause}.`;
     const severity = failed === 0 ? 'warning' : 'bad';
-    return { severity, code: 'upstream_fails_requests', text, sinceAt };
+    const share = requests === 0 ? 0 : failed / requests;
+    return { severity, code: 'upstream_fails_requests', text, sinceAt, share };
   });
 }
 
@@ -253,11 +266,21 @@ function configurationFaults(processes: readonly KnownProcess[]): Fault[] {
 function trafficSentence(processes: readonly KnownProcess[]): string {
   const perSecond = sumOf(processes, ({ requestsPerSecond }) => requestsPerSecond);
   if (perSecond === 0) return 'No request arrived in the last ten seconds.';
-  const refused = sumOf(processes, ({ outcomes }) => outcomes['429'] ?? 0);
+  const [refused, withoutKey] = ['429', '401'].map((status) =>
+    sumOf(processes, ({ outcomes }) => outcomes[status] ?? 0),
+  ) as [number, number];
   const served = `${perSecond < 10 ? perSecond.toFixed(1) : figure(Math.round(perSecond))} requests a second`;
-  return refused === 0
-    ? `${served}, none of them refused.`
-    : `${served}, ${percent(refused / perSecond)} of them refused with 429, because their keys are over a limit or banned.`;
+  const parts = [
+    ...(refused === 0
+      ? []
+      : [
+          `${percent(refused / perSecond)} of them refused with 429, because their keys are over a limit or banned`,
+        ]),
+    ...(withoutKey === 0
+      ? []
+      : [`${percent(withoutKey / perSecond)} of them answered 401, because they had no valid key`]),
+  ];
+  return `${served}, ${parts.length === 0 ? 'none of them refused' : parts.join(', and ')}.`;
 }
 
 function sumOf(processes: readonly KnownProcess[], figureOf: (process: KnownProcess) => number): number {

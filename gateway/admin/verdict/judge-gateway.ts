@@ -1,3 +1,4 @@
+import { dataLostText } from '../../fleet/kinds/stores.ts';
 import type { Fault, FoundFault } from '../../fleet/process-state.ts';
 import { counted, figure } from '../../shared/words/figures.js';
 import { type GatewayState, unreadForwardedForText } from '../readiness.ts';
@@ -16,6 +17,7 @@ export function judgeGateway(state: GatewayState): FoundFault[] {
     workers,
     config,
     store,
+    dataLostAt,
     leakedSecrets,
     certificates,
     unreadForwardedFor,
@@ -42,6 +44,7 @@ export function judgeGateway(state: GatewayState): FoundFault[] {
     const text = `The Redis user may not run ${store.missingCommands.join(', ')}: its ACL must allow them.`;
     find('bad', 'redis_commands_refused', text);
   }
+  if (dataLostAt !== undefined) find('warning', 'redis_emptied', dataLostText, dataLostAt);
   if (leakedSecrets > 0) {
     const text = `The configuration still has ${counted(leakedSecrets, 'leaked secret')}: tollgate check names the key of each.`;
     find('warning', 'leaked_secrets', text);

@@ -39,7 +39,7 @@ export const deadSecretList = {
     return [
       {
         parts: [
-          `${counted(secrets.length, 'secret')} of keys ${are} refused but still in use. Give the owners new secrets, or find out who uses them.`,
+          `${counted(secrets.length, 'secret')} of keys ${are} refused but still in use. Find out who uses them. A customer whose secret ended by mistake needs a new one.`,
         ],
       },
     ];

@@ -35,7 +35,8 @@ function entry({ id, at, beganAt, group, kind, text, key, processes }, { clock }
     ...(isOpen || kind === 'reload_failed' ? { tone: 'near' } : {}),
     ...(key === undefined ? {} : { key }),
     details: [
-      ...(beganAt === undefined ? [] : [{ parts: [lasted] }]),
+      // The text says when the requests failed. The event is reported only after a calm minute.
+      ...(beganAt === undefined || kind === 'upstream_well' ? [] : [{ parts: [lasted] }]),
       ...(processes > 1 ? [{ parts: [`seen by ${counted(processes, 'process', 'processes')}`] }] : []),
     ],
   };

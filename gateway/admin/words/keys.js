@@ -117,7 +117,7 @@ function fullestWindow({ windows }) {
 }
 
 /** @param {Asked} asked @returns {Sentence} */
-function noKeys({ filter: { q = '', state, plan }, after, next }) {
+function noKeys({ filter: { q = '', state, plan, olderThan }, after, next }) {
   if (next !== undefined) {
     return { parts: ['No match among the keys searched so far. The next page continues the search.'] };
   }
@@ -132,7 +132,7 @@ function noKeys({ filter: { q = '', state, plan }, after, next }) {
       parts: [`No key is ${state} now. `, all, ' are sorted by their refusals in the last 24 hours.'],
     };
   }
-  if (q || state || plan) {
+  if (q || state || plan || olderThan) {
     const all = /** @type {const} */ ({ text: ' Show all keys.', href: '/keys', isOnPage: true });
     return { parts: ['No key matches these filters.', all] };
   }

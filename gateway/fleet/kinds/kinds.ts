@@ -9,7 +9,7 @@ import { type OperationSunset, operationKinds } from './operations.ts';
 import { type PlanChanged, planKinds } from './plans.ts';
 import { type ProcessEvent, processKinds } from './processes.ts';
 import { type ReloadEvent, reloadKinds } from './reloads.ts';
-import { type StoreEvent, storeKinds } from './stores.ts';
+import { type DataLost, type StoreEvent, storeKinds } from './stores.ts';
 import { type TargetEvent, targetKinds } from './targets.ts';
 import { type UpstreamFailureEvent, upstreamKinds } from './upstreams.ts';
 
@@ -17,6 +17,7 @@ import { type UpstreamFailureEvent, upstreamKinds } from './upstreams.ts';
 export type Happening =
   | BanNotice
   | StoreEvent
+  | DataLost
   | TargetEvent
   | UpstreamFailureEvent
   | KeyChanged

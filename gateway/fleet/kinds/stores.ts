@@ -16,6 +16,13 @@ export type StoreEvent =
       readonly awayMs: number;
     };
 
+/** Redis has other data than before, or none. */
+export interface DataLost {
+  readonly kind: 'store_emptied';
+  /** The mark of the new data. */
+  readonly mark: string;
+}
+
 const ofStore = {
   ...aboutNoKey,
   subject: ({ server = '' }: StoreEvent) => `store ${server}`,
@@ -23,9 +30,20 @@ const ofStore = {
     ({ kind: 'near', what: [server], within: 'eventsMergedWithinMs' }) as const,
 };
 
+export const dataLostText =
+  'Redis has lost its data: counts, bans, grants, links, the usage record, the record of changes and the keys of the directory began anew. A backup restores them.';
+
 const entry = ({ server }: StoreEvent) => ({ server });
 
-export const storeKinds: ListedKinds<StoreEvent> = {
+export const storeKinds: ListedKinds<StoreEvent | DataLost> = {
+  store_emptied: {
+    ...aboutNoKey,
+    subject: () => 'store',
+    text: () => dataLostText,
+    // Each gateway finds the same new mark.
+    identity: ({ mark }) => ({ kind: 'once', what: [mark] }),
+    list: { group: 'incident', many: 'losses of the data in Redis', entry: () => ({}) },
+  },
   store_away: {
     ...ofStore,
     text(away) {

@@ -299,7 +299,7 @@ describe('the sentence that explains the responses to a key', () => {
     [
       'is revoked',
       { source: 'directory', key: { disabled: true } },
-      'acme (free) is revoked: each of its requests gets 401. In the last 24 h no client has used its secrets.',
+      'acme (free) is revoked: each of its requests gets 401. In the last 24 h no request with its secrets got 401.',
     ],
     [
       'was revoked while it was in use',
@@ -321,17 +321,17 @@ describe('the sentence that explains the responses to a key', () => {
     [
       'is on a plan that is gone',
       { source: 'directory', key: { limits: [] } },
-      'acme (free) is on a plan that the configuration does not have: each of its requests gets 401. In the last 24 h no client has used its secrets.',
+      'acme (free) is on a plan that the configuration does not have: each of its requests gets 401. In the last 24 h no request with its secrets got 401.',
     ],
     [
       'is disabled',
       { key: { disabled: true } },
-      'acme (free) is disabled in the configuration: each of its requests gets 401. In the last 24 h no client has used its secrets.',
+      'acme (free) is disabled in the configuration: each of its requests gets 401. In the last 24 h no request with its secrets got 401.',
     ],
     [
       'has only expired secrets',
       { secrets: [{ digestStart: '01234567', expiresMs: Date.parse('2026-10-01T12:00:00Z') }] },
-      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests gets 401 until it has a new secret. In the last 24 h no client has used its secrets.',
+      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests gets 401 until it has a new secret. In the last 24 h no request with its secrets got 401.',
     ],
     ['has no secret', { secrets: [] }, 'acme (free) has no secret: no client can use it.'],
     ['was never seen', {}, 'acme (free) has sent no request in the last 8 days.'],

@@ -326,7 +326,7 @@ describe('the verdict on a fleet', () => {
       {
         severity: 'warning',
         code: 'upstream_fails_requests',
-        text: 'No request to the upstream has failed in the last minute, after many failures.',
+        text: 'Many requests to the upstream failed, but none in the last minute.',
         sinceAt: at('10:05:02'),
       },
     ]);

@@ -62,6 +62,7 @@ const ofCore: { readonly [Kind in CoreKind]: readonly Extract<Notice, { kind: Ki
   ],
   store_away: [{ kind: 'store_away', reason: leaky, onFailure: 'local', server: 'redis-1:6379' }],
   store_back: [{ kind: 'store_back', awayMs: 5_000 }],
+  store_emptied: [{ kind: 'store_emptied', mark: 'm' }],
   target_unhealthy: [
     { kind: 'target_unhealthy', upstream: 'store', target: '10.0.0.1:80', health: 'down', reason: leaky },
   ],

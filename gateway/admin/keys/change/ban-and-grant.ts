@@ -10,7 +10,7 @@ import { groupNames, maxOf } from '../../../shared/limits.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { exemptionMembers, statedExemptions } from '../../../shared/schema/exemptions.ts';
-import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
+import { type AdminResponse, errorResponse, jsonResponse, nothingChanged } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import {
   banKeyWire,
@@ -151,7 +151,7 @@ async function change(
   const { action, run, isDone, obstacle, before, after, tells } = verb;
   const { readStatus, record } = sources;
   const [earlier] = (await readStatus([key])) ?? [];
-  if (earlier === undefined) return storeUnavailable();
+  if (earlier === undefined) return nothingChanged();
   if (isDone?.(earlier)) {
     const { strikes, rateLimit } = earlier;
     const held = {

@@ -161,7 +161,7 @@ function Search() {
       ref=${field}
       type="search"
       list="suggested"
-      placeholder="Key or request"
+      placeholder="Key or id"
       aria-label="Find a key or request"
       title="/"
       aria-keyshortcuts="/"

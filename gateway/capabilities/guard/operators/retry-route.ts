@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { errorResponse, jsonResponse, storeUnavailable } from '../../../admin/admin-response.ts';
+import { errorResponse, jsonResponse, nothingChanged } from '../../../admin/admin-response.ts';
 import { defineRoute, type Route } from '../../../admin/api/route.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
@@ -22,7 +22,7 @@ export function retryRoute(guards: Pick<Guards, 'retry'>, { settings, recordRetr
       const outcome = await guards.retry(name);
       switch (outcome.kind) {
         case 'away':
-          return storeUnavailable();
+          return nothingChanged();
         case 'no_guard':
           return errorResponse('conflict', `The plan ${name} has no guard that watches a smaller limit.`);
         case 'not_reverted':

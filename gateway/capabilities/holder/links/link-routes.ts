@@ -2,6 +2,7 @@ import {
   type AdminResponse,
   errorResponse,
   jsonResponse,
+  nothingChanged,
   storeUnavailable,
 } from '../../../admin/admin-response.ts';
 import { defineRoute, type Route } from '../../../admin/api/route.ts';
@@ -36,7 +37,7 @@ export function linkRoutes(
           const days = bounds.linkMaxMs / dayMs;
           return errorResponse('invalid_request', `The member \`for\` must be at most ${days} days.`);
         }
-        const found = await linksOf(id);
+        const found = await linksOf(id, storeUnavailable());
         if (found.kind !== 'read') return found.response;
         const { of, stale, nowMs: createdMs } = found;
         if (of.key === undefined || !of.isUsable) return errorResponse('conflict', unusable(id));
@@ -95,10 +96,10 @@ export function linkRoutes(
     }),
   ];
 
-  async function linksOf(id: string) {
+  async function linksOf(id: string, whenAway = nothingChanged()) {
     const read = await links.read(id);
     if (typeof read === 'object') return read;
-    const response = read === 'away' ? storeUnavailable() : noSuchKey();
+    const response = read === 'away' ? whenAway : noSuchKey();
     return { kind: 'refused', response } as const;
   }
 

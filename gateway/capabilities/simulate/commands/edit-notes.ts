@@ -1,3 +1,4 @@
+import { listPlansWire } from '../../../admin/wires/plans/plans.ts';
 import { progressHere } from '../../../cli/output/progress.ts';
 import { dateText, isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
@@ -17,11 +18,14 @@ export function verdictsOn(edit: ConfigurationEdit): Promise<readonly LimitVerdi
   const { before, after, client } = edit.replayed;
   const ask = createAskSimulation(client, progressHere);
   const from = isoOf(edit.nowMs - verdictDays * dayMs);
-  const verdicts = verdictsOf(
-    editsBetween(before, after),
-    (edits) => ask({ from, ...edits }),
-    (name) => before.settings.keys.filter(({ plan }) => plan === name).length,
-    laterEdits(before, after, edit.nowMs),
+  // The settings have no keys of the key directory.
+  const verdicts = client.ask(listPlansWire).then(({ body }) =>
+    verdictsOf(
+      editsBetween(before, after),
+      (edits) => ask({ from, ...edits }),
+      (plan) => body.plans.find(({ name }) => name === plan)?.keys ?? 0,
+      laterEdits(before, after, edit.nowMs),
+    ),
   );
   replayed.set(edit, verdicts);
   return verdicts;

@@ -89,7 +89,9 @@ export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
       ? `The same number of requests would have been refused: ${figure(refusedNow)}.`
       : `${counted(Math.abs(change), change > 0 ? 'more request' : 'fewer request')} would have been refused (${share}): ${figure(refusedThen)} instead of ${figure(refusedNow)}.`;
   const keys = [
-    ...(newlyLimitedKeys > 0 ? [`${counted(newlyLimitedKeys, 'key')} would have had its first refusal`] : []),
+    ...(newlyLimitedKeys > 0
+      ? [`${counted(newlyLimitedKeys, 'key')} would have been refused for the first time`]
+      : []),
     ...(freedKeys > 0 ? [`${counted(freedKeys, 'key')} would have had no refusal`] : []),
   ];
   return keys.length === 0 ? what : `${what} ${keys.join(', ')}.`;

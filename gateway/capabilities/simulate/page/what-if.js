@@ -310,7 +310,7 @@ function keyTable(keys, openKey, isTried) {
             : html`<time dateTime=${at} title=${fullInstant(Date.parse(at))}>${clock(Date.parse(at), nowMs())}</time>`,
       },
       {
-        title: 'Minutes with refusals',
+        title: 'Minutes with refusals now',
         kind: 'number',
         cell: ({ censoredMinutes }) => figure(censoredMinutes),
       },

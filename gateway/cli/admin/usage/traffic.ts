@@ -89,16 +89,16 @@ function trafficLines(
     { title: 'NO KEY', cell: ({ rejected }) => rejected },
     { title: 'FAILED', cell: ({ failedByGateway, failedByUpstream }) => failedByGateway + failedByUpstream },
   ];
-  const lacking =
+  const notes =
     shift === undefined
       ? []
-      : wrapText(
+      : [
+          'The change of the total leaves out a row that is not over.',
           'The requests of all clients are kept for usage.keepDays, so earlier rows may be missing.',
-          screen.columns,
-        );
+        ];
   return [
     ...table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined)),
-    ...lacking,
+    ...notes.flatMap((note) => wrapText(note, screen.columns)),
   ];
 }
 

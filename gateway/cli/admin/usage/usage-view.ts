@@ -1,6 +1,7 @@
 import type { UsageRow } from '../../../admin/wires/keys/usage.ts';
 import { csv } from '../../../admin/words/csv.js';
 import { refusedInWords } from '../../../admin/words/usage.js';
+import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import { planWindows } from '../../../shared/model.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
@@ -38,7 +39,11 @@ export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[]
           'Minutes are kept for usage.keepDays, so earlier rows may be missing. With --step day, they are complete.',
         ]
       : [];
-  const notes = [...nothing, ...lacking, ...(forecast ? [printable(forecast.sentence)] : [])];
+  const presentMs = calendarStartMs(usage.step, shown.nowMs);
+  const hasPresent = usage.rows.some(({ at }) => Date.parse(at) >= presentMs);
+  const leftOut =
+    shift !== undefined && hasPresent ? ['The change of the total leaves out the row that is not over.'] : [];
+  const notes = [...nothing, ...leftOut, ...lacking, ...(forecast ? [printable(forecast.sentence)] : [])];
   return [...lines, ...notes.flatMap((note) => wrapText(note, screen.columns))];
 }
 

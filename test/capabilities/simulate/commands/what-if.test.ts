@@ -70,7 +70,7 @@ it('simulate shows that it reproduces the record, and lists the keys that a limi
   expect(exitCode).toBe(0);
   expect(stdout).toContain('reproduced 20 of 20 refusals.');
   expect(stdout.replaceAll('\n', ' ')).toContain(
-    '32 more requests would have been refused (44.4 % of all): 52 instead of 20. 1 key would have had its first refusal.',
+    '32 more requests would have been refused (44.4 % of all): 52 instead of 20. 1 key would have been refused for the first time.',
   );
   const freed = await run('simulate', '--plan', 'free', '--per-day', '1000');
   expect(freed.stdout.replaceAll('\n', ' ')).toContain(

@@ -80,7 +80,10 @@ function failures({ requests, failed }, failingSinceAt) {
         : `${figure(failed)} of ${counted(requests, 'request')} failed in the last minute (${percent(failed / requests)}).`;
   if (failingSinceAt === undefined) return html`<p class="muted">${text}</p>`;
   const sinceMs = Date.parse(failingSinceAt);
-  return html`<p class="bad">${`Failing since ${clock(sinceMs, nowMs())}, ${duration(nowMs() - sinceMs)}. ${text}`}</p>`;
+  const began = `${clock(sinceMs, nowMs())}, ${duration(nowMs() - sinceMs)}`;
+  return failed === 0
+    ? html`<p class="near">${`${text} Many failed before, since ${began} ago.`}</p>`
+    : html`<p class="bad">${`Failing since ${began}. ${text}`}</p>`;
 }
 
 /** Lists the last failures of the upstream and its targets. @param {readonly Event[]} events */
@@ -89,9 +92,10 @@ function history(events) {
     return html`<p class="muted">The upstream did not fail and no target was unhealthy in the last seven days.</p>`;
   return html`<ul class="rows changes" aria-label="Lately">
       ${events.slice(0, historyMax).map((event) => {
-        const { at, beganAt } = event;
+        const { at, beganAt, kind } = event;
         const time = (/** @type {string} */ instant) => clock(Date.parse(instant), nowMs());
-        const lasted = beganAt && ` It lasted from ${time(beganAt)} to ${time(at)}.`;
+        const lasted =
+          beganAt && kind !== 'upstream_well' && ` It lasted from ${time(beganAt)} to ${time(at)}.`;
         return timedRow(event, html`${event.text}<span class="muted">${lasted}</span>`);
       })}
     </ul>

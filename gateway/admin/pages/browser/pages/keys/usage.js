@@ -1,3 +1,4 @@
+import { counted, figure } from '../../../../../shared/words/figures.js';
 import { listCsv } from '../../../../words/csv.js';
 import { monthList, monthNotice } from '../../../../words/usage.js';
 import { askForPages, nowMs, usePolled } from '../../api.js';
@@ -7,8 +8,7 @@ import { CsvButton } from '../../save-file.js';
 
 /** @import { PageProps } from '../../live.js' */
 
-const perPage = 100;
-const perPageMax = 500;
+const perPage = 500;
 
 /** The usage of all keys in a month, for bills. @param {PageProps} props */
 export function Usage({ query }) {
@@ -21,17 +21,25 @@ export function Usage({ query }) {
   const polled = usePolled('/usage', month === present ? 10_000 : 60_000, {
     query: { month, after, limit: perPage },
   });
-  const notice = polled.body && monthNotice(polled.body);
+  const { body } = polled;
+  const notice = body && monthNotice(body);
+  // The response is sorted by id. If it has every key, the page shows the largest number of requests first.
+  const isWhole = body !== undefined && after === undefined && body.next === undefined;
+  const whole = { ...body, keys: [...(body?.keys ?? [])].sort((a, b) => b.offered - a.offered) };
+  const shown = isWhole ? { ...polled, body: /** @type {typeof body} */ (whole) } : polled;
   const read = async () => {
-    const pages = await askForPages('/usage', { month, limit: perPageMax });
+    const pages = await askForPages('/usage', { month, limit: perPage });
     const keys = pages.flatMap(({ keys }) => keys);
     return listCsv(monthList, { month, fromAt: '', toAt: '', keys }, sayAt(nowMs()));
   };
   const tools = html`<div class="filters">${selectInAddress('month', 'Month', [['', present], ...months.slice(1).map((one) => [one, one])], month === present ? '' : month)}
     <${CsvButton} key=${month} name=${`usage-${month}.csv`} read=${read} /></div>`;
   return html`<${Section} title=${`Usage in ${month}`} heading="h1" polled=${polled} tools=${tools} name="usage">
-    <p class="sentence muted">A month is a month of UTC. ${notice}</p>
-    ${listTable(monthList, polled, {
+    <div class="sentence">
+      ${isWhole && html`<p>${totalText(body.keys)}</p>`}
+      <p class="muted">A month is a month of UTC. ${notice} ${body && !isWhole && 'The keys are sorted by id.'}</p>
+    </div>
+    ${listTable(monthList, shown, {
       asked: { filter: {} },
       now,
       key: `${month}${after}`,
@@ -39,6 +47,13 @@ export function Usage({ query }) {
     })}
     ${paging({ first: 'First page', further: 'Next page', after, next: polled.body?.next })}
   <//>`;
+}
+
+/** @param {readonly { readonly offered: number, readonly admitted: number }[]} keys */
+function totalText(keys) {
+  const sum = (/** @type {'offered' | 'admitted'} */ name) => keys.reduce((all, key) => all + key[name], 0);
+  const used = keys.filter(({ offered }) => offered > 0).length;
+  return `${counted(sum('offered'), 'request')} of ${counted(used, 'key')}, ${figure(sum('admitted'))} of them admitted.`;
 }
 
 /** The present month and the 12 months before, such as `2026-11`, the newest first. The record has no older months. */
