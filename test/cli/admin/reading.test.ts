@@ -306,18 +306,18 @@ describe('the text output', () => {
     const today = new Date().toISOString().slice(0, 10);
     expect(stdout).toMatch(
       new RegExp(
-        `^getPet, from ${today} 00:00:00 to ${today} .* UTC\nKEY.*\nlong-x+.*business +2 +100 % +2 +0 `,
+        `^getPet, whole hours, from ${today} 00:00 to ${today} .* UTC\nKEY.*\nlong-x+.*business +2 +100 % +2 +0 `,
       ),
     );
     expect(await run('callers', 'getPet', '--from', '2026-01-01', '--to', '2026-01-02')).toMatch(
-      /^getPet, from 2026-01-01 00:00:00.* UTC\nNo key called this operation in this period\.\nThe usage record begins at \d{4}-\d\d-\d\d 00:00 UTC: earlier requests are not counted\.\n$/,
+      /^getPet, whole hours, from 2026-01-01 00:00.* UTC\nNo key called this operation in this period\.\nThe usage record begins at \d{4}-\d\d-\d\d 00:00 UTC: earlier requests are not counted\.\n$/,
     );
   });
 
   it('of operations shows the percentiles of their times, and each percentile is a column of --csv', async () => {
     const stdout = await run('operations', '--from', 'today');
     expect(stdout).toMatch(
-      /^Operations, from .* 00:00:00 to .* UTC\nOPERATION +CALLS +429 .*OWN P50\/95\/99 MS/,
+      /^Operations, whole hours, from .* 00:00 to .* UTC\nOPERATION +CALLS +429 .*OWN P50\/95\/99 MS/,
     );
     expect(stdout).toMatch(/\ngetPet +2 +0 +2 +0 +[\d.,]+ \/ [\d.,]+ \/ [\d.,]+ /);
     expect(stdout).toMatch(/\ncreatePet +0 +0 +0 +0 +– +–/);
