@@ -50,7 +50,7 @@ const keyChange = fields('a mapping with from and plan', {
   from: writtenDate.describe(
     'The time from which the key is on this plan, on the clock of Redis. A date means 00:00 UTC.',
   ),
-  plan: text('the name of a plan'),
+  plan: text('the name of a plan').describe('The plan from then on.'),
   limits: limits.optional().describe('The limits of the key from then on, if the plan is custom.'),
 });
 
@@ -73,7 +73,7 @@ const secret = fields('a mapping with sha256', {
 
 export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   id: keyId.describe('The id of the key. Quota and ban belong to this id, so they stay when secrets change.'),
-  plan: text('the name of a plan'),
+  plan: text('the name of a plan').describe('The plan of the key.'),
   name: text('up to 200 printable characters', /^[^\p{Cc}]{1,200}$/u)
     .optional()
     .describe('A name for operators. Clients and backends never receive it.'),
@@ -106,7 +106,9 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   disabled: flag()
     .default(false)
     .describe('Whether the key is disabled. A disabled key gets 401 invalid_key.'),
-  secrets: list(secret, 'a list of secrets, each with a sha256'),
+  secrets: list(secret, 'a list of secrets, each with a sha256').describe(
+    'The secrets of the key. Each is valid until it expires, so a rotation can overlap.',
+  ),
 });
 
 /** A secret in an export of keys. */

@@ -18,6 +18,44 @@ export type ErrorCode = keyof typeof catalogue;
 
 export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
 
+/** When a client gets each error: sentences for `config/reference/errors.md`, in Markdown. */
+export const aboutErrors: Readonly<Record<ErrorCode, string>> = {
+  invalid_request:
+    'The request is malformed or ambiguous HTTP, or has a query or body that the operation does not accept. The message names the fault.',
+  missing_key:
+    'The request has no `Authorization: Bearer`. If the key is in a field such as `X-API-Key`, `X-Api-Token` or `Ocp-Apim-Subscription-Key`, in a parameter such as `?api_key=` or `?key=`, or in `Authorization` without `Bearer`, the message names this place.',
+  invalid_key: 'The secret is unknown, expired, disabled, or was found where everyone can read it.',
+  invalid_signature: 'A report of leaked secrets has no valid signature.',
+  address_not_allowed:
+    'The key may not be used from the client’s address, which the message names. The request is charged to this address, in the same way as a request without a valid key.',
+  operation_not_allowed:
+    'The key may not call this operation, or the operation costs more than a limit of the key. If the cost is too high, the message says so, and the request is not charged.',
+  not_found: 'There is no such path, or no such resource.',
+  method_not_allowed: 'The path does not have this method. `Allow` lists the methods of the path.',
+  request_timeout:
+    'The request did not arrive in time, or its body arrived at less than 500 octets a second.',
+  gone: 'The operation was removed. If it has a successor, `Link` names it. A response with `Retry-After` only rehearses the removal: its message states the end of the rehearsal and the date of the removal.',
+  payload_too_large: 'The body is larger than the limit: 1 MiB, unless the API team has set `bodyBytesMax`.',
+  uri_too_long: 'The request target is longer than 8 KiB.',
+  expectation_failed: '`Expect` is not `100-continue`.',
+  rate_limited:
+    'A window of the key has fewer units left than the request costs. The message names the window, its limit, the time to wait, and the cost if it is not 1 unit.',
+  too_many_concurrent:
+    'The key has reached its limit of requests in progress, and each open WebSocket counts as a request. The refused request is not charged, and does not count towards a ban. Retry when one of the requests in progress has ended.',
+  key_banned:
+    'The key is banned because it kept sending requests after 429, or by the operator of the API. The message states when the ban ends.',
+  headers_too_large: 'The header is longer than 32 KiB or has more than 100 fields.',
+  internal: 'A bug of the gateway.',
+  method_not_implemented: 'The method is unknown.',
+  upstream_failed: 'The API did not send a well-formed response.',
+  store_unavailable:
+    'The store of the gateway is unavailable, so the gateway cannot check the limits or look up the secret.',
+  too_many_uploads: 'The key has reached its limit of unfinished request bodies.',
+  too_many_websockets: 'The key has reached its limit of open WebSockets.',
+  upstream_unavailable: 'The API cannot be reached.',
+  upstream_timeout: 'The API did not answer in time.',
+};
+
 /** The Error body of the specification. It is ASCII, so its length in octets equals its length in characters. @param message public */
 export function errorBody(code: ErrorCode, message: string = errors[code].message): string {
   return bodies[code](message);

@@ -17,12 +17,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { withDependents } from './needs.ts';
-import { withoutAlerts, withoutCapabilities, withoutSettings } from './without-capabilities.ts';
+import { withoutAlerts, withoutCapabilities, withoutLinks, withoutSettings } from './without-capabilities.ts';
 
 /**
  * Proves that each capability can be deleted. The program deletes a capability from a copy of the repository: its folder, its tests, its
- * lines in the lists, its settings in the sample configurations, and its alerts. The type check, the linter and all other everyday tests
- * must then pass. The capabilities that need the deleted capability are deleted with it (`needs.ts`). The last proof deletes all
+ * page in `config/guide/`, the links to these files, its lines in the lists, its settings in the sample configurations, and its alerts.
+ * It then writes the references anew. The type check, the linter and all other everyday tests must then pass. The capabilities that need the deleted capability are deleted with it (`needs.ts`). The last proof deletes all
  * capabilities, so that all lists are empty.
  *
  *     node test/deletion/run.ts              every capability, and all together
@@ -36,7 +36,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = 'gateway/capabilities';
 
 /** The parts of a proof, each with its time limit. Other work on the machine may slow a part down by a factor of ten. */
-const minutesMax = { schema: 5, 'type check': 15, 'type check of the pages': 15, lint: 15, tests: 60 };
+const minutesMax = { references: 5, 'type check': 15, 'type check of the pages': 15, lint: 15, tests: 60 };
 type Part = keyof typeof minutesMax;
 
 // The build information of an incremental check would be shared with the repository, through the link to its packages.
@@ -83,22 +83,27 @@ async function failureWithout(names: readonly string[], place: string): Promise<
   const edit = (file: string, change: (text: string) => string) =>
     writeFileSync(join(copy, file), change(readFileSync(join(copy, file), 'utf8')));
 
-  const metrics = names.flatMap(metricsOf);
-  edit('config/observe/alerts.yml', (rules) => withoutAlerts(rules, 'alert', metrics));
-  edit('config/observe/alerts.test.yml', (tests) => withoutAlerts(tests, 'name', metrics));
   for (const name of names) {
     rmSync(join(copy, folder, name), { recursive: true });
     rmSync(join(copy, 'test/capabilities', name), { recursive: true, force: true });
+    rmSync(join(copy, `config/guide/${name}.md`), { force: true });
     for (const both of globSync(`test/capabilities/*/with-${name}`, { cwd: copy }))
       rmSync(join(copy, both), { recursive: true });
   }
   for (const list of readdirSync(join(copy, folder, 'lists')))
     edit(join(folder, 'lists', list), (lines) => withoutCapabilities(lines, names));
 
-  const schema = await run(place, 'schema', process.execPath, ['gateway/cli/tollgate.ts', 'schema']);
-  if (!schema.isGood) return schema.failure;
-  edit('config/tollgate.schema.json', () => schema.output);
-  const known = new Set(Object.keys(JSON.parse(schema.output).properties));
+  const before = metricsIn(copy);
+  const written = await run(place, 'references', process.execPath, ['config/reference/generate/write.ts']);
+  if (!written.isGood) return written.failure;
+  const left = new Set(metricsIn(copy));
+  const gone = before.filter((name) => !left.has(name));
+  edit('config/observe/alerts.yml', (rules) => withoutAlerts(rules, 'alert', gone));
+  edit('config/observe/alerts.test.yml', (tests) => withoutAlerts(tests, 'name', gone));
+  for (const page of globSync('**/*.md', { cwd: copy, exclude: ['node_modules'] }))
+    edit(page, (text) => withoutLinks(text, (target) => !existsSync(join(copy, dirname(page), target))));
+  const schema = readFileSync(join(copy, 'config/tollgate.schema.json'), 'utf8');
+  const known = new Set(Object.keys(JSON.parse(schema).properties));
   for (const sample of globSync('config/{local,staging,production}.yaml', { cwd: copy }))
     edit(sample, (yaml) => withoutSettings(yaml, known));
 
@@ -121,11 +126,10 @@ async function failureOfTests(place: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** The metrics that the page of a capability describes. */
-function metricsOf(name: string): string[] {
-  const page = join(root, folder, name, 'README.md');
-  if (!existsSync(page)) return [];
-  return [...readFileSync(page, 'utf8').matchAll(/^\| `(tollgate_\w+)`/gm)].map(([, metric = '']) => metric);
+/** The metrics in the reference of a copy. */
+function metricsIn(copy: string): readonly string[] {
+  const page = readFileSync(join(copy, 'config/reference/metrics.md'), 'utf8');
+  return [...page.matchAll(/^- `(tollgate_\w+)`/gm)].map(([, metric = '']) => metric);
 }
 
 /** The files that belong to the repository, new files included. */

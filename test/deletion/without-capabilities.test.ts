@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { withoutAlerts, withoutCapabilities, withoutSettings } from './without-capabilities.ts';
+import { withoutAlerts, withoutCapabilities, withoutLinks, withoutSettings } from './without-capabilities.ts';
 
 const list = `import { type One, oneRows } from '../one/rows.ts';
 import type { Row } from '../interfaces/rows.ts';
@@ -80,6 +80,14 @@ environment: test
 plans:
   gone: custom
 `);
+});
+
+it('links to deleted pages become text', () => {
+  const page =
+    'A [guard](guide/guard.md#limits), a [trial](guide/trial.md) and [RFC 9110](https://example.org/guard.md).';
+  expect(withoutLinks(page, (path) => path === 'guide/guard.md')).toBe(
+    'A guard, a [trial](guide/trial.md) and [RFC 9110](https://example.org/guard.md).',
+  );
 });
 
 it('alerts go with the metrics that they read, and so do their tests', () => {

@@ -18,6 +18,17 @@ export function withoutCapabilities(list: string, names: readonly string[]): str
     .join('\n');
 }
 
+/**
+ * Replaces links by their texts if their file is gone.
+ *
+ * @param isGone gets the path of a link, without its heading
+ */
+export function withoutLinks(page: string, isGone: (path: string) => boolean): string {
+  return page.replace(/\[([^\][]*)\]\(([^():#\s]+)(#[^)\s]*)?\)/g, (link, text: string, path: string) =>
+    isGone(path) ? text : link,
+  );
+}
+
 /** Deletes the settings at the top level of a configuration in YAML whose names are not in the schema. */
 export function withoutSettings(yaml: string, known: ReadonlySet<string>): string {
   return withoutBlocks(yaml, /^()(\w+):/, (block) => !known.has(block.split(':')[0] ?? ''));

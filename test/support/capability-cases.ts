@@ -51,8 +51,6 @@ interface SecretSetting {
 
 interface RedisKeyCases {
   readonly kinds: Readonly<Record<string, RedisKeyKind>>;
-  /** The page with their table. */
-  readonly page: URL;
   /** Members of the configuration with which a gateway writes the keys. `limits` are limits of the plan `all`. */
   readonly config?: (limits: Members) => {
     readonly plan?: Members;

@@ -17,14 +17,21 @@ export const guardKinds: ListedKinds<PlanReverted | PlanRetried> = {
     },
     webhook: webhook({
       typeOf: () => 'plan.reverted',
+      when: {
+        'plan.reverted': 'The guard of a plan has returned the plan to its limits from before an edit.',
+      },
       data: (z) => ({
         plan: z.string(),
         sinceAt: z.iso.datetime(),
-        requests: z.int(),
-        refused: z.int(),
+        requests: z
+          .int()
+          .describe('The requests of the ten minutes before `sinceAt` that the guard counted.'),
+        refused: z.int().describe('The refusals of these ten minutes that the guard counted.'),
         refusedAtMost: z.string(),
-        edit: z.record(z.string(), z.unknown()),
-        inForce: z.record(z.string(), z.unknown()),
+        edit: z.record(z.string(), z.unknown()).describe('The limits of the edit.'),
+        inForce: z
+          .record(z.string(), z.unknown())
+          .describe('The limits from before the edit, which apply now.'),
       }),
       members({ plan, sinceMs, requests, refused, refusedShareMax, edit, inForce }) {
         const refusedAtMost = percentText(refusedShareMax);

@@ -1,23 +1,36 @@
 import type { RedisKeyKind } from '../../redis/redis-keys.ts';
 
-/** The keys of links and of the buckets for reads of key holders in Redis. The README describes them. */
+/** The keys of links and of the buckets for reads of key holders in Redis. */
 export const holderKeys = {
   limits: {
     name: (prefix: string) => `${prefix}:limits`,
     pattern: '<prefix>:limits:<key id>',
     type: 'string',
     bytesMax: 120,
+    expires: '60 s after the first counted request.',
+    writtenBy:
+      '`request/limit/minute-bucket.ts` writes it on each request for `limitsPath`, until the limit is exceeded.',
+    howMany: 'One per API key that read its limits within a minute.',
   },
   linkReads: {
     name: (prefix: string) => `${prefix}:limits-by-link`,
     pattern: '<prefix>:limits-by-link:<16 digits of the digest of a link>',
     type: 'string',
     bytesMax: 120,
+    expires: '60 s after the first counted request.',
+    writtenBy:
+      '`request/limit/minute-bucket.ts` writes it on each request with a link, until the limit is exceeded.',
+    howMany: 'One per link that was used within a minute.',
   },
   links: {
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}:links`,
     pattern: '<prefix>:{<key id>}:links',
     type: 'hash',
     bytesMax: 12_000,
+    expires: 'At the end of the last link.',
+    writtenBy:
+      '`capabilities/holder/links/add-link.lua` writes it when an operator makes a link. `keys unlink` removes a field.',
+    howMany: 'One per API key with a link.',
+    size: 'This is the size for ten links of a key with 16 secrets in a file; a link of a key in the directory takes 250 octets.',
   },
 } as const satisfies Readonly<Record<string, RedisKeyKind>>;

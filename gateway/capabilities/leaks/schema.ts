@@ -30,7 +30,7 @@ const githubShape = {
     .register(marks, { file: true })
     .optional()
     .describe(
-      'A JSON file with the public keys of GitHub, in the form of https://api.github.com/meta/public_keys/secret_scanning. Relative to this file.',
+      'A JSON file with the public keys of GitHub, in the form of https://api.github.com/meta/public_keys/secret_scanning. Relative to this file. An edit needs no restart.',
     ),
   keysUrl: text('an https URL such as https://api.github.com/meta/public_keys/secret_scanning')
     .refine(
@@ -41,14 +41,16 @@ const githubShape = {
     )
     .register(marks, { secretInUrl: 'credentials' })
     .optional()
-    .describe('The URL at which GitHub publishes its public keys. The gateway fetches the keys.'),
+    .describe(
+      'The URL at which GitHub publishes its public keys. The gateway fetches the keys, and follows no redirect.',
+    ),
 };
 
 const leaksMembers = {
   onLeak: word('revoke', 'report')
     .optional()
     .describe(
-      'What happens when a secret was found where everyone can read it: the secret ends at once (revoke, the default), or the leak is only recorded (report, the default without Redis). revoke needs Redis.',
+      'What happens when a secret was found where everyone can read it: the secret ends at once (revoke, the default), or the leak is only recorded (report, the default without Redis). revoke needs Redis, because a restart would admit a blocked secret again. A secret that was only recorded ends when it is reported again after a change to revoke.',
     ),
   github: fields('a mapping with either keysFile or keysUrl', githubShape)
     .refine(

@@ -1,15 +1,22 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
 import { createBrownouts } from '../brownouts/brownouts.ts';
+import { guardFamilies } from '../guard/operators/guard-families.ts';
 import { guardOperators } from '../guard/operators/operators.ts';
 import { createGuards } from '../guard/process/guards.ts';
+import { guardKeys } from '../guard/process/redis-keys.ts';
 import { createHolderPages } from '../holder/holder-pages.ts';
 import { holderOperators } from '../holder/links/operators.ts';
+import { holderKeys } from '../holder/redis-keys.ts';
 import type { LoadReadRoute, OpenOperatorsPart } from '../interfaces/operators.ts';
 import { createLeaks } from '../leaks/leaks.ts';
 import { leaksOperators } from '../leaks/operators/operators.ts';
+import { leakReportKeys } from '../leaks/redis-keys.ts';
 import { createCredits } from '../makegood/credits/credits.ts';
+import { creditKeys } from '../makegood/credits/redis-keys.ts';
 import { makegoodOperators } from '../makegood/operators.ts';
+import { notifyFamilies } from '../webhooks/notify-families.ts';
 import { webhooksOperators } from '../webhooks/operators.ts';
+import { webhooksKeys } from '../webhooks/redis-keys.ts';
 
 /** Opens the parts of capabilities that run in each process. */
 export const processParts = {
@@ -28,6 +35,21 @@ export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] =
   ({ holder }, sources) => holderOperators(holder.links, sources),
   (_, sources) => webhooksOperators(sources),
 ];
+
+/** The metrics that the parts for operators have (`families`), for the reference. They have no values here. */
+export const capabilityFamilies = [
+  ...guardFamilies,
+  ...notifyFamilies(() => undefined),
+];
+
+/** The keys of capabilities in Redis, for the reference. */
+export const capabilityRedisKeys = {
+  ...guardKeys,
+  ...holderKeys,
+  ...leakReportKeys,
+  ...creditKeys,
+  ...webhooksKeys,
+};
 
 /**
  * What capabilities add to proposals of limits (`Advisor`).

@@ -10,20 +10,21 @@ export function notifyFamilies(
     {
       suffix: 'notify_attempts_total',
       type: 'counter',
-      help: 'Attempts to deliver webhooks, by result.',
+      labels: ['result'],
+      help: 'Attempts of this process to deliver webhooks. `result` is `delivered` or `failed`. The metrics of webhooks are absent without receivers (`notify`).',
       valuesOf: () =>
         Object.entries(state()?.attempts ?? {}).map(([result, value]) => ({ labels: { result }, value })),
     },
     {
       suffix: 'notify_waiting',
       type: 'gauge',
-      help: 'Deliveries of webhooks that wait, in all processes together.',
+      help: 'Deliveries of webhooks that wait. All processes of a fleet report the same number, so use `max` and not `sum`.',
       valuesOf: () => one(state()?.waiting),
     },
     {
       suffix: 'notify_dropped_total',
       type: 'counter',
-      help: 'Webhook events that were dropped because too many waited, in all processes together.',
+      help: 'Webhook events that were removed while a delivery waited, because 10,000 events waited. All processes of a fleet report the same number.',
       valuesOf: () => one(state()?.dropped),
     },
   ];

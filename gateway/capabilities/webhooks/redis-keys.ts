@@ -1,6 +1,6 @@
 import type { RedisKeyKind } from '../../redis/redis-keys.ts';
 
-/** The keys of webhooks in Redis. The README describes them. */
+/** The keys of webhooks in Redis. */
 export const webhooksKeys = {
   deliveries: {
     /** All keys of the queue are in one slot of a Cluster, so one script can write them. */
@@ -8,47 +8,82 @@ export const webhooksKeys = {
     pattern: '<prefix>:notify:{deliveries}',
     type: 'hash',
     bytesMax: 20_000_000,
+    expires: '30 days after the last change.',
+    writtenBy:
+      'The scripts of `capabilities/webhooks/queue/scripts/` write it when an event is added, claimed, settled or sent again.',
+    howMany: 'A single key with the last 10,000 webhook events, their bodies and their deliveries.',
+    size: 'This is the size for three receivers and bodies of 400 octets. Each further receiver adds 3,200,000 octets. A body has at most 20,000 octets.',
   },
   deliveriesOrder: {
     name: (prefix: string) => `${prefix}:notify:{deliveries}:order`,
     pattern: '<prefix>:notify:{deliveries}:order',
     type: 'zset',
     bytesMax: 1_500_000,
+    expires: '30 days after the last change.',
+    writtenBy: '`capabilities/webhooks/queue/scripts/add-event.lua` writes it on each new event.',
+    howMany: 'A single key with an entry for each event.',
   },
   deliveriesEnded: {
     name: (prefix: string) => `${prefix}:notify:{deliveries}:ended`,
     pattern: '<prefix>:notify:{deliveries}:ended',
     type: 'zset',
     bytesMax: 1_500_000,
+    expires: '30 days after the last change.',
+    writtenBy: 'The same scripts as for the hash write it when the last delivery of an event ends.',
+    howMany: 'A single key with an entry for each event that waits for no delivery.',
   },
   deliveriesDue: {
     name: (prefix: string) => `${prefix}:notify:{deliveries}:due`,
     pattern: '<prefix>:notify:{deliveries}:due',
     type: 'zset',
     bytesMax: 5_000_000,
+    expires: '30 days after the last change.',
+    writtenBy:
+      'The same scripts as for the hash write it when the time of the next attempt of a delivery changes.',
+    howMany: 'A single key with an entry for each waiting delivery.',
+    size: 'This is the size for 10,000 events that wait for three receivers.',
   },
   deliveriesReceivers: {
     name: (prefix: string) => `${prefix}:notify:{deliveries}:receivers`,
     pattern: '<prefix>:notify:{deliveries}:receivers',
     type: 'hash',
     bytesMax: 20_000,
+    expires: '30 days after the last change.',
+    writtenBy:
+      '`capabilities/webhooks/queue/scripts/claim-due.lua`, every five seconds for each receiver, and `note-receivers.lua`, once a minute by each process.',
+    howMany: 'A single key with a field for each receiver.',
+    size: 'This is the size for 100 receivers.',
   },
   deliveriesSame: {
     name: (prefix: string, digest: string) => `${prefix}:notify:{deliveries}:same:${digest}`,
     pattern: '<prefix>:notify:{deliveries}:same:<digest of the identity of an event>',
     type: 'string',
     bytesMax: 40_000,
+    expires:
+      'A day after the last new event with this identity. A day after the end of the ban or window if the identity belongs to a ban or window, and earlier if no process will report the event again.',
+    writtenBy:
+      '`capabilities/webhooks/queue/scripts/add-event.lua` writes it on each report that several processes may send.',
+    howMany: 'One per reported identity that has not expired.',
+    size: 'The maximum is reached if 500 processes have reported the event four times; 220 octets for one report.',
   },
   noticeScans: {
     name: (prefix: string) => `${prefix}:notify:{scans}`,
     pattern: '<prefix>:notify:{scans}',
     type: 'hash',
     bytesMax: 300,
+    expires: '400 days after the last scan.',
+    writtenBy:
+      '`capabilities/webhooks/schedule/scan-state.ts` writes it after each complete scan for events that become due with the time.',
+    howMany: 'A single key with the end of the last scan for each of three types of events.',
   },
   noticeScanLeader: {
     name: (prefix: string) => `${prefix}:notify:{scans}:leader`,
     pattern: '<prefix>:notify:{scans}:leader',
     type: 'string',
     bytesMax: 120,
+    expires: '30 s after the next scan is due.',
+    writtenBy:
+      '`capabilities/webhooks/schedule/scan-state.ts`. The process that scans writes it before and during a scan.',
+    howMany: 'One.',
   },
 } as const satisfies Readonly<Record<string, RedisKeyKind>>;

@@ -52,7 +52,7 @@ const pemFiles = {
   ca: text('the path of a PEM file')
     .optional()
     .describe(
-      'A PEM file with the trusted authorities, which replace the authorities of Node. Relative to this file.',
+      'A PEM file with the trusted authorities, which replace the authorities of Node. The certificate of a server must be valid for the name or address to which the gateway connects. Relative to this file.',
     )
     .register(marks, { file: true }),
   cert: text('the path of a PEM file')
@@ -113,7 +113,9 @@ const upstream = fields('a mapping with url', {
       .describe(
         `The timeout of the whole exchange, including retries. The default is ${formatDuration(defaultBounds.upstreamTotalTimeoutMs)}.`,
       ),
-  }).prefault({}),
+  })
+    .prefault({})
+    .describe('How long the gateway waits for a target.'),
   failing: fields('a mapping with share and failures', {
     share: percent
       .prefault(defaults.upstreamFailing.share)
@@ -133,7 +135,9 @@ export const adminTokenSchema = fields('a token: a mapping with name, sha256 and
     'The name of the token’s owner. The record of changes contains this name.',
   ),
   sha256: digestOf('token'),
-  may: word('read', 'write').describe('Whether the token may only read, or also change keys.'),
+  may: word('read', 'write').describe(
+    'Whether the token may only read, or also change keys. A token that may write may also read.',
+  ),
 });
 
 const hostNamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/;
@@ -194,13 +198,13 @@ export const settingsSchema = fields('a mapping of settings', {
       .max(configSizes.adminTokensMax, expects(`a list of at most ${configSizes.adminTokensMax} tokens`))
       .default([])
       .describe(
-        'The tokens of the admin API. `tollgate admin token` makes a token. A change needs no restart.',
+        'The tokens of the admin API, which answers 403 without a token. `tollgate admin token` makes a token. Names and digests are unique. A change needs no restart.',
       ),
     hosts: list(hostName, 'a list of host names')
       .max(configSizes.adminHostsMax, expects(`a list of at most ${configSizes.adminHostsMax} names`))
       .default([])
       .describe(
-        'The host names by which clients may call the admin API, in addition to localhost and IP addresses. A change needs no restart.',
+        'The host names by which clients may call the admin API and open the pages, in addition to localhost and IP addresses. A request with any other name in Host gets 421, so a page of another site cannot use DNS rebinding. `/healthz`, `/readyz` and `/metrics` accept every name. A change needs no restart.',
       )
       .transform((hosts) => hosts.map((host) => host.toLowerCase())),
   })
@@ -217,7 +221,9 @@ export const settingsSchema = fields('a mapping of settings', {
     )
       .register(marks, { secretInUrl: 'credentials' })
       .optional()
-      .describe('The URL of a single Redis server. rediss:// uses TLS.'),
+      .describe(
+        'The URL of a single Redis server. rediss:// uses TLS. The URL may contain the user and the password, with %2F for /, %3F for ?, %23 for #, %40 for @ and %25 for %. After its host, it may have the number of a database (/2), and the parameters db, username, password and family (?family=6 for IPv6). Every other URL is refused, because a piece of the password could otherwise become the host.',
+      ),
     cluster: list(
       readAsRedisUrl(
         text(
@@ -233,7 +239,10 @@ export const settingsSchema = fields('a mapping of settings', {
         'The URLs of some servers of a Redis Cluster. The gateway gets the addresses of the other servers from these servers. rediss:// uses TLS.',
       ),
     sentinel: fields('a mapping with name and hosts', {
-      name: text('the name of the master in the configuration of the Sentinels', /^[A-Za-z0-9._-]{1,100}$/),
+      name: text(
+        'the name of the master in the configuration of the Sentinels',
+        /^[A-Za-z0-9._-]{1,100}$/,
+      ).describe('The name by which the Sentinels know the master.'),
       hosts: list(
         text(
           'host and port such as sentinel-1:26379',
@@ -250,7 +259,9 @@ export const settingsSchema = fields('a mapping of settings', {
         ),
       tls: flag().default(false).describe('Whether Sentinels and servers use TLS.'),
       username: redisUser.optional().describe('The ACL user of the Sentinels, if they need one.'),
-      passwordFile: passwordFile.optional(),
+      passwordFile: passwordFile
+        .optional()
+        .describe('A file with the password of this user, relative to this file.'),
     })
       .optional()
       .describe('The Sentinels that monitor Redis. The gateway asks them for the current master.'),
@@ -260,7 +271,7 @@ export const settingsSchema = fields('a mapping of settings', {
     prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/)
       .optional()
       .describe(
-        'The beginning of the names of all keys in Redis. The default is the name of the environment.',
+        'The beginning of the names of all keys in Redis, so that several environments can share a Redis. The default is `tollgate-` and the name of the environment.',
       ),
     onFailure: word('local', 'refuse')
       .default(defaults.redisOnFailure)
@@ -318,7 +329,9 @@ export const settingsSchema = fields('a mapping of settings', {
     showReason: flag()
       .default(defaults.bans.showReason)
       .describe('Whether the response to a key that an operator has banned shows the stated reason.'),
-  }).prefault({}),
+  })
+    .prefault({})
+    .describe('When a key is banned that keeps sending after refusals.'),
   addressBucket: fields('a mapping with perMinute', {
     perMinute: limit
       .default(defaults.addressBucket.perMinute)
@@ -345,7 +358,7 @@ export const settingsSchema = fields('a mapping of settings', {
         expects('an origin such as https://app.example.com, without a path'),
       ),
       'a list of origins such as https://app.example.com',
-    ),
+    ).describe('The origins, each with its scheme, and with its port if it is not the default.'),
   })
     .optional()
     .describe(

@@ -55,13 +55,14 @@ export const banKinds: ListedKinds<BanNotice> = {
     list: { group: 'ban', many: 'keys were banned', entry },
     webhook: webhook({
       typeOf: () => 'key.banned',
+      when: { 'key.banned': 'A key is banned after too many refusals, or by an operator.' },
       data: (z) => ({
         key: z.string(),
         plan: z.string().optional(),
-        level: z.int(),
+        level: z.int().describe('Counts consecutive bans.'),
         untilAt: z.iso.datetime(),
-        byHand: z.boolean().optional(),
-        reason: z.string().optional(),
+        byHand: z.boolean().optional().describe('Present for a ban by an operator.'),
+        reason: z.string().optional().describe('The reason that the operator stated.'),
       }),
       members: ({ keyId: key, plan, level, untilMs, byHand, reason }) => ({
         key,
@@ -89,6 +90,7 @@ export const banKinds: ListedKinds<BanNotice> = {
     list: { group: 'ban', many: 'bans ended', entry },
     webhook: webhook({
       typeOf: () => 'key.unbanned',
+      when: { 'key.unbanned': 'A ban has expired, or an operator has lifted it.' },
       data: (z) => ({
         key: z.string(),
         plan: z.string().optional(),

@@ -21,16 +21,29 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
     list: { group: 'change', many: 'changes of keys', entry: ({ key }) => ({ key }) },
     webhook: webhook({
       typeOf: typeOfChange,
+      when: {
+        'key.created':
+          'The admin API or a command has created a key. An import is one event with `"change":"import"` and the number of created keys (`count`) in place of `key`.',
+        'key.revoked': 'A key was revoked, or deleted (`"change":"delete"`).',
+        'key.rotated':
+          'An operator or the holder of a key (`"by":"holder"`) rotated its secret. A further secret (`secret_issued`) and a removed secret (`secret_removed`) also cause this event.',
+      },
       data: (z) => ({
         key: z.string().optional().describe('Absent for an import.'),
         change: z.enum([...keyActions, 'secret_issued', 'secret_removed']),
-        by: z.string(),
+        by: z.string().describe('The name of the token, or `holder`.'),
         plan: z.string().optional().describe('The plan of a created key.'),
         count: z.int().optional().describe('The number of keys that an import created.'),
-        digestStart: z.string().optional(),
-        expiresAt: z.string().optional(),
-        oldEndsAt: z.string().optional(),
-        unconfirmed: z.literal(true).optional(),
+        digestStart: z
+          .string()
+          .optional()
+          .describe('The first 8 digits of the digest of the new or removed secret.'),
+        expiresAt: z.string().optional().describe('The expiry of the new secret.'),
+        oldEndsAt: z.string().optional().describe('The time at which the older secrets end.'),
+        unconfirmed: z
+          .literal(true)
+          .optional()
+          .describe('Redis did not reply to the change, so the change may have had no effect.'),
       }),
       members({ action, by, key, after, before, error }) {
         const { plan, secret, oldEndsAt, othersEndAt, expiresAt, created } = after ?? {};

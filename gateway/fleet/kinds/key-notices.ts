@@ -76,15 +76,26 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
     },
     webhook: webhook({
       typeOf: () => 'quota.threshold',
+      when: {
+        'quota.threshold':
+          'A key has used a percentage of its limit per hour, day or month. The event is sent once for each key, window, group and percentage.',
+      },
       data: (z) => ({
         ...ofKey(z),
         window: z.enum(['hour', 'day', 'month']),
-        group: z.string().optional(),
-        percent: z.int(),
+        group: z
+          .string()
+          .optional()
+          .describe('The group of operations that the limit belongs to, if it belongs to one.'),
+        percent: z.int().describe('The percentage that was reached, from `at` of the receiver.'),
         used: z.int(),
-        limit: z.int(),
+        limit: z.int().describe('Includes a grant.'),
         windowEndsAt: z.iso.datetime(),
-        source: z.enum(['shared', 'local', 'memory']),
+        source: z
+          .enum(['shared', 'local', 'memory'])
+          .describe(
+            '`shared`: the counts in Redis. `local`: Redis is away, and each process finds the threshold by its own counts.',
+          ),
       }),
       members({ keyId: key, plan, window, group, percent, used, limit, endsAtMs, source }) {
         return { key, plan, window, group, percent, used, limit, windowEndsAt: isoOf(endsAtMs), source };
@@ -125,14 +136,17 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
     }),
     webhook: webhook({
       typeOf: () => 'secret.leaked',
+      when: { 'secret.leaked': 'A secret was found in a place that others can read.' },
       data: (z) => ({
         ...ofKey(z),
-        digestStart: z.string(),
-        source: z.string(),
-        url: z.string().optional(),
-        secretType: z.string().optional(),
-        ended: z.boolean(),
-        descendants: z.array(z.string()),
+        digestStart: z.string().describe('The first 8 digits of the digest of the secret.'),
+        source: z.string().describe('`github`, or the name of the token of the admin API.'),
+        url: z.string().optional().describe('Where the secret was found.'),
+        secretType: z.string().optional().describe('The name of the form of the secret at the reporter.'),
+        ended: z.boolean().describe('Whether the gateway has ended the secret.'),
+        descendants: z
+          .array(z.string())
+          .describe('The secrets that ended too, because the holder of the key issued them with this one.'),
       }),
       list: 'descendants',
       members({ keyId: key, plan, digestStart, source, url, type, ended, descendants }) {
@@ -176,12 +190,13 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
     }),
     webhook: webhook({
       typeOf: () => 'key.expiring',
+      when: { 'key.expiring': 'A secret expires in 14 days, or in one day. Disabled keys are omitted.' },
       data: (z) => ({
         ...ofKey(z),
-        digestStart: z.string(),
-        hasOther: z.boolean(),
+        digestStart: z.string().describe('The first 8 digits of the digest of the secret.'),
+        hasOther: z.boolean().describe('Whether the key has a secret that is valid for longer.'),
         expiresAt: z.iso.datetime(),
-        days: z.int(),
+        days: z.int().describe('14 or 1.'),
       }),
       members({ keyId: key, plan, digestStart, hasOther, expiresMs, days }) {
         return { key, plan, digestStart, hasOther, expiresAt: isoOf(expiresMs), days };

@@ -113,6 +113,8 @@ export type Zod = typeof z;
 export interface Webhook<Notice> {
   /** Undefined if receivers get no event. One kind may have several types. */
   typeOf(notice: Notice): WebhookEventType | undefined;
+  /** When the gateway sends each type: sentences for the reference. */
+  readonly when: Readonly<Partial<Record<WebhookEventType, string>>>;
   /** The schema of `data`. A running gateway needs no schema of its events, so it does not load Zod for them. */
   data(zod: Zod): z.ZodObject;
   /** The last member of `data`, a list that is shortened if the body is too large. */

@@ -43,16 +43,22 @@ export const operationKinds: Kinds<OperationSunset> = {
     identity: ({ operation, sunsetMs, days }) => ({ kind: 'once', what: [operation, sunsetMs, days] }),
     webhook: webhook({
       typeOf: () => 'operation.sunset',
+      when: { 'operation.sunset': 'An operation reaches its sunset in 30, 7 or one day.' },
       data: (z) => ({
         operation: z.string(),
         method: z.string(),
         path: z.string(),
         sunsetAt: z.iso.datetime(),
-        afterSunset: z.enum(['gone', 'serve']),
-        days: z.int(),
+        afterSunset: z.enum(['gone', 'serve']).describe('Whether requests get 410 after the sunset.'),
+        days: z.int().describe('30, 7 or 1.'),
         successor: z.string().optional(),
-        callersDays: z.int().optional(),
-        callers: z.array(z.strictObject({ key: z.string(), requests: z.int() })).optional(),
+        callersDays: z.int().optional().describe('The number of days that `callers` covers.'),
+        callers: z
+          .array(z.strictObject({ key: z.string(), requests: z.int() }))
+          .optional()
+          .describe(
+            'The keys that have called the operation, as many as fit. Absent without a usage record.',
+          ),
       }),
       list: 'callers',
       members({ operation, method, path, sunsetMs, afterSunset, days, successor, called }) {

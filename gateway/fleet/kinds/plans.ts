@@ -26,6 +26,7 @@ export const planKinds: Kinds<PlanChanged> = {
     },
     webhook: webhook({
       typeOf: () => 'plan.changed',
+      when: { 'plan.changed': 'A reload has changed a plan, or limits have changed at their date.' },
       data: (z) => ({ plan: z.string(), cause: z.enum(['reload', 'schedule']), edits: z.array(z.string()) }),
       list: 'edits',
       members: ({ plan, cause, edits }) => ({ plan, cause, edits: [...edits] }),

@@ -36,6 +36,10 @@ export const reloadKinds: ListedKinds<ReloadEvent> = {
     list: { group: 'change', many: 'reloads', entry },
     webhook: webhook({
       typeOf: () => 'config.reloaded',
+      when: {
+        'config.reloaded':
+          'The gateway uses an edit of the configuration. Changes of keys in a file are in `edits`.',
+      },
       data: (z) => ({ before: z.string(), after: z.string(), edits: z.array(z.string()) }),
       list: 'edits',
       members: ({ before, after, edits }) => ({ before, after, edits: [...edits] }),
@@ -52,6 +56,10 @@ export const reloadKinds: ListedKinds<ReloadEvent> = {
     list: { group: 'change', many: 'failed reloads', entry },
     webhook: webhook({
       typeOf: () => 'config.rejected',
+      when: {
+        'config.rejected':
+          'An edit of the configuration is invalid, and the gateway still uses the version `before`. If only one file is invalid, the gateway keeps its last valid content, and sends `config.reloaded` for the other files first.',
+      },
       data: (z) => ({ before: z.string(), after: z.string().optional(), problems: z.array(z.string()) }),
       list: 'problems',
       members({ before, after, error }) {

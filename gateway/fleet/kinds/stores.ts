@@ -57,10 +57,14 @@ export const storeKinds: ListedKinds<StoreEvent | DataLost> = {
     list: { group: 'incident', many: 'times Redis went away', entry },
     webhook: webhook({
       typeOf: () => 'store.away',
+      when: {
+        'store.away':
+          'Redis is away, or one server of a Cluster. The event is sent when Redis is back, because Redis keeps the events.',
+      },
       data: (z) => ({
-        server: z.string().optional(),
+        server: z.string().optional().describe('The server of a Cluster.'),
         reason: z.string(),
-        onFailure: z.enum(['local', 'refuse']),
+        onFailure: z.enum(['local', 'refuse']).describe('The setting `redis.onFailure`.'),
       }),
       members: ({ server, reason, onFailure }) => ({ server, reason, onFailure }),
       examples: () => [
@@ -78,6 +82,7 @@ export const storeKinds: ListedKinds<StoreEvent | DataLost> = {
     list: { group: 'incident', many: 'times Redis came back', entry },
     webhook: webhook({
       typeOf: () => 'store.back',
+      when: { 'store.back': 'Redis is back.' },
       data: (z) => ({ server: z.string().optional(), awaySeconds: z.int() }),
       members: ({ server, awayMs }) => ({ server, awaySeconds: Math.round(awayMs / 1_000) }),
       examples: () => [{ kind: 'store_back', awayMs: 42_000 }],

@@ -41,10 +41,13 @@ export const targetKinds: ListedKinds<TargetEvent> = {
     list: { group: 'incident', many: 'targets became unhealthy', entry },
     webhook: webhook({
       typeOf: () => 'target.down',
+      when: { 'target.down': 'A target is unhealthy.' },
       data: (z) => ({
         upstream: z.string(),
         target: z.string(),
-        health: z.enum(['silent', 'down']),
+        health: z
+          .enum(['silent', 'down'])
+          .describe('`silent`: the target gets requests only while all other targets are unhealthy.'),
         reason: z.string().optional(),
       }),
       members: ({ upstream, target, health, reason }) => ({ upstream, target, health, reason }),
@@ -65,6 +68,7 @@ export const targetKinds: ListedKinds<TargetEvent> = {
     list: { group: 'incident', many: 'targets became healthy again', entry },
     webhook: webhook({
       typeOf: () => 'target.up',
+      when: { 'target.up': 'A target is healthy again.' },
       data: (z) => ({ upstream: z.string(), target: z.string(), unhealthySeconds: z.int() }),
       members: ({ upstream, target, unhealthyMs }) => ({
         upstream,

@@ -53,7 +53,17 @@ export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
     },
     webhook: webhook({
       typeOf: () => 'upstream.failing',
-      data: (z) => ({ upstream: z.string(), requests: z.int(), failed: z.int() }),
+      when: {
+        'upstream.failing':
+          'Many requests of a minute ended with 5xx or were cut off because of the upstream. The setting `failing` of an upstream has the bounds.',
+      },
+      data: (z) => ({
+        upstream: z.string(),
+        requests: z.int(),
+        failed: z
+          .int()
+          .describe('Counted when the first gateway found the failures, so the figures are near the bounds.'),
+      }),
       members: ({ upstream, requests, failed }) => ({ upstream, requests, failed }),
       examples: () => [{ kind: 'upstream_failing', upstream: 'default', requests: 240, failed: 18 }],
     }),
@@ -76,12 +86,23 @@ export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
     },
     webhook: webhook({
       typeOf: () => 'upstream.well',
+      when: {
+        'upstream.well':
+          'An upstream that was failing is well again, gets no requests, or was removed from the configuration.',
+      },
       data: (z) => ({
         upstream: z.string(),
-        ended: z.enum(['recovered', 'quiet', 'removed']),
+        ended: z
+          .enum(['recovered', 'quiet', 'removed'])
+          .describe(
+            '`quiet`: no request has arrived for a minute. `removed`: the configuration no longer has the upstream.',
+          ),
         sinceAt: z.iso.datetime(),
-        failingSeconds: z.int().optional(),
-        worstShare: z.number().optional(),
+        failingSeconds: z
+          .int()
+          .optional()
+          .describe('Absent after a restart of the gateway and for a removed upstream.'),
+        worstShare: z.number().optional().describe('The largest share of failures in a minute, from 0 to 1.'),
       }),
       members: ({ upstream, ended, sinceMs, failingMs, worstShare }) => ({
         upstream,

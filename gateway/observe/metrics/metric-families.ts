@@ -47,6 +47,9 @@ export interface ObservedState {
 export interface Family {
   readonly suffix: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
+  /** Without `le`. Absent for a metric without labels. */
+  readonly labels?: readonly string[];
+  /** What the metric counts and what its labels mean, for `/metrics` and for the reference. */
   readonly help: string;
   readonly valuesOf: (state: ObservedState) => readonly Value[];
 }
@@ -58,150 +61,232 @@ interface Value {
   readonly metricName?: string;
 }
 
-/** All metrics of the gateway, in the order of the `/metrics` text. `observe/README.md` describes them. */
+/** The metrics of the gateway, in the order of the `/metrics` text. `config/reference/metrics.md` is generated from them. */
 export const families: readonly Family[] = [
-  counter('requests_total', 'Finished requests, by operation, status and decision.', ({ requests }) =>
-    [...requests.requests].flatMap(([operation, byStatus]) =>
-      [...byStatus].flatMap(([status, byDecision]) =>
-        [...byDecision].map(([decision, value]) => ({ labels: { operation, status, decision }, value })),
+  counter(
+    'requests_total',
+    ['operation', 'status', 'decision'],
+    'Finished requests. `operation` is empty without a matching operation. `status` is 499 if the client closed the connection before the response, and 101 for the handshake of a WebSocket.',
+    ({ requests }) =>
+      [...requests.requests].flatMap(([operation, byStatus]) =>
+        [...byStatus].flatMap(([status, byDecision]) =>
+          [...byDecision].map(([decision, value]) => ({ labels: { operation, status, decision }, value })),
+        ),
       ),
-    ),
   ),
   histogram(
     'request_duration_seconds',
-    'Time from the arrival of a request to its end.',
+    [],
+    'Time from the arrival of a request to its end. The smallest bucket of each histogram is 0.25 ms.',
     (counts) => counts.requestDuration,
   ),
   histogram(
     'upstream_duration_seconds',
-    'Time of a request at the upstream.',
+    [],
+    'Time of a request at the upstream, including the request body, for requests that had a target.',
     (counts) => counts.upstreamDuration,
   ),
   histogram(
     'decision_duration_seconds',
-    'Time from the arrival of a request to its decision.',
+    [],
+    'Time from the arrival of a request to the decision by the limits of its key.',
     (counts) => counts.decisionDuration,
   ),
-  gauge('requests_in_flight', 'Requests in flight.', ({ inFlight }) => one(inFlight)),
-  gauge('connections', 'Client connections.', ({ connections }) => one(connections)),
-  gauge('workers', 'Workers that should serve requests.', ({ workers }) => one(workers?.configured)),
-  gauge('workers_serving', 'Workers that serve requests.', ({ workers }) => one(workers?.serving)),
-  counter('workers_replaced_total', 'Workers that ended and were replaced.', ({ workers }) =>
+  gauge('requests_in_flight', [], 'Unfinished requests.', ({ inFlight }) => one(inFlight)),
+  gauge('connections', [], 'Client connections.', ({ connections }) => one(connections)),
+  gauge(
+    'workers',
+    [],
+    'The configured number of workers. The metrics of workers are absent if the gateway is one process.',
+    ({ workers }) => one(workers?.configured),
+  ),
+  gauge('workers_serving', [], 'Workers that serve requests.', ({ workers }) => one(workers?.serving)),
+  counter('workers_replaced_total', [], 'Workers that ended and were replaced.', ({ workers }) =>
     one(workers?.replaced),
   ),
-  counter('rejected_total', 'Requests refused before their key was known, by error code.', ({ requests }) =>
-    by('code', requests.rejected),
+  counter(
+    'rejected_total',
+    ['code'],
+    'Requests refused before their key was known, by error code: malformed requests, requests without a valid key, and requests refused by the bucket of an address or of preflights.',
+    ({ requests }) => by('code', requests.rejected),
   ),
   counter(
     'refused_total',
-    'Requests of a key that a limit refused, by plan and window; `concurrent` is the limit of requests in progress.',
+    ['plan', 'window'],
+    'Requests with a valid key that a limit refused. `window` is the window of the plan, `concurrent` for the limit of requests in progress, `reports-minute` for a window of the group `reports` of the plan, and `group` for all groups that only keys have. Requests that a ban refused are not included.',
     ({ requests }) => byPlanAndWindow(requests.refused),
   ),
   counter(
     'trial_refused_total',
-    'Requests of a key that the trial of its plan would have refused, by plan and window; `banned` is a ban of the trial.',
+    ['plan', 'window'],
+    'Requests of a key that the trial of its plan would have refused. `window` is the window that a response would have named, `group` for all groups, `banned` for a ban of the trial, and `concurrent` for the limit of requests in progress, which refuses the same requests without the trial. A trial without refusals has zeros.',
     (state) => byPlanAndWindow(trialRefused(state)),
   ),
-  counter('deprecated_requests_total', 'Requests of keys for deprecated operations.', (state) =>
-    deprecated(state).map(({ id }) => ({
-      labels: { operation: id },
-      value: totalOfKeys(state.requests, id),
-    })),
+  counter(
+    'deprecated_requests_total',
+    ['operation'],
+    'Requests of keys for deprecated operations. Requests without a valid key are only in `tollgate_requests_total`.',
+    (state) =>
+      deprecated(state).map(({ id }) => ({
+        labels: { operation: id },
+        value: totalOfKeys(state.requests, id),
+      })),
   ),
-  gauge('operation_sunset_timestamp_seconds', 'Time at which a deprecated operation is removed.', (state) =>
-    deprecated(state).flatMap(({ id, deprecation }) =>
-      deprecation?.sunsetMs === undefined
-        ? []
-        : [{ labels: { operation: id }, value: deprecation.sunsetMs / 1000 }],
-    ),
+  gauge(
+    'operation_sunset_timestamp_seconds',
+    ['operation'],
+    'Time at which a deprecated operation is removed.',
+    (state) =>
+      deprecated(state).flatMap(({ id, deprecation }) =>
+        deprecation?.sunsetMs === undefined
+          ? []
+          : [{ labels: { operation: id }, value: deprecation.sunsetMs / 1000 }],
+      ),
   ),
   gauge(
     'keys',
-    'Configured keys by state and plan, without reading the store.',
+    ['state', 'plan'],
+    'Keys of the configuration. `state` is `ok`, `banned` (this process has seen the ban), `expired` (all secrets have expired), `no_secret` or `disabled`.',
     ({ settings, bannedKeys, nowMs }) =>
       countKeys(settings, bannedKeys, nowMs).map(({ state, plan, keys }) => ({
         labels: { state, plan },
         value: keys,
       })),
   ),
-  counter('bans_total', 'Bans that this gateway has seen, by plan.', ({ bans }) => by('plan', bans)),
-  gauge('store_available', '1 while the store of the counts replies, otherwise 0.', (state) =>
-    one(Number(state.storeAvailable)),
+  counter(
+    'bans_total',
+    ['plan'],
+    'Bans that this gateway has seen, including bans that began before its start.',
+    ({ bans }) => by('plan', bans),
   ),
-  gauge('store_servers_away', 'Redis servers that are away; each server of a Cluster counts.', (state) =>
-    one(state.storeServersAway),
+  gauge(
+    'store_available',
+    [],
+    '0 while Redis or any server of a Cluster is away, otherwise 1. Always 1 in a gateway without Redis.',
+    (state) => one(Number(state.storeAvailable)),
+  ),
+  gauge(
+    'store_servers_away',
+    [],
+    'Redis servers that are away. Each server of a Cluster counts separately.',
+    (state) => one(state.storeServersAway),
   ),
   counter(
     'store_calls_total',
-    'Calls to the store for decisions, each for one key, by result.',
+    ['result'],
+    'Calls to the store. One call decides all requests of a key that arrive in the same turn of the event loop. `result` is `decided`, or `failed` if no reply came in time.',
     ({ storeCalls }) => by('result', Object.entries(storeCalls)),
   ),
-  counter('decided_locally_total', 'Requests decided without the store.', (state) =>
+  counter('decided_locally_total', [], 'Requests decided without Redis while it was away.', (state) =>
     one(state.decidedLocally),
   ),
-  counter('directory_look_ups_total', 'Lookups in the key directory, by result.', ({ directory }) =>
-    by('result', directory?.lookUps ?? []),
+  counter(
+    'directory_look_ups_total',
+    ['result'],
+    'Lookups of secrets in the key directory. `result` is `found`, `absent`, `away` (no reply in time) or `busy` (too many lookups waited). The metrics of the directory are absent if the gateway has none.',
+    ({ directory }) => by('result', directory?.lookUps ?? []),
   ),
-  gauge('directory_held_keys', 'Keys of the key directory in the cache of this process.', ({ directory }) =>
-    one(directory?.heldKeys),
+  gauge(
+    'directory_held_keys',
+    [],
+    'Keys of the key directory in the cache of this process.',
+    ({ directory }) => one(directory?.heldKeys),
   ),
-  gauge('usage_recording', '1 while usage is recorded, 0 while recording is paused.', ({ usage }) =>
-    one(usage && Number(usage.pausedBecause === undefined)),
+  gauge(
+    'usage_recording',
+    [],
+    '1 while usage is recorded, 0 while the record pauses. Absent if `usage.keepDays` is 0.',
+    ({ usage }) => one(usage && Number(usage.pausedBecause === undefined)),
   ),
-  counter('usage_lost_requests_total', 'Requests that are missing from the usage record.', ({ usage }) =>
-    one(usage?.lostRequests),
+  counter(
+    'usage_lost_requests_total',
+    [],
+    'Requests that were not recorded because the store was away or full for too long.',
+    ({ usage }) => one(usage?.lostRequests),
   ),
-  gauge('target_healthy', '1 while a target of an upstream is healthy, otherwise 0.', (state) =>
+  gauge('target_healthy', ['upstream', 'target'], '1 while a target is healthy, otherwise 0.', (state) =>
     targets(state, ({ healthy }) => Number(healthy)),
   ),
-  gauge('target_in_flight', 'Requests sent to a target or waiting for it.', (state) =>
-    targets(state, ({ inFlight }) => inFlight),
+  gauge(
+    'target_in_flight',
+    ['upstream', 'target'],
+    'Requests in flight at a target, and requests that wait for a connection to it.',
+    (state) => targets(state, ({ inFlight }) => inFlight),
   ),
-  gauge('upstream_healthy_targets', 'Healthy targets of an upstream.', ({ upstreams }) =>
-    Object.entries(upstreams).map(([upstream, { targets }]) => ({
-      labels: { upstream },
-      value: targets.filter(({ healthy }) => healthy).length,
-    })),
+  gauge(
+    'upstream_healthy_targets',
+    ['upstream'],
+    'Healthy targets of an upstream. Also 0 if DNS never resolved the host name of the upstream.',
+    ({ upstreams }) =>
+      Object.entries(upstreams).map(([upstream, { targets }]) => ({
+        labels: { upstream },
+        value: targets.filter(({ healthy }) => healthy).length,
+      })),
   ),
-  counter('failures_total', 'Failed requests, by the side at fault: gateway or upstream.', ({ requests }) =>
-    by('fault', requests.failures),
+  counter(
+    'failures_total',
+    ['fault'],
+    'Requests that failed because of the `gateway` or the `upstream`: 5xx responses of the gateway and of the backend, and incomplete responses. A failure that the client caused is not counted, such as a slow download.',
+    ({ requests }) => by('fault', requests.failures),
   ),
   counter(
     'upstream_retries_total',
-    'Repeated attempts, without the first attempt of a request.',
+    [],
+    'Repeated attempts, without the first attempt of each request.',
     ({ requests }) => one(requests.upstreamRetries),
   ),
-  counter('upstream_failures_total', 'Requests that failed at the upstream, by error code.', ({ requests }) =>
-    by('cause', requests.upstreamFailures),
+  counter(
+    'upstream_failures_total',
+    ['cause'],
+    'Requests that failed at the upstream, by the error code of the gateway. 5xx responses of the backend are not included.',
+    ({ requests }) => by('cause', requests.upstreamFailures),
   ),
-  gauge('config_last_reload_successful', '1 unless a file of the configuration is invalid.', ({ config }) =>
-    one(Number(config.lastError === undefined)),
+  gauge(
+    'config_last_reload_successful',
+    [],
+    '1 unless a file of the configuration is invalid.',
+    ({ config }) => one(Number(config.lastError === undefined)),
   ),
   gauge(
     'config_last_reload_timestamp_seconds',
+    [],
     'Time at which the present configuration was loaded.',
     ({ config }) => one(Date.parse(config.loadedAt) / 1000),
   ),
-  gauge('config_info', 'Version of the present configuration, as a label.', ({ config }) => [
-    { labels: { version: config.version }, value: 1 },
-  ]),
-  gauge('certificate_expiry_timestamp_seconds', 'Time at which a certificate expires.', ({ certificates }) =>
-    Object.entries(certificates).map(([listener, { notAfterMs }]) => ({
-      labels: { listener },
-      value: notAfterMs / 1000,
-    })),
+  gauge(
+    'config_info',
+    ['version'],
+    'Always 1. The label is the version of the present configuration.',
+    ({ config }) => [{ labels: { version: config.version }, value: 1 }],
+  ),
+  gauge(
+    'certificate_expiry_timestamp_seconds',
+    ['listener'],
+    'Time at which the certificate of `listen` or `admin` expires.',
+    ({ certificates }) =>
+      Object.entries(certificates).map(([listener, { notAfterMs }]) => ({
+        labels: { listener },
+        value: notAfterMs / 1000,
+      })),
   ),
 ];
 
-function counter(suffix: string, help: string, valuesOf: Family['valuesOf']): Family {
-  return { suffix, type: 'counter', help, valuesOf };
+type Labels = readonly string[];
+
+function counter(suffix: string, labels: Labels, help: string, valuesOf: Family['valuesOf']): Family {
+  return { suffix, type: 'counter', labels, help, valuesOf };
 }
 
-function gauge(suffix: string, help: string, valuesOf: Family['valuesOf']): Family {
-  return { suffix, type: 'gauge', help, valuesOf };
+function gauge(suffix: string, labels: Labels, help: string, valuesOf: Family['valuesOf']): Family {
+  return { suffix, type: 'gauge', labels, help, valuesOf };
 }
 
-function histogram(suffix: string, help: string, durationsOf: (counts: RequestCounts) => Durations): Family {
+function histogram(
+  suffix: string,
+  labels: Labels,
+  help: string,
+  durationsOf: (counts: RequestCounts) => Durations,
+): Family {
   const valuesOf = ({ requests }: ObservedState) => {
     const { counts, sumMs } = durationsOf(requests);
     const name = `tollgate_${suffix}`;
@@ -214,7 +299,7 @@ function histogram(suffix: string, help: string, durationsOf: (counts: RequestCo
     values.push({ metricName: `${name}_count`, labels: {}, value: count });
     return values;
   };
-  return { suffix, type: 'histogram', help, valuesOf };
+  return { suffix, type: 'histogram', labels, help, valuesOf };
 }
 
 /** A metric without labels. It has no value if the gateway runs without the part that it describes, such as workers. */

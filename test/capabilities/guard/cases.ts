@@ -92,7 +92,6 @@ export const cases: CapabilityCases = {
   ],
   redisKeys: {
     kinds: guardKeys,
-    page: new URL('../../../gateway/capabilities/guard/README.md', import.meta.url),
     config: (limits) => {
       const before = Object.fromEntries(Object.entries(limits).map(([name, max]) => [name, 2 * Number(max)]));
       return { plan: { guard: { before, refusedAtMost: '3 %', until: '2100-01-01' } } };

@@ -14,7 +14,6 @@ export const cases: CapabilityCases = {
   },
   redisKeys: {
     kinds: holderKeys,
-    page: new URL('../../../gateway/capabilities/holder/README.md', import.meta.url),
     config: () => ({ settings: { limitsPath: '/limits' } }),
     read: ['/limits'],
     async fill({ connection, limiter, bounds, keyId }) {

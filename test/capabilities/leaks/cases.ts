@@ -51,7 +51,6 @@ export const cases: CapabilityCases = {
   ],
   redisKeys: {
     kinds: leakReportKeys,
-    page: new URL('../../../gateway/capabilities/leaks/README.md', import.meta.url),
     config: () => ({ settings: { leaksPath: '/leaks', ...leaksOf({ keysUrl }) } }),
     read: ['/leaks'],
   },

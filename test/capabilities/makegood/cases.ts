@@ -12,7 +12,6 @@ export const cases: CapabilityCases = {
   ],
   redisKeys: {
     kinds: creditKeys,
-    page: new URL('../../../gateway/capabilities/makegood/README.md', import.meta.url),
     async fill({ limiter, keyId }) {
       const nowHour = Math.floor(Date.now() / 3_600_000);
       const everyMinute = Array.from({ length: 60 }, (_, minute) => ({ minute, units: 100_000 }));

@@ -50,7 +50,6 @@ export const cases: CapabilityCases = {
   ].map(inQueue),
   redisKeys: {
     kinds: webhooksKeys,
-    page: new URL('../../../gateway/capabilities/webhooks/README.md', import.meta.url),
     config: () => ({
       settings: {
         notify: [

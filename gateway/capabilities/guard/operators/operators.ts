@@ -7,6 +7,7 @@ import type { OperatorsPart, OperatorsSources } from '../../interfaces/operators
 import { retryChange, revertChange } from '../events.ts';
 import type { Guards } from '../process/guards.ts';
 import { type PlanRetried, reasonText, revertedLimitsText, revertOf, revertText } from '../revert-text.ts';
+import { guardFamilies } from './guard-families.ts';
 
 /** Records reverts and retries, and shows the reverted plans. Every gateway of the fleet records a revert, and the records are merged. */
 export function guardOperators(
@@ -35,17 +36,7 @@ export function guardOperators(
       const { retryRoute } = await import('./retry-route.ts');
       return [retryRoute(guards, { settings, recordRetry })];
     },
-    families: [
-      {
-        suffix: 'plan_reverted',
-        type: 'gauge',
-        help: '1 while the guard of a plan has reverted the plan, otherwise 0.',
-        valuesOf: ({ settings }) =>
-          [...plansInForce(settings).values()].flatMap(({ name, guard, reverted }) =>
-            guard === undefined ? [] : [{ labels: { plan: name }, value: Number(reverted !== undefined) }],
-          ),
-      },
-    ],
+    families: guardFamilies,
     state: () => stateOf(plansInForce(settings())),
     close: stopListening,
   };

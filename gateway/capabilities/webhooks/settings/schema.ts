@@ -25,7 +25,7 @@ export const receiverUrl = text('an https URL such as https://hooks.example.com/
     expects('an https URL such as https://hooks.example.com/tollgate'),
   )
   .describe(
-    'The URL to which the gateway posts events. It needs https, except for a loopback address. Credentials in the path or in parameters are masked wherever the gateway shows the URL.',
+    'The URL to which the gateway posts events. It needs https, except for a loopback address. A user, a password and a fragment are refused. Credentials in the path or in parameters are masked wherever the gateway shows the URL.',
   )
   .register(marks, { secretInUrl: 'path' });
 
@@ -55,13 +55,13 @@ const receiver = fields('a receiver: a mapping with url, secretFile and events',
       'The percentages of a limit at which the receiver gets quota.threshold, for limits per hour, day and month. The default is [80, 100].',
     ),
   keys: filter(keyId, 'ids of keys').describe(
-    'The receiver gets only events about these keys. Without this list, it gets the events of all keys.',
+    'The receiver gets only events about these keys. An event without a key, such as an import, does not match. Without `keys`, `plans` and `operations`, a receiver gets the events of all customers. An event must match each stated filter.',
   ),
   plans: filter(text('the name of a plan'), 'names of plans').describe(
     'The receiver gets only events about these plans, and about keys that are on these plans at the time of the event.',
   ),
   operations: filter(text('the operationId of an operation'), 'operationIds').describe(
-    'The receiver gets only events about these operations.',
+    'The receiver gets only `operation.sunset` of these operations. Its `callers` are the keys of all customers.',
   ),
 });
 

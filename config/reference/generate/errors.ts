@@ -1,0 +1,32 @@
+import { aboutErrors, type ErrorCode, errors } from '../../../gateway/shared/errors.ts';
+import { bullet, code, page, pageHead, sentences } from './markdown.ts';
+
+const sides = {
+  client: 'The client must act.',
+  gateway: 'The operators of the gateway must act.',
+  upstream: 'The operators of the API must act.',
+} as const;
+
+/** The errors that a gateway sends, by status. */
+export function errorsPage(): string {
+  const byStatus = Map.groupBy(
+    (Object.keys(errors) as ErrorCode[]).map((name) => ({ name, about: aboutErrors[name], ...errors[name] })),
+    ({ status }) => status,
+  );
+  return page([
+    pageHead('Errors', '`gateway/shared/errors.ts`'),
+    'An error that the gateway sends has the body `{"code", "message", "status"}`. Programs should use `status` and `code`, because `message` is for people: it may have another text than below, with the figures of the request. Errors of the API pass unchanged.',
+    ...[...byStatus]
+      .toSorted(([a], [b]) => a - b)
+      .flatMap(([status, entries]) => [
+        `## ${status}`,
+        entries
+          .map(({ name, about, message, fault }) =>
+            bullet(
+              `${code(name)}: ${sentences(about, fault === 'client' ? undefined : sides[fault])} Message: “${message}”`,
+            ),
+          )
+          .join('\n'),
+      ]),
+  ]);
+}

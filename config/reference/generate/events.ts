@@ -1,0 +1,62 @@
+import * as z from 'zod';
+import type { Kind } from '../../../gateway/fleet/kinds/kind.ts';
+import {
+  eventKinds,
+  exampleNotices,
+  kindOf,
+  kindsByType,
+  listedKind,
+  type Notice,
+} from '../../../gateway/fleet/kinds/kinds.ts';
+import { webhookEventTypes } from '../../../gateway/shared/words/event-names.js';
+import { type JsonSchema, memberBullets } from './json-schema.ts';
+import { bullet, code, codeBlock, page, pageHead } from './markdown.ts';
+
+/** The time of the examples. */
+const exampleMs = Date.UTC(2026, 10, 25, 12);
+
+/** The events that receivers of webhooks get, and the events in the list of events. */
+export function eventsPage(): string {
+  const typesOf = Map.groupBy(exampleNotices(exampleMs), ({ kind }) => kind);
+  return page([
+    pageHead('Events', '`gateway/fleet/kinds/` and the capabilities'),
+    'The gateway reports these events. `/api/v1/events` and the page Events list them, and [receivers of webhooks](../guide/webhooks.md) get them as posts.',
+    '## Webhooks',
+    'The data of each type, with an example of a whole body. Every event also has `text`, the event in one sentence, and `notListed` if the last list was shortened. New versions may add members.',
+    ...webhookEventTypes.flatMap(typeParts),
+    '## The list of events',
+    'The parameter `kind` of `/api/v1/events` selects a group (`incident`, `ban` or `change`) or a kind.',
+    eventKinds
+      .map((name) => {
+        const { group, many } = listedKind(name).list;
+        const types = new Set(
+          (typesOf.get(name) ?? []).map((notice) => code(kindOf(notice).webhook?.typeOf(notice) ?? '')),
+        );
+        const sent = types.size === 0 ? '' : ` Webhook: ${[...types].join(', ')}.`;
+        return bullet(`${code(name)} (${group}): ${many}.${sent}`);
+      })
+      .join('\n'),
+  ]);
+}
+
+function typeParts(type: (typeof webhookEventTypes)[number]): readonly (string | undefined)[] {
+  const kind = kindsByType.get(type);
+  const example = exampleNotices(exampleMs).find(
+    (notice) => kindOf(notice) === kind && kind?.webhook?.typeOf(notice) === type,
+  );
+  if (kind?.webhook === undefined || example === undefined) throw new Error(`${type} has no example`);
+  const { properties, ...schema } = z.toJSONSchema(kind.webhook.data(z), { io: 'input' }) as JsonSchema;
+  const { text: _, notListed: __, ...own } = properties ?? {};
+  return [
+    `### ${code(type)}`,
+    kind.webhook.when[type],
+    memberBullets({ ...schema, properties: own }).join('\n'),
+    codeBlock(JSON.stringify(bodyOf(type, kind, example))),
+  ];
+}
+
+function bodyOf(type: string, kind: Kind<Notice>, notice: Notice) {
+  const { notListed: _, ...members } = kind.webhook?.members(notice) ?? {};
+  const data = { ...members, text: kind.text(notice, exampleMs) };
+  return { type, timestamp: new Date(exampleMs).toISOString(), data };
+}
