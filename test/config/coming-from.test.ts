@@ -10,7 +10,7 @@ import { runTollgate } from '../support/run-tollgate.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 
-const page = readFileSync('config/coming-from.md', 'utf8');
+const page = readFileSync('config/guide/coming-from.md', 'utf8');
 const examples = [...page.matchAll(/^## (.*)$[\s\S]*?```yaml\n([\s\S]*?)```/gm)].map(([, title, text]) => ({
   title,
   text: text ?? '',

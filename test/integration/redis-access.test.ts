@@ -25,8 +25,8 @@ import { patientGateway, patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 const password = 'a-word-that-no-log-shows';
-const page = readFileSync(new URL('../../gateway/redis/README.md', import.meta.url), 'utf8');
-/** The ACL is copied literally from `gateway/redis/README.md`, which describes the ACL for operators. */
+const page = readFileSync(new URL('../../config/guide/redis.md', import.meta.url), 'utf8');
+/** The ACL is copied literally from `config/guide/redis.md`, which describes the ACL for operators. */
 const [, allowed = '', allowedOnCluster = ''] =
   /ACL SETUSER tollgate .* resetchannels (-@all[\s\S]*?)\n\n[\s\S]*? add `(\+cluster[^`]*)`/.exec(page) ?? [];
 const [, allowedAtSentinel = ''] = /ACL SETUSER watcher on '>change-me' ([\s\S]*?)\n\n/.exec(page) ?? [];

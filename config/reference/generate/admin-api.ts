@@ -71,11 +71,14 @@ export function adminApiPage(): string {
     '## Errors',
     errorLines(components.responses.Error?.description ?? ''),
     '## Schemas',
-    ...Object.entries(components.schemas).flatMap(([name, schema]) => [
-      `### ${name}`,
-      sentences(schema.description),
-      (schema.properties ? memberBullets(schema) : innerBullets(schema, 0)).join('\n'),
-    ]),
+    // The order of the document depends on the order in which modules are loaded.
+    ...Object.entries(components.schemas)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([name, schema]) => [
+        `### ${name}`,
+        sentences(schema.description),
+        (schema.properties ? memberBullets(schema) : innerBullets(schema, 0)).join('\n'),
+      ]),
   ]);
 }
 
@@ -91,7 +94,7 @@ function operationParts(
     `### ${code(title)}`,
     sentences(summary, description),
     [
-      ...stated.filter(({ name, in: place }) => place !== 'path' && name !== ranByField).map(parameterLine),
+      ...stated.filter(({ name, in: place }) => name !== 'id' && name !== ranByField).map(parameterLine),
       ...(body === undefined ? [] : [bullet(`Body: ${typeText(body)}`), ...innerBullets(body, 1)]),
       ...answers.flatMap(([status, answer]) => {
         const shown = components.responses[answer.$ref?.split('/').at(-1) ?? ''] ?? answer;
@@ -105,7 +108,14 @@ function operationParts(
 }
 
 function parameterLine({ name, in: place, description, required, schema }: Parameter): string {
-  const where = place === 'header' ? 'header field' : required ? 'required parameter' : 'parameter';
+  const where =
+    place === 'path'
+      ? 'in the path'
+      : place === 'header'
+        ? 'header field'
+        : required
+          ? 'required parameter'
+          : 'parameter';
   const preset = schema.default === undefined ? undefined : `Default: ${code(String(schema.default))}`;
   return bullet(`${code(name)} (${where}, ${typeText(schema)}): ${sentences(description, preset)}`);
 }

@@ -85,12 +85,12 @@ const upstream = fields('a mapping with url', {
   health: text('a path such as /healthz', /^\/[!-~]*$/)
     .optional()
     .describe(
-      'The path of the health check, which a healthy target answers with 2xx. Without a path, a target is healthy if it accepts a connection (with TLS, a handshake).',
+      'The path of the health check, which a healthy target answers with 2xx. Without a path, a target is healthy if it accepts a connection (with TLS, a handshake), and a process that hangs is not detected.',
     ),
   host: word('keep', 'target')
     .default(defaults.upstreamHost)
     .describe(
-      'The Host field that a target receives: the client’s Host (keep), or the host of url (target).',
+      'The Host field that a target receives: the client’s Host (keep), or the host of url (target), also in health checks.',
     ),
   encodedSlashes: word('refuse', 'forward')
     .default(defaults.encodedSlashes)

@@ -59,7 +59,7 @@ export const banKinds: ListedKinds<BanNotice> = {
       data: (z) => ({
         key: z.string(),
         plan: z.string().optional(),
-        level: z.int().describe('Counts consecutive bans.'),
+        level: z.int().describe('Counts consecutive bans. A ban by an operator does not change it.'),
         untilAt: z.iso.datetime(),
         byHand: z.boolean().optional().describe('Present for a ban by an operator.'),
         reason: z.string().optional().describe('The reason that the operator stated.'),

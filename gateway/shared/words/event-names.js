@@ -2,7 +2,7 @@ import { capabilityChartMarks, capabilityWebhookTypes } from '../../capabilities
 
 // `fleet/kinds/` defines the events. A browser imports this file, too.
 
-/** In the order of the documentation (`gateway/capabilities/webhooks/README.md`). */
+/** In the order of the reference (`config/reference/events.md`). */
 export const webhookEventTypes = /** @type {const} */ ([
   'quota.threshold',
   'key.banned',

@@ -58,7 +58,7 @@ test.each([
     });
     await poured;
     // With the default limit on discarded octets, the gateway reads less than 1 MB (row 21 of the list of
-    // faults in `test/README.md`).
+    // faults in `test/request/README.md`).
     expect(await read.promise).toBeLessThan(1_000_000);
   },
 );

@@ -86,7 +86,7 @@ export const grantKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Give a key other limits for a while',
   description:
-    'A grant replaces the limits of the named windows from `fromAt` (absent or past: at once) until `untilAt`, at most 400 days ahead. The grant then ends by itself. A new grant replaces the present grant. If one of the two grants is effective now and the other begins later, the response is 409. DELETE ends the present grant. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have.',
+    'A grant replaces the limits of the named windows from `fromAt` (absent or past: at once) until `untilAt`, at most 400 days ahead. The grant then ends by itself. A new grant replaces the present grant. If one of the two grants is effective now and the other begins later, the response is 409. DELETE ends the present grant. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have. Redis stores a grant with the counts of its key, so both are lost together.',
   params: { id: keyIdParameter },
   body: grantBody,
   answers: { 200: whatHoldsAnswer },

@@ -81,7 +81,7 @@ export const findInDirectoryWire = (bounds: Bounds) =>
     tag: 'Keys',
     summary: 'Find ids in the key directory',
     description:
-      'Returns the ids of the list, at most 500, that belong to a key of the key directory and to no key of the configuration. A command sends this request before it writes keys into a file, because a key of the file has precedence over a key of the key directory with the same id.',
+      'Returns the ids of the list, at most 500, that belong to a key of the key directory and to no key of the configuration. A command sends this request before it writes keys into a file, because a key of the file has precedence over a key of the key directory with the same id. A token that may read is sufficient.',
     body: directoryIdsBody(bounds.importKeysMax),
     answers: { 200: { description: 'The ids.', schema: directoryIds } },
   });
@@ -154,7 +154,7 @@ export const findSecretWire = defineWire({
   tag: 'Keys',
   summary: 'The key of a secret',
   description:
-    'Finds the key of a secret by its digest, for example after the report of a leak. The secret itself is not sent. If a key of the configuration and a key of the key directory both have the secret, the response has the key of the configuration.',
+    'Finds the key of a secret by its digest, for example after the report of a leak. The secret itself is not sent. If a key of the configuration and a key of the key directory both have the secret, the response has the key of the configuration. A token that may read is sufficient.',
   body: whoamiBody,
   answers: { 200: { description: 'The key, or that no key has the secret.', schema: owner } },
 });
