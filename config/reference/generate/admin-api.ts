@@ -94,7 +94,7 @@ function operationParts(
     `### ${code(title)}`,
     sentences(summary, description),
     [
-      ...stated.filter(({ name, in: place }) => name !== 'id' && name !== ranByField).map(parameterLine),
+      ...stated.filter(({ name }) => name !== 'id' && name !== ranByField).map(parameterLine),
       ...(body === undefined ? [] : [bullet(`Body: ${typeText(body)}`), ...innerBullets(body, 1)]),
       ...answers.flatMap(([status, answer]) => {
         const shown = components.responses[answer.$ref?.split('/').at(-1) ?? ''] ?? answer;

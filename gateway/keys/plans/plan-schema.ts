@@ -35,7 +35,7 @@ export const planShape = {
   groups: groups
     .optional()
     .describe(
-      'Limits of groups of operations, by the name of the group. A request of an operation in a group counts in the limits of the plan and of the group.',
+      'Limits of groups of operations, by the name of the group. A request of an operation in a group counts in the limits of the plan and of the group. At most 20 groups. A name has 1 to 40 of the characters a-z 0-9 -.',
     ),
   concurrent: concurrent
     .optional()
