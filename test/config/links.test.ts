@@ -12,11 +12,11 @@ const { stdout } = spawnSync('git', ['ls-files', '--cached', '--others', '--excl
 const pages = stdout.split('\n').filter((page) => page !== '' && existsSync(join(root, page)));
 
 const withoutCode = (text: string) =>
-  text.replaceAll(/^ {4}.*$|^```[^]*?^```/gm, '').replaceAll(/`[^`]*`/g, 'code');
+  text.replaceAll(/^ {4}.*$|^```[\s\S]*?^```/gm, '').replaceAll(/`[^`]*`/g, 'code');
 
 /** The names by which links lead to the headings of a page, as GitHub makes them. */
 function headingsOf(page: string): ReadonlySet<string> {
-  const text = readFileSync(join(root, page), 'utf8').replaceAll(/^```[^]*?^```/gm, '');
+  const text = readFileSync(join(root, page), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
   const names = [...text.matchAll(/^#{1,6} (.+)$/gm)].map(([, title = '']) =>
     title
       .toLowerCase()
