@@ -15,12 +15,15 @@ import { bullet, code, codeBlock, page, pageHead } from './markdown.ts';
 /** The time of the examples. */
 const exampleMs = Date.UTC(2026, 10, 25, 12);
 
-/** The events that receivers of webhooks get, and the events in the list of events. */
+/**
+ * The events that receivers of webhooks get, and the events in the list of events. A generated page has no link to the page of a capability,
+ * which may be deleted.
+ */
 export function eventsPage(): string {
   const typesOf = Map.groupBy(exampleNotices(exampleMs), ({ kind }) => kind);
   return page([
     pageHead('Events', '`gateway/fleet/kinds/` and the capabilities'),
-    'The gateway reports these events. `/api/v1/events` and the page Events list them, and [receivers of webhooks](../guide/webhooks.md) get them as posts.',
+    'The gateway reports these events. `/api/v1/events` and the page Events list them, and receivers of webhooks get them as posts.',
     '## Webhooks',
     'The data of each type, with an example of a whole body. Every event also has `text`, the event in one sentence, and `notListed` if the last list was shortened. New versions may add members.',
     ...webhookEventTypes.flatMap(typeParts),
