@@ -152,7 +152,9 @@ it('reads the record of each key once for all operations', async () => {
 
 it('the command prints one table, and CSV with a row for each operation and key', async () => {
   const { stdout } = await run('operations', '--deprecated', '--from', 'today');
-  expect(stdout).toMatch(/^Deprecated operations, whole hours, from .* 00:00 to .* UTC\nOPERATION +UNTIL +THEN +KEY/);
+  expect(stdout).toMatch(
+    /^Deprecated operations, whole hours, from .* 00:00 to .* UTC\nOPERATION +UNTIL +THEN +KEY/,
+  );
   expect(stdout).toMatch(/\nsoon +2090-01-01, in [\d,]+ days +gone +acme +3 /);
   expect(stdout).toMatch(/\nlate +2090-02-01, in [\d,]+ days +gone +no caller +0 ?/);
   expect(stdout).toMatch(/\nendless0 +no date +gone +no caller +0 ?/);
