@@ -13,7 +13,7 @@ import { printable } from '../../shared/terminal/printable.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { configName, fromHere } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
-import { adminPort, configText, listenPort, type NewConfig } from './new-config.ts';
+import { configText, type NewConfig, portsIn } from './new-config.ts';
 
 const firstKey = 'first';
 
@@ -41,6 +41,7 @@ async function initConfig({ upstream, api, dir }: InitOptions): Promise<readonly
   }
   const file = join(dir, configName);
   if (existsSync(file)) throw new CommandError(`${fromHere(file)} exists already. Nothing was written.`);
+  const ports = portsIn(process.env);
   const secret = issueSecret();
   const token = issueAdminToken();
   const basePath = api === undefined ? '' : basePathOf(api);
@@ -62,11 +63,15 @@ async function initConfig({ upstream, api, dir }: InitOptions): Promise<readonly
     'Start the gateway:',
     `  npx tollgate start${resolve(dir) === process.cwd() ? '' : ` --config ${fromHere(file)}`}`,
     '',
-    ...firstRequest(operations, `http://127.0.0.1:${listenPort}${basePath}`, secret),
+    ...firstRequest(operations, `http://127.0.0.1:${ports.listen}${basePath}`, secret),
     '',
     "Open the operators' pages and enter this token, which is shown only now:",
-    `  http://127.0.0.1:${adminPort}/`,
+    `  http://127.0.0.1:${ports.admin}/`,
     `  ${token}`,
+    '',
+    'Commands read the token from a variable:',
+    `  export TOLLGATE_ADMIN_TOKEN=${token}`,
+    `  npx tollgate why ${firstKey}`,
   ];
 }
 

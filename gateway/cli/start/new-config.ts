@@ -13,10 +13,17 @@ export interface NewConfig {
 }
 
 /**
- * The ports of a new configuration. The file reads only variables that begin with `TOLLGATE_`, because other programs export variables such
- * as `HOST` and `PORT`. The image sets the variables of the hosts.
+ * The variables of a new configuration and their defaults. The file reads only variables that begin with `TOLLGATE_`, because other programs
+ * export variables such as `HOST` and `PORT`. The image sets the variables of the hosts.
  */
-export const [listenPort, adminPort] = [8080, 9090];
+const [port, adminPort] = ['TOLLGATE_PORT:-8080', 'TOLLGATE_ADMIN_PORT:-9090'].map(
+  (variable) => `\${${variable}}`,
+);
+
+/** The ports of a new configuration with the variables of this environment. */
+export function portsIn(env: NodeJS.ProcessEnv): { readonly listen: string; readonly admin: string } {
+  return { listen: env.TOLLGATE_PORT || '8080', admin: env.TOLLGATE_ADMIN_PORT || '9090' };
+}
 
 export function configText(config: NewConfig): string {
   const { upstream, api, basePath, hasOwnPaths, adminTokenSha256, key } = config;
@@ -25,11 +32,11 @@ export function configText(config: NewConfig): string {
   return `# The gateway reloads this file when you save it. \`tollgate check\` finds mistakes before you save.
 environment: local
 # The URL that clients call. The gateway forwards paths unchanged.
-baseUrl: http://127.0.0.1:${listenPort}${basePath}
+baseUrl: http://127.0.0.1:${port}${basePath}
 
 listen:
   host: \${TOLLGATE_HOST:-127.0.0.1}
-  port: ${listenPort}
+  port: ${port}
 admin:
   host: \${TOLLGATE_ADMIN_HOST:-127.0.0.1}
   port: ${adminPort}
