@@ -20,13 +20,14 @@ type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
  */
 export function accessLine(exchange: Exchange): string {
   const { arrival, req, path, offered, errorCode, fault, cause, key, invalidSecret, decision } = exchange;
-  const { upstream, snapshot } = exchange;
+  const { upstream, snapshot, trace } = exchange;
   let line = beginning(exchange.id);
   // The method of a request that the parser refused is unknown.
   if (arrival.kind !== 'rejection') line += `,"method":"${req.method}"`;
-  const traceId = traceIdOf(req.headers.traceparent);
+  const traceId = trace?.traceId ?? traceIdOf(req.headers.traceparent);
   if (traceId !== undefined) line += `,"traceId":"${traceId}"`;
-  if (path !== undefined) line += `,"path":${quoted(shown(path))}`;
+  if (trace?.spanId !== undefined) line += `,"spanId":"${trace.spanId}"`;
+  if (path !== undefined) line += `,"path":${quoted(shownPath(path))}`;
   if (offered !== undefined) line += offered.logged;
   line += `,"status":${exchange.status}`;
   if (errorCode !== undefined) line += `,"error":"${errorCode}"`;
@@ -55,7 +56,7 @@ function invalidSecretMembers({ status, keyId, digestStart }: Found<'invalidSecr
  * such as a 64-bit integer, are not removed. A very long path is cut, because the workers share a pipe, and the kernel may split writes of
  * more than 4 KiB.
  */
-function shown(path: string): string {
+export function shownPath(path: string): string {
   if (path.length <= segmentShownMax) return path;
   const short = path.replaceAll(longSegment, '…');
   return short.length > pathShownMax ? `${short.slice(0, pathShownMax)}…` : short;

@@ -47,6 +47,8 @@ export class Exchange {
   /** The time at which the limiter decided the request; monotonic, ms. */
   readonly decidedMs: number | undefined = undefined;
   readonly upstream: UpstreamUse | undefined = undefined;
+  /** What a capability records about the request for a trace. */
+  readonly trace: ExchangeTrace | undefined = undefined;
   /** The time at which the exchange ended; monotonic, ms; 0 before the end. */
   readonly endedMs: number = 0;
   /** The status of the response, or 499 when the client closed the connection before the response; 0 until the status is known. */
@@ -66,6 +68,12 @@ export class Exchange {
     this.snapshot = snapshot;
     this.address = plainAddress(res.req.socket.remoteAddress ?? '');
   }
+}
+
+/** The ids of the request's span in a trace, as lower-case hex; undefined while the request is not recorded. */
+export interface ExchangeTrace {
+  readonly traceId: string | undefined;
+  readonly spanId: string | undefined;
 }
 
 export interface Located extends Exchange {

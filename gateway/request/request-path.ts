@@ -15,7 +15,7 @@ import {
   permit,
   withResults,
 } from './exchange.ts';
-import type { Attempt, ForwardOutcome, TunnelOpener } from './forward/forward-types.ts';
+import type { Attempt, AttemptFields, ForwardOutcome, TunnelOpener } from './forward/forward-types.ts';
 import type { ScreenRefusal } from './listen/screen-refusal.ts';
 import { type ScreenedRequest, screenRequest } from './listen/screen-request.ts';
 import { readKey } from './path/authenticate-request.ts';
@@ -172,6 +172,7 @@ async function forward(exchange: Permitted, stations: Stations, hooks: RequestHo
     keepForwarded: origin.trustedPeer,
     responseFields: gatewayFields(exchange),
     bodyBytesMax: snapshot.settings.bodyBytesMax,
+    attemptFields: attemptFieldsOf(exchange, hooks),
     onAttemptEnd:
       hooks.observeAttempt.length > 0
         ? (attempt: Attempt) =>
@@ -188,6 +189,14 @@ async function forward(exchange: Permitted, stations: Stations, hooks: RequestHo
         })
       : await forwarder.forward(request);
   return endingOf(outcome, exchange);
+}
+
+function attemptFieldsOf(exchange: Permitted, hooks: RequestHooks): AttemptFields | undefined {
+  for (const find of hooks.attemptFields) {
+    const found = find(exchange);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Returns the header fields that identify the caller to the upstream, as a flat list of names and values. */

@@ -853,6 +853,47 @@ export const defaultBounds = Object.freeze({
   webhooksCloseTimeoutMs: 2_000,
 
   /**
+   * The spans of a process that wait for the collector. Further spans are dropped. All workers together have `otelQueuedBytesMax`. A span
+   * has 0.9 kB on average, and at most 8 kB.
+   */
+  otelQueuedSpansMax: 20_000,
+  otelQueuedBytesMax: 16_777_216,
+  /** Spans are sent together, after this time or when a batch is full. A collector accepts 20 MiB by default. */
+  otelBatchMs: 2_000,
+  otelBatchSpansMax: 2_000,
+  otelBatchBytesMax: 1_048_576,
+  /** How often metrics are sent. */
+  otelMetricsIntervalMs: 60_000,
+  /** From the start of a POST to the end of its response: the default of OpenTelemetry. */
+  otelTimeoutMs: 10_000,
+  /** The head of a response, and the part of its body that is read. */
+  otelResponseHeadBytesMax: 16_384,
+  otelResponseBodyBytesMax: 65_536,
+  /** The pause before the first retry of a batch doubles up to the longest pause. Then the batch is dropped after `otelRetriesMs`. */
+  otelRetryMs: 1_000,
+  otelRetryPauseMaxMs: 30_000,
+  otelRetriesMs: 300_000,
+  /** The longest pause that a collector may request with `Retry-After`. */
+  otelRetryAfterMaxMs: 60_000,
+  /** Between two lines of the log about dropped spans or a failing collector. */
+  otelLogPauseMs: 60_000,
+  /** How long a process sends its last spans or metrics before it exits. */
+  otelCloseTimeoutMs: 1_500,
+  /** Requests that are recorded because a trusted proxy has set the flag `sampled`, in each process. */
+  otelFlaggedPerSecondMax: 100,
+  /**
+   * A client can choose a trace id that is always recorded. Each process records twice the expected share of such requests, and so many more
+   * a second. Then the id of the request decides.
+   */
+  otelChosenPerSecondMax: 100,
+  /**
+   * Requests of each kind (refused, failed, slow) that each process records although they are not sampled, and those of one key or one
+   * address.
+   */
+  otelKeptPerSecondMax: 20,
+  otelKeptPerHolderMax: 4,
+
+  /**
    * The pause before an exited worker is replaced. It doubles after each worker that ran for less than `workerSteadyMs`, so failing workers
    * take little CPU time from healthy workers.
    */

@@ -1,5 +1,5 @@
 import type { Decided, Exchange, Permitted, Screened } from '../../request/exchange.ts';
-import type { Attempt } from '../../request/forward/forward-types.ts';
+import type { Attempt, AttemptFields } from '../../request/forward/forward-types.ts';
 import type { Ending } from '../../request/path/end-exchange.ts';
 import type { OfferedOperation } from '../../request/route/operation-table.ts';
 import type { Stations } from '../../request/stations.ts';
@@ -17,9 +17,14 @@ export interface RequestHooks {
   readonly observeDecision: readonly ObserveDecision[];
   /** Refuses admitted requests of keys that may call the operation. The first refusal counts. */
   readonly refuse: readonly RefuseAdmitted[];
+  /** Header fields for the targets of a request, asked once before the request is forwarded. The first result counts. */
+  readonly attemptFields: readonly FindAttemptFields[];
   /** Called at the end of each attempt to forward a request, before the end of its exchange. */
   readonly observeAttempt: readonly ObserveAttempt[];
-  /** Called once for each exchange, at its end. A WebSocket's exchange ends with its handshake. An exception affects no other observer. */
+  /**
+   * Called once for each exchange, at its end. Capabilities come first, because the access line shows the trace that they record. A
+   * WebSocket's exchange ends with its handshake. An exception affects no other observer.
+   */
   readonly observeEnd: readonly ObserveEnd[];
 }
 
@@ -37,6 +42,8 @@ export type RefuseAdmitted = (
   operation: Operation,
   decision: Extract<Decision, { kind: 'admitted' }>,
 ) => Refusal | undefined;
+
+type FindAttemptFields = (exchange: Permitted) => AttemptFields | undefined;
 
 type ObserveAttempt = (exchange: Permitted, attempt: Attempt) => void;
 

@@ -35,8 +35,18 @@ export interface ForwardRequest {
    */
   readonly responseFields: readonly string[];
   readonly bodyBytesMax: number;
+  /** Header fields that a capability sends to the targets. */
+  readonly attemptFields?: AttemptFields | undefined;
   /** Called at the end of each attempt, before the outcome. */
   readonly onAttemptEnd: ((attempt: Attempt) => void) | undefined;
+}
+
+/** Header fields that can differ for each attempt to forward a request. */
+export interface AttemptFields {
+  /** The client's fields with these names (lower case) are dropped. */
+  readonly replaced: ReadonlySet<string>;
+  /** Returns the fields of an attempt, as a flat list. @param attempt from 1 */
+  fieldsOf(attempt: number): readonly string[];
 }
 
 /** An attempt to forward a request to a target. */
@@ -51,6 +61,8 @@ export interface Attempt {
   readonly status: number;
   /** Why the response is missing or incomplete; undefined after a whole response. */
   readonly cause: string | undefined;
+  /** The gateway's code for the failure; undefined after a whole response, and if the gateway itself ended the attempt. */
+  readonly error: ErrorCode | undefined;
 }
 
 /** A WebSocket handshake. `res` writes to `socket`, for example when the target refuses the handshake. */

@@ -19,6 +19,8 @@ interface RequestHeadOptions {
   readonly keepForwarded: boolean;
   /** The value of `Host`, which replaces the client's value. */
   readonly host: string;
+  /** Further names of dropped fields, in lower case. */
+  readonly replaced?: ReadonlySet<string> | undefined;
 }
 
 /**
@@ -31,6 +33,7 @@ export function requestHead({
   requestFields,
   keepForwarded,
   host,
+  replaced,
 }: RequestHeadOptions): RequestHead {
   const fields: string[] = ['Host', host];
   const named = namedInConnection(rawHeaders);
@@ -62,6 +65,7 @@ export function requestHead({
         break;
       default:
         if (isDropped(lowerName) || isDisguised(lowerName) || named?.has(lowerName)) continue;
+        if (replaced?.has(lowerName)) continue;
     }
     fields.push(name, value);
   }

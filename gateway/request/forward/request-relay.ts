@@ -121,23 +121,27 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     if (upstream === undefined) {
       this.fail('upstream_unavailable', 'a reload removed the upstream');
     } else if (upstream !== this.upstream) {
-      const { req, requestFields, keepForwarded, host } = this.request;
+      const { req, requestFields, keepForwarded, host: clientHost, attemptFields } = this.request;
       const { rawHeaders } = req;
+      const host = upstream.host ?? clientHost;
       this.upstream = upstream;
-      this.head = requestHead({ rawHeaders, requestFields, keepForwarded, host: upstream.host ?? host });
+      const replaced = attemptFields?.replaced;
+      this.head = requestHead({ rawHeaders, requestFields, keepForwarded, host, replaced });
     }
     return upstream;
   }
 
   private targetRequestOf({ fields, chunked }: RequestHead, body: TargetRequest['body']): TargetRequest {
-    const { req, target, holder } = this.request;
+    const { req, target, holder, attemptFields } = this.request;
     const isWhole = Buffer.isBuffer(body);
+    // A chunked body that is fully buffered is sent with Content-Length, which every backend understands.
+    const framed = isWhole && chunked ? [...fields, 'Content-Length', String(body.length)] : fields;
     return {
       holder,
       method: req.method ?? 'GET',
       path: target,
-      // A chunked body that is fully buffered is sent with Content-Length, which every backend understands.
-      fields: isWhole && chunked ? [...fields, 'Content-Length', String(body.length)] : fields,
+      fields:
+        attemptFields === undefined ? framed : [...framed, ...attemptFields.fieldsOf(this.attempts + 1)],
       body,
       chunked: chunked && body !== undefined && !isWhole,
     };
@@ -373,7 +377,8 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 
   private endAttempt(failure: TransportFailure): void {
-    const target = this.leaveTarget(failure.cause);
+    const error = failure.kind === 'aborted' ? undefined : errorCodes[failure.kind];
+    const target = this.leaveTarget(failure.cause, error);
     const { attempts, context, upstream, targetRequest: request } = this;
     if (this.settled || target === undefined || upstream === undefined || request === undefined) return;
     if (failure.kind === 'connect') upstream.targets.eject(target, failure.cause);
@@ -393,13 +398,14 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 
   /** Ends the attempt. @param cause why the response is missing or incomplete */
-  private leaveTarget(cause?: string): Target | undefined {
+  private leaveTarget(cause?: string, error?: ErrorCode): Target | undefined {
     const { target, status, attemptStartedMs: startedMs, request } = this;
     this.isWaiting = false;
     this.connection = undefined;
     if (target === undefined) return undefined;
     target.inFlight--;
-    request.onAttemptEnd?.({ target: target.address, startedMs, endedMs: performance.now(), status, cause });
+    const { address } = target;
+    request.onAttemptEnd?.({ target: address, startedMs, endedMs: performance.now(), status, cause, error });
     return target;
   }
 

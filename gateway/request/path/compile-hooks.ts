@@ -10,7 +10,8 @@ import { apiReference, type ReferenceAssets } from '../pages/api-reference.ts';
 import { answerPublicPage } from './own-answers.ts';
 
 /**
- * Makes the hooks of the request path for a snapshot. The core comes first.
+ * Makes the hooks of the request path for a snapshot. The core comes first, except at the end: the access line shows what the observers of
+ * capabilities add to the exchange.
  *
  * @param assets the files of the API reference, which are the same in every snapshot
  * @param recordDecision records a decision in the usage record; undefined without a usage record
@@ -28,8 +29,9 @@ export function compileHooks(
       ...all.flatMap(({ observeDecision }) => observeDecision ?? []),
     ],
     refuse: all.flatMap(({ refuse }) => refuse ?? []),
+    attemptFields: all.flatMap(({ attemptFields }) => attemptFields ?? []),
     observeAttempt: all.flatMap(({ observeAttempt }) => observeAttempt ?? []),
-    observeEnd: [...recordEnd, ...all.flatMap(({ observeEnd }) => observeEnd ?? [])],
+    observeEnd: [...all.flatMap(({ observeEnd }) => observeEnd ?? []), ...recordEnd],
   };
 }
 

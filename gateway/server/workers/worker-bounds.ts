@@ -5,6 +5,7 @@ const ofMemory = [
   'collectedBodiesBytesMax',
   'docsUnreadBytesMax',
   'logUnreadBytesMax',
+  'otelQueuedBytesMax',
   'usageUnsentCountsMax',
 ] as const satisfies readonly BoundName[];
 

@@ -1,3 +1,4 @@
+import { requestedPauseMs } from '../../../shared/http/post-request.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { ClaimedDelivery, Settlement } from '../queue/delivery-queue.ts';
 import type { Attempt } from './post-delivery.ts';
@@ -36,16 +37,6 @@ export function settlementOf(
 function retryPauseMs(attempts: number, random: number, bounds: Bounds): number {
   const { webhookRetryMs, webhookRetryFactor, webhookRetryPauseMaxMs } = bounds;
   return Math.min(webhookRetryMs * webhookRetryFactor ** attempts, webhookRetryPauseMaxMs) * (1 - random / 4);
-}
-
-/** The pause that a busy receiver requests (RFC 9110 §10.2.3); 0: none. */
-function requestedPauseMs(
-  { status, retryAfter = '' }: Extract<Attempt, { kind: 'response' }>,
-  nowMs: number,
-): number {
-  if (status !== 429 && status !== 503) return 0;
-  const pauseMs = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - nowMs;
-  return Math.max(0, pauseMs || 0);
 }
 
 function statusText(status: number): string {

@@ -63,6 +63,7 @@ export function createUpgrades({
       endedMs,
       status: end.kind === 'forwarded' ? end.status : 0,
       cause: end.kind === 'failed' ? end.cause : end.kind === 'client_gone' ? clientGone : undefined,
+      error: end.kind === 'failed' ? end.code : undefined,
     });
     const use = { target: target.address, upstreamMs: endedMs - startedMs, attempts: 1 };
     if (end.kind !== 'failed') return { ...end, ...use };
@@ -119,10 +120,13 @@ export function createUpgrades({
 /** Gives a handshake the header fields and the path of a forwarded request, and removes the fields that http-proxy-3 has set. */
 function fillIn(
   handshake: ClientRequest,
-  { req, target, requestFields, keepForwarded }: UpgradeRequest,
+  { req, target, requestFields, keepForwarded, attemptFields }: UpgradeRequest,
   host: string,
 ): void {
-  const { fields } = requestHead({ rawHeaders: req.rawHeaders, requestFields, keepForwarded, host });
+  const { rawHeaders } = req;
+  const replaced = attemptFields?.replaced;
+  const { fields: common } = requestHead({ rawHeaders, requestFields, keepForwarded, host, replaced });
+  const fields = [...common, ...(attemptFields?.fieldsOf(1) ?? [])];
   for (const name of handshake.getHeaderNames()) handshake.removeHeader(name);
   for (let i = 0; i < fields.length; i += 2) handshake.appendHeader(fields[i] ?? '', fields[i + 1] ?? '');
   handshake.setHeader('Connection', 'Upgrade');
