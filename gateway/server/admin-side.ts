@@ -23,7 +23,7 @@ import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
 import { createRecordedLeaks } from '../fleet/recorded-leaks.ts';
 import type { Log } from '../observe/create-log.ts';
 import type { ObservedState } from '../observe/metrics/metric-families.ts';
-import { createMetricsText } from '../observe/metrics/metrics-text.ts';
+import { createMetrics } from '../observe/metrics/metrics.ts';
 import type { StoreState } from '../request/limit/limiter.ts';
 import { listenOn } from '../request/listen/listen-on.ts';
 import type { AdminToken, Settings } from '../shared/model.ts';
@@ -126,9 +126,16 @@ export function createAdminSide({
       recordKeyChange,
       recordChange: changes.record,
       recordNotice,
+      readMetrics: () => metrics.readData(),
       log: logger,
     }),
   );
+  const metrics = createMetrics({
+    observe,
+    others: served.workers?.metrics,
+    families: ofOperators.flatMap(({ families }) => families ?? []),
+    bounds,
+  });
   const planFigures = () => joinPlanFigures(parts);
   const readMembers = (keyIds: readonly string[]) => readKeyMembers(parts, keyIds);
   const faults = watchFaults(() => judgeGateway(currentState()), {
@@ -165,12 +172,7 @@ export function createAdminSide({
   const admin = createAdminListener({
     respond: createAdminPaths({
       currentState,
-      metrics: createMetricsText({
-        observe,
-        others: served.workers?.metrics,
-        families: ofOperators.flatMap(({ families }) => families ?? []),
-        bounds,
-      }),
+      metrics,
       admin: () => settings.admin,
       api: createLateAdminApi({
         sources: {

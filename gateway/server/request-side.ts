@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
-import { partsOf, readKeyMembers } from '../capabilities/interfaces/join-parts.ts';
+import { joinCounts, partsOf, readKeyMembers } from '../capabilities/interfaces/join-parts.ts';
 import type { KeyChange } from '../fleet/changes.ts';
 import type { TargetEvent } from '../fleet/kinds/targets.ts';
 import { accessLine } from '../observe/access-line.ts';
@@ -230,6 +230,7 @@ export function createRequestSide({
         decidedLocally,
         lookUps: directory?.counts().lookUps ?? new Map(),
         lostRequests: usage?.state().lostRequests ?? 0,
+        ofParts: joinCounts(parts),
       };
     },
     /**

@@ -53,6 +53,8 @@ export interface Counted {
   readonly lookUps: ReadonlyMap<LookUpOutcome, number>;
   /** Requests that are missing from the usage record. */
   readonly lostRequests: number;
+  /** The counters of capabilities (`ProcessPart`). */
+  readonly ofParts: Readonly<Record<string, number>>;
 }
 
 type Upstreams = ServingProcess['upstreams'];

@@ -122,6 +122,12 @@ export interface RedisNeed {
 export interface SettingsFiles {
   /** Reads a file; undefined if it cannot be read, which is a problem of the configuration. @param path the path of the setting */
   read(file: string, path: SettingPath): string | undefined;
+  /** As `read`, for a PEM file with authorities of certificates. */
+  readAuthorities(file: string, path: SettingPath): string | undefined;
+  /** The value of an environment variable, or of the file that `NAME_FILE` names. @param path the setting that reads the variable */
+  variable(name: string, path: SettingPath): string | undefined;
+  /** Reports a problem of a setting. */
+  refuse(path: SettingPath, message: string): void;
   /** Reports a problem in a file. @param line the line number, from 1 */
   report(file: string, fault: { readonly line: number; readonly message: string }): void;
 }

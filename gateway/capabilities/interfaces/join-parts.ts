@@ -22,6 +22,11 @@ export function joinPlanFigures(parts: readonly ProcessPart[]): ReadonlyMap<stri
   return joined;
 }
 
+/** The counters of all capabilities of a process. */
+export function joinCounts(parts: readonly ProcessPart[]): Readonly<Record<string, number>> {
+  return Object.assign({}, ...parts.map((part) => part.counts?.()));
+}
+
 /** Reads the members of keys in responses; undefined for a key if a store does not reply. */
 export async function readKeyMembers(
   parts: readonly ProcessPart[],

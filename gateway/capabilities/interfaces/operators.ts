@@ -8,6 +8,7 @@ import type { FlushFleet } from '../../fleet/flush/flush-fleet.ts';
 import type { Notice } from '../../fleet/kinds/kinds.ts';
 import type { PartState } from '../../fleet/process-state.ts';
 import type { Family } from '../../observe/metrics/metric-families.ts';
+import type { MetricData } from '../../observe/metrics/metric-registries.ts';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
 import type { Limiter } from '../../request/limit/limiter.ts';
 import type { Settings } from '../../shared/model.ts';
@@ -59,6 +60,8 @@ export interface OperatorsSources {
   readonly recordKeyChange: (change: KeyChange) => void;
   readonly recordChange: (change: Change) => void;
   readonly recordNotice: (notice: Notice) => void;
+  /** Reads the metrics of all processes of this gateway, as in `/metrics`. */
+  readonly readMetrics: () => Promise<readonly MetricData[]>;
   readonly log: Logger;
 }
 

@@ -5,6 +5,7 @@ import { guardAdvice } from '../guard/what-if/advice-words.ts';
 import { holderSettings } from '../holder/settings.ts';
 import type { AdviceWords, DeprecationMember, PlanMember, SettingsPart } from '../interfaces/configuration.ts';
 import { leaksSettings } from '../leaks/settings.ts';
+import { otelSettings } from '../otel/settings/settings.ts';
 import { webhooksSettings } from '../webhooks/settings/settings.ts';
 
 /** The settings that belong to capabilities. */
@@ -12,6 +13,7 @@ export const settingsParts: readonly SettingsPart[] = [
   holderSettings,
   webhooksSettings,
   leaksSettings,
+  otelSettings,
 ];
 
 /** The members of plans that belong to capabilities. */

@@ -15,6 +15,8 @@ import { createCredits } from '../makegood/credits/credits.ts';
 import { creditKeys } from '../makegood/credits/redis-keys.ts';
 import { makegoodOperators } from '../makegood/operators.ts';
 import { notifyFamilies } from '../webhooks/notify-families.ts';
+import { otelOperators } from '../otel/metrics/operators.ts';
+import { createOtel } from '../otel/otel.ts';
 import { webhooksOperators } from '../webhooks/operators.ts';
 import { webhooksKeys } from '../webhooks/redis-keys.ts';
 
@@ -25,6 +27,7 @@ export const processParts = {
   leaks: createLeaks,
   makegood: createCredits,
   holder: createHolderPages,
+  otel: createOtel,
 };
 
 /** Opens the parts of capabilities that serve operators. */
@@ -34,6 +37,7 @@ export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] =
   ({ makegood }, sources) => makegoodOperators(makegood, sources),
   ({ holder }, sources) => holderOperators(holder.links, sources),
   (_, sources) => webhooksOperators(sources),
+  ({ otel }, sources) => otelOperators(otel.collector, sources),
 ];
 
 /** The metrics that the parts for operators have (`families`), for the reference. They have no values here. */

@@ -11,6 +11,7 @@ import { reportLeaksWire } from '../leaks/operators/wires.ts';
 import { leaksShape, leaksShown } from '../leaks/schema.ts';
 import { creditsShape } from '../makegood/credit-shape.ts';
 import { makegoodWire } from '../makegood/wires.ts';
+import { otelShape } from '../otel/settings/schema.ts';
 import { simulateWire } from '../simulate/operators/wires.ts';
 import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from '../webhooks/api/wires.ts';
 import { receiversShown, webhooksShape } from '../webhooks/settings/schema.ts';
@@ -20,6 +21,7 @@ export const settingsShapes = {
   ...holderShape,
   ...webhooksShape,
   ...leaksShape,
+  ...otelShape,
 };
 export const planShapes = {
   ...guardShape,

@@ -7,6 +7,7 @@ import { configSizes } from '../config-sizes.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
 import { hasDirectory, hasRedis, type RawSettings } from '../schema/settings-schema.ts';
+import { parseCertificates } from '../source/credentials/parse-pem.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import type { LoadContext } from '../source/source-reader.ts';
 
@@ -50,6 +51,18 @@ export function warnOfParts(raw: RawSettings, main: YamlSource, keys: Keys): rea
 export function compileParts(raw: RawSettings, context: LoadContext | undefined): Partial<SettingsMembers> {
   const files: SettingsFiles = {
     read: (file, path) => context?.reader.readText({ file: context.fileOf(file), main: context.main, path }),
+    readAuthorities(file, path) {
+      const text = files.read(file, path);
+      const parsed = text === undefined ? [] : parseCertificates(text);
+      if (typeof parsed === 'string') files.report(file, { line: 1, message: parsed });
+      return text;
+    },
+    variable(name, path) {
+      const found = context?.reader.lookUp(name, false);
+      if (found?.kind === 'unreadable') files.refuse(path, found.reason);
+      return found?.kind === 'set' ? found.value : undefined;
+    },
+    refuse: (path, message) => void context?.problems.push({ ...context.main.placeOf(path), message }),
     report(file, { line, message }) {
       context?.problems.push({ file: context.fileOf(file), line, column: 1, excerpt: '', message });
     },

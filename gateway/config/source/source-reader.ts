@@ -99,6 +99,7 @@ export function createSourceReader(options: {
     return undefined;
   }
 
+  /** An environment variable, or the content of the file that `NAME_FILE` names. @param isAddress whether the version ignores the value */
   function lookUp(name: string, isAddress: boolean): Variable {
     if (!isAddress) versioned.add(name);
     const known = variables.get(name);
@@ -178,6 +179,7 @@ export function createSourceReader(options: {
     parsePart,
     requireSettled,
     readText,
+    lookUp,
     /** From reading files, parsing them and filling in variables. */
     problems: (): readonly Problem[] => problems,
     /** Every requested file, including missing files and files that a `NAME_FILE` variable names. */

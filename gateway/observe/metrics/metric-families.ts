@@ -25,6 +25,8 @@ export interface ObservedState {
   readonly storeCalls: { readonly decided: number; readonly failed: number };
   readonly decidedLocally: number;
   readonly connections: number;
+  /** The counters of capabilities by name, added up over all processes. */
+  readonly ofParts: Readonly<Record<string, number>>;
   /** The numbers of workers; undefined when the gateway is one process. */
   readonly workers?:
     | { readonly configured: number; readonly serving: number; readonly replaced: number }

@@ -328,5 +328,6 @@ function nothingCounted(): Counted {
     storeCalls: { decided: 0, failed: 0 },
     lookUps: new Map(),
     lostRequests: 0,
+    ofParts: {},
   };
 }

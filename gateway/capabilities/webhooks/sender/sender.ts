@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { createSharedLookup } from '../../../shared/http/shared-lookup.ts';
 import { Pace } from '../../../shared/structures/pace.ts';
 import { withinDeadline } from '../../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
@@ -13,7 +14,6 @@ import type {
 import type { Receiver } from '../settings/receivers.ts';
 import { postDelivery } from './post-delivery.ts';
 import { settlementOf } from './retry-schedule.ts';
-import { createSharedLookup } from './shared-lookup.ts';
 import { signDelivery } from './sign-delivery.ts';
 
 type Target = Pick<Receiver, 'id' | 'url' | 'secrets'>;

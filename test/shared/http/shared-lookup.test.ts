@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createSharedLookup } from '../../../gateway/capabilities/webhooks/sender/shared-lookup.ts';
+import { createSharedLookup } from '../../../gateway/shared/http/shared-lookup.ts';
 import { until } from '../../support/until.ts';
 
 const slowLookupMs = 50;

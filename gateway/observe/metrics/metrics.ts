@@ -1,10 +1,10 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Family, ObservedState } from './metric-families.ts';
-import type { WriteMetrics } from './metric-registries.ts';
+import type { MetricData, Registries } from './metric-registries.ts';
 import type { ProcessMetrics } from './process-metrics.ts';
 
 /**
- * Makes the text of the metrics for Prometheus. The library formats the text and adds the metrics of the process. The
+ * Makes the text of the metrics for Prometheus, and the same metrics as data. The library formats the text and adds the metrics of the process. The
  * library is loaded at the first scrape.
  * Requests are counted in plain numbers, because the library's counters build a text from the labels for each counted
  * request. Making the text takes at least a millisecond and sends a message to every worker. The text is therefore
@@ -12,7 +12,7 @@ import type { ProcessMetrics } from './process-metrics.ts';
  *
  * @param others the metrics of the other processes of this gateway
  */
-export function createMetricsText({
+export function createMetrics({
   observe,
   others,
   families,
@@ -23,14 +23,20 @@ export function createMetricsText({
   readonly families: readonly Family[];
   readonly bounds: Pick<Bounds, 'metricsKeptMs'>;
 }) {
-  let write: Promise<WriteMetrics> | undefined;
+  let registries: Promise<Registries> | undefined;
   let last: Promise<Buffer> = Promise.resolve(Buffer.alloc(0));
   /** When the cached text expires, on the clock of `performance.now()`; Infinity while a text is being made. */
   let dueMs = 0;
 
+  function load(): Promise<Registries> {
+    registries ??= import('./metric-registries.ts').then(({ createRegistries }) =>
+      createRegistries(families),
+    );
+    return registries;
+  }
+
   async function make(): Promise<Buffer> {
-    write ??= import('./metric-registries.ts').then(({ createRegistries }) => createRegistries(families));
-    return Buffer.from(await (await write)(observe, await others?.()));
+    return Buffer.from(await (await load()).text(observe, await others?.()));
   }
 
   return {
@@ -45,5 +51,7 @@ export function createMetricsText({
       }
       return last;
     },
+    /** Returns the metrics of the text as data. */
+    readData: async (): Promise<readonly MetricData[]> => (await load()).data(observe, await others?.()),
   };
 }

@@ -6,11 +6,11 @@ import type { LookupFunction } from 'node:net';
 export type LookUp = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /**
- * Makes the lookup of host names for connections to several receivers.
+ * Makes the lookup of host names for connections to several servers.
  *
  * All lookups of a process share two threads of Node. If the name server of a host does not answer, a lookup occupies its thread for 10 s or
  * longer. Therefore, connections to the same host share one lookup, and hosts whose last lookup was slow are looked up one after the other.
- * The other thread remains free for the hosts of other receivers and of upstreams.
+ * The other thread remains free for the hosts of other servers and of upstreams.
  */
 export function createSharedLookup({
   lookUp = (hostname) => systemLookup(hostname, { all: true }),

@@ -1,0 +1,120 @@
+import * as z from 'zod';
+import { timeoutPattern } from '../../../shared/schema/dates-and-durations.ts';
+import { marks } from '../../../shared/schema/marks.ts';
+import {
+  durationAsMs,
+  expects,
+  fields,
+  flag,
+  membersByName,
+  text,
+} from '../../../shared/schema/schema-parts.ts';
+
+const defaults = { sample: '1 %', slow: '1s' } as const;
+
+const aUrl = 'an http or https URL such as http://collector:4318, without user, query or fragment';
+
+/** From 0 to 100 %. */
+const sharePattern = /^(100(\.0+)?|\d{1,2}(\.\d{1,4})?) ?%$/;
+const aShare = expects('a percentage from 0 % to 100 %, such as 1 % or 0.5 %');
+
+/** The output is the number of percent. */
+const share = z.codec(z.string(aShare).regex(sharePattern, aShare), z.number(), {
+  decode: Number.parseFloat,
+  encode: (percent) => `${percent} %`,
+});
+
+const aDuration = expects('a duration such as 500ms, 1s or 1m');
+const attributesMax = 32;
+
+const otel = fields('a mapping with url', {
+  url: text(aUrl, /^\S{1,2048}$/)
+    .refine(isBaseUrl, expects(aUrl))
+    .describe(
+      'The address of the collector, without `/v1/traces` and `/v1/metrics`, to which the gateway posts (OTLP over HTTP, as JSON).',
+    )
+    .register(marks, { secretInUrl: 'credentials' }),
+  sample: share
+    .prefault(defaults.sample)
+    .describe(
+      'The share of requests that are recorded as traces. Requests that a limit refused, failed requests and slow requests are kept besides, up to a bound a second.',
+    ),
+  slow: durationAsMs(z.string(aDuration).regex(timeoutPattern, aDuration))
+    .prefault(defaults.slow)
+    .describe('From this duration on, a request is slow.'),
+  metrics: flag()
+    .default(true)
+    .describe('Whether the metrics of /metrics are sent, too. Write false if Prometheus reads them.'),
+  headersFile: text('the path of a file with header fields')
+    .optional()
+    .describe(
+      'A file with header fields for the collector, such as its token: one `Name: value` a line. Relative to this file. Without it, OTEL_EXPORTER_OTLP_HEADERS applies.',
+    )
+    .register(marks, { secret: true }),
+  caFile: text('the path of a PEM file')
+    .optional()
+    .describe(
+      'A PEM file with the authorities that sign the certificate of the collector, in place of the authorities of Node. Relative to this file.',
+    )
+    .register(marks, { file: true }),
+  serviceName: text('a name of 1 to 255 characters', /^.{1,255}$/)
+    .optional()
+    .describe(
+      'The name of the service in traces and metrics. Without it, OTEL_SERVICE_NAME applies, and then `tollgate`.',
+    ),
+  attributes: membersByName(
+    text('a name of A-Z a-z 0-9 . _ -', /^[A-Za-z0-9._-]{1,255}$/),
+    text('a text of 1 to 255 characters', /^.{1,255}$/),
+    'a mapping of names to texts',
+  )
+    .refine(
+      (stated) => Object.keys(Object(stated)).length <= attributesMax,
+      expects(`a mapping of at most ${attributesMax} names to texts`),
+    )
+    .optional()
+    .describe(
+      'Resource attributes of all traces and metrics, such as the region. They replace those of OTEL_RESOURCE_ATTRIBUTES.',
+    ),
+});
+
+export const otelShape = {
+  otel: otel
+    .optional()
+    .describe(
+      'The OpenTelemetry collector that gets traces and metrics. Without this setting, nothing is sent. A change needs no restart.',
+    ),
+};
+
+/** The setting as the operator writes it. */
+export type StatedOtel = z.output<typeof otel>;
+
+declare module '../../interfaces/configuration.ts' {
+  interface StatedSettingsMembers extends z.output<z.ZodObject<typeof otelShape>> {}
+}
+
+declare module '../../../shared/model.ts' {
+  interface SettingsMembers {
+    readonly otel?: OtelSettings | undefined;
+  }
+}
+
+/** The effective settings. */
+export interface OtelSettings {
+  /** The base of the URLs, without a slash at its end. */
+  readonly url: string;
+  /** From 0 to 1. */
+  readonly share: number;
+  readonly slowMs: number;
+  readonly metrics: boolean;
+  /** By name in lower case. The values are secrets: no log, message or response may show them. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** PEM. */
+  readonly ca?: string | undefined;
+  /** Attributes that replace those of the gateway. */
+  readonly resource: Readonly<Record<string, string>>;
+}
+
+function isBaseUrl(value: string): boolean {
+  const url = URL.parse(value);
+  return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(value);
+}
