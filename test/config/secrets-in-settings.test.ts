@@ -180,11 +180,8 @@ test.each(withValidSecrets)('no output has the valid secret in $path', async ({ 
   const setting = path.split('.')[0] ?? '';
   const main = (word: string): Members =>
     configWith(path, soundValue(path, mark, word), beside[path] ?? beside[setting]);
-  const contents: Readonly<Record<string, string>> = {
-    key: certificate.key,
-    secretFile: ofCapabilities.find(({ name }) => name === setting)?.secretFile ?? '',
-    passwordFile: 'password',
-  };
+  const contents: Readonly<Record<string, string>> = { key: certificate.key, passwordFile: 'password' };
+  const { secretFile = '' } = ofCapabilities.find(({ name }) => name === setting) ?? {};
   const folder = configFolder(files);
   const load = (config: Members) => {
     const flow = { collectionStyle: 'flow', lineWidth: 0 } as const;
@@ -195,7 +192,7 @@ test.each(withValidSecrets)('no output has the valid secret in $path', async ({ 
   await fc.assert(
     fc.asyncProperty(random, random, async (one, other) => {
       const secrets = [one, other];
-      for (const word of secrets) folder.write(word, contents[path.split('.').at(-1) ?? ''] ?? '');
+      for (const word of secrets) folder.write(word, contents[path.split('.').at(-1) ?? ''] ?? secretFile);
       const [before, after] = secrets.map((word) => load(main(word)));
       if (before?.kind !== 'valid' || after?.kind !== 'valid')
         throw new Error(JSON.stringify([before, after]));

@@ -184,13 +184,16 @@ it('the alert rules are valid, and fire when they should', () => {
 it('the READMEs name every metric with its labels, and promtool has no complaints', async () => {
   const tls = makeCertificate();
   const receiver = { id: '0123456789ab', url: 'http://127.0.0.1:1', secrets: [], events: [], at: [] };
-  const more = { directory: true, notify: [receiver] };
-  const ofCapabilities = (await capabilityCases()).map((cases) => cases.plans ?? {});
+  const ofCapabilities = await capabilityCases();
+  const more = Object.assign(
+    { directory: true, notify: [receiver] },
+    ...ofCapabilities.map(({ effective }) => effective),
+  );
   const [plain, overTls] = [
     await start(),
     await start(
       {
-        plans: Object.assign({}, plans, ...ofCapabilities),
+        plans: Object.assign({}, plans, ...ofCapabilities.map((cases) => cases.plans)),
         redis: { url: redisUrl(), prefix: freshPrefix() },
       },
       (settings) => ({ ...settings, ...more, listen: { ...settings.listen, tls } }),

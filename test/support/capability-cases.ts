@@ -28,6 +28,8 @@ export interface CapabilityCases {
   readonly notices?: (values: { readonly leaky: string; readonly atMs: number }) => readonly Notice[];
   /** Plans with which each metric of the capability has a value (`metrics.test.ts`). */
   readonly plans?: Members;
+  /** Effective settings with which each metric of the capability has a value (`metrics.test.ts`). */
+  readonly effective?: Members;
   /** Pages of operators without data of the capability, each as in `admin-pages-browser.test.ts`. */
   readonly pages?: readonly PageCase[];
   /** Events of webhooks that the capability causes (`webhooks.test.ts`). */

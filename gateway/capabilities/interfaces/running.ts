@@ -22,7 +22,7 @@ export interface ProcessPart {
   planFigures?(): ReadonlyMap<string, PlanFigures>;
   /** Reads the members of keys in responses; undefined for a key whose store does not reply. No promise rejects. */
   readKeyMembers?(keyIds: readonly string[]): Promise<readonly (KeyMembers | undefined)[]>;
-  /** Counters since the start, by a name that no other capability has. `/metrics` shows their sums over all processes (`ObservedState`). */
+  /** Counters since the start. Their names differ from the names of other capabilities. `/metrics` shows their sums over all processes (`ObservedState`). */
   counts?(): Readonly<Record<string, number>>;
   /** The configuration has changed. */
   reloaded?(): void;

@@ -11,7 +11,7 @@ import { reportLeaksWire } from '../leaks/operators/wires.ts';
 import { leaksShape, leaksShown } from '../leaks/schema.ts';
 import { creditsShape } from '../makegood/credit-shape.ts';
 import { makegoodWire } from '../makegood/wires.ts';
-import { otelShape } from '../otel/settings/schema.ts';
+import { otelShape, otelShown } from '../otel/settings/schema.ts';
 import { simulateWire } from '../simulate/operators/wires.ts';
 import { getDeliveryWire, listDeliveriesWire, sendAgainWire } from '../webhooks/api/wires.ts';
 import { receiversShown, webhooksShape } from '../webhooks/settings/schema.ts';
@@ -49,6 +49,7 @@ export const capabilityWires = [
 export const settingsShownSchemas = {
   ...leaksShown,
   ...receiversShown,
+  ...otelShown,
 } satisfies Readonly<Record<string, ShownSchema>>;
 
 /** The schemas of members in responses: of a plan, of its figures, of a key, of a deprecation. */

@@ -7,7 +7,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { OtelSettings } from './settings/schema.ts';
 
 /**
- * What the collector did with a POST. `later`: the same POST may succeed after `pauseMs`. No text contains a header field or the path of
+ * The result of a POST to the collector. `later`: the same POST may succeed after `pauseMs`. No text contains a header field or the path of
  * the URL.
  */
 export type Outcome =
@@ -83,7 +83,7 @@ const retried: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 const messageCharsMax = 200;
 
-/** Reads a response of which the collector took only a part (OTLP §Partial Success). Any other text means that it took all. */
+/** Reads the response of a collector that took only a part of a POST (OTLP §Partial Success). Any other text means that it took all. */
 function partialSuccess(text: string): { readonly rejected: number; readonly message: string } {
   let parsed: unknown;
   try {

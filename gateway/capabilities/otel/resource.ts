@@ -18,7 +18,7 @@ export function attributesOf(values: Readonly<Record<string, string | number>>):
   return Object.entries(values).map(([key, value]) => ({ key, value: { stringValue: String(value) } }));
 }
 
-/** What the traces and metrics of this process are about, as JSON of OTLP ("Semantic conventions" §Resource). */
+/** The attributes of this process, as JSON of OTLP. The names follow OpenTelemetry's "Resource semantic conventions". */
 export function resourceOf({
   environment,
   otel,
@@ -30,7 +30,6 @@ export function resourceOf({
       'service.instance.id': instanceId,
       'deployment.environment.name': environment,
       'host.name': hostname(),
-      'process.pid': process.pid,
       ...otel.resource,
     }),
   };

@@ -5,6 +5,7 @@ import { makeCertificate } from '../../support/make-certificate.ts';
 import { until } from '../../support/until.ts';
 import {
   accept,
+  acceptWith,
   gigabyte,
   hang,
   type Respond,

@@ -21,7 +21,7 @@ const types: Readonly<Record<string, MessageType>> = {
 };
 
 /** A request to the collector. */
-export interface Exported {
+interface Exported {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
@@ -165,7 +165,7 @@ export async function startCollector({
 }
 
 /** Decodes a body. @throws if it does not match the definitions exactly: with an unknown name, or a value of another type */
-export function decode({ path, body }: Pick<Exported, 'path' | 'body'>): unknown {
+function decode({ path, body }: Pick<Exported, 'path' | 'body'>): unknown {
   const type = types[path];
   if (type === undefined) throw new Error(`no signal has the path ${path}`);
   const json = JSON.parse(body.toString('latin1'));

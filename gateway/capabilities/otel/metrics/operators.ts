@@ -7,7 +7,7 @@ import { resourceOf, scopeOf } from '../resource.ts';
 import { otlpMetrics } from './otlp-metrics.ts';
 
 /**
- * Sends the metrics of the gateway, with those of its workers. The values are cumulative, so a POST that fails is not repeated: the next
+ * Sends the metrics of the gateway and of its workers. The values are cumulative, so a POST that fails is not repeated: the next
  * one has its counts.
  */
 export function otelOperators(

@@ -50,7 +50,7 @@ export function otlpMetrics(
 /** AGGREGATION_TEMPORALITY_CUMULATIVE. The number of the enum, because names are not valid in JSON of OTLP. */
 const cumulative = 2;
 
-/** A histogram of Prometheus has cumulative buckets, the last of which is `+Inf`. */
+/** A histogram of Prometheus has cumulative buckets. The last bucket is `+Inf`. */
 function histogramPoints(values: readonly Value[], times: Times): readonly object[] {
   const series = Map.groupBy(values, ({ labels: { le: _, ...labels } }) => JSON.stringify(labels));
   return [...series].map(([labels, ofSeries]) => {

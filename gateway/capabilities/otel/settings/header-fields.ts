@@ -1,5 +1,5 @@
 /** Something wrong in a line, which is counted from 1. No message quotes the line, because it may have a token. */
-export interface LineFault {
+interface LineFault {
   readonly line: number;
   readonly message: string;
 }

@@ -1,14 +1,8 @@
 import * as z from 'zod';
+import { digestStart, list } from '../../../keys/response-parts.ts';
 import { timeoutPattern } from '../../../shared/schema/dates-and-durations.ts';
 import { marks } from '../../../shared/schema/marks.ts';
-import {
-  durationAsMs,
-  expects,
-  fields,
-  flag,
-  membersByName,
-  text,
-} from '../../../shared/schema/schema-parts.ts';
+import { durationAsMs, expects, fields, flag, text } from '../../../shared/schema/schema-parts.ts';
 
 const defaults = { sample: '1 %', slow: '1s' } as const;
 
@@ -25,15 +19,14 @@ const share = z.codec(z.string(aShare).regex(sharePattern, aShare), z.number(), 
 });
 
 const aDuration = expects('a duration such as 500ms, 1s or 1m');
-const attributesMax = 32;
 
 const otel = fields('a mapping with url', {
   url: text(aUrl, /^\S{1,2048}$/)
     .refine(isBaseUrl, expects(aUrl))
     .describe(
-      'The address of the collector, without `/v1/traces` and `/v1/metrics`, to which the gateway posts (OTLP over HTTP, as JSON).',
+      'The address of the collector, without `/v1/traces` and `/v1/metrics`, to which the gateway posts (OTLP over HTTP, as JSON). The path is masked wherever the gateway shows the URL.',
     )
-    .register(marks, { secretInUrl: 'credentials' }),
+    .register(marks, { secretInUrl: 'path' }),
   sample: share
     .prefault(defaults.sample)
     .describe(
@@ -57,23 +50,10 @@ const otel = fields('a mapping with url', {
       'A PEM file with the authorities that sign the certificate of the collector, in place of the authorities of Node. Relative to this file.',
     )
     .register(marks, { file: true }),
-  serviceName: text('a name of 1 to 255 characters', /^.{1,255}$/)
+  serviceName: text('1 to 64 of the characters A-Z a-z 0-9 . _ -', /^[A-Za-z0-9._-]{1,64}$/)
     .optional()
     .describe(
       'The name of the service in traces and metrics. Without it, OTEL_SERVICE_NAME applies, and then `tollgate`.',
-    ),
-  attributes: membersByName(
-    text('a name of A-Z a-z 0-9 . _ -', /^[A-Za-z0-9._-]{1,255}$/),
-    text('a text of 1 to 255 characters', /^.{1,255}$/),
-    'a mapping of names to texts',
-  )
-    .refine(
-      (stated) => Object.keys(Object(stated)).length <= attributesMax,
-      expects(`a mapping of at most ${attributesMax} names to texts`),
-    )
-    .optional()
-    .describe(
-      'Resource attributes of all traces and metrics, such as the region. They replace those of OTEL_RESOURCE_ATTRIBUTES.',
     ),
 });
 
@@ -87,6 +67,21 @@ export const otelShape = {
 
 /** The setting as the operator writes it. */
 export type StatedOtel = z.output<typeof otel>;
+
+/** The schema of the setting in `/settings`. @param stated its stated members, with their masks */
+export const otelShown = {
+  otel: (stated: Readonly<Record<string, z.ZodType>>) =>
+    z
+      .object({
+        ...stated,
+        caDigestStart: digestStart.optional(),
+        headers: list(z.object({ name: z.string(), valueDigestStart: digestStart })).describe(
+          'The header fields for the collector, with the first digits of the digests of their values.',
+        ),
+      })
+      .optional()
+      .describe('The OpenTelemetry collector.'),
+};
 
 declare module '../../interfaces/configuration.ts' {
   interface StatedSettingsMembers extends z.output<z.ZodObject<typeof otelShape>> {}
@@ -110,7 +105,7 @@ export interface OtelSettings {
   readonly headers: Readonly<Record<string, string>>;
   /** PEM. */
   readonly ca?: string | undefined;
-  /** Attributes that replace those of the gateway. */
+  /** Resource attributes that replace the gateway's own attributes of the same names. */
   readonly resource: Readonly<Record<string, string>>;
 }
 

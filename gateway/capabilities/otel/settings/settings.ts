@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { isSecureUrl } from '../../../shared/addresses/secure-url.ts';
+import { digestSecret, digestStart } from '../../../shared/secrets.ts';
 import type { SettingsFiles, SettingsPart } from '../../interfaces/configuration.ts';
 import { addField, readHeaderLines, readPairs } from './header-fields.ts';
 import type { OtelSettings, StatedOtel } from './schema.ts';
@@ -14,6 +16,16 @@ export const otelSettings: SettingsPart = {
     const message =
       'the values of `otel.headersFile` travel without TLS; write an https URL, or a collector on this host that adds them';
     return [{ path: ['otel', 'url'], message }];
+  },
+
+  shown({ otel }, stated) {
+    if (otel === undefined) return {};
+    const headers = Object.entries(otel.headers).map(([name, value]) => ({
+      name,
+      valueDigestStart: digestStart(digestSecret(value)),
+    }));
+    const caDigestStart = otel.ca && digestStart(hash('sha256', otel.ca, 'hex'));
+    return { otel: { ...Object(stated.otel), caDigestStart, headers } };
   },
 
   compile({ otel }, files) {
@@ -52,14 +64,10 @@ function readHeadersVariable(files: SettingsFiles): Readonly<Record<string, stri
 }
 
 /** The service name of its own variable replaces the one in the list of attributes (OpenTelemetry, "Environment Variables"). */
-function readResource(
-  { serviceName, attributes }: StatedOtel,
-  files: SettingsFiles,
-): Readonly<Record<string, string>> {
-  const name = serviceName ?? attributes?.['service.name'] ?? files.variable(nameVariable, ['otel']);
+function readResource({ serviceName }: StatedOtel, files: SettingsFiles): Readonly<Record<string, string>> {
+  const name = serviceName ?? files.variable(nameVariable, ['otel']);
   return {
     ...Object.fromEntries(readVariable(resourceVariable, files)),
-    ...attributes,
     ...(name !== undefined && name !== '' && { 'service.name': name }),
   };
 }

@@ -25,15 +25,13 @@ export class RequestTrace implements ExchangeTrace, AttemptFields {
     this.parent = parent;
   }
 
-  /**
-   * If the client started no trace, a `tracestate` belongs to no known trace, and is dropped (W3C Trace Context §3.2).
-   */
+  /** Without a valid `traceparent` of the client, its `tracestate` is dropped, too (W3C Trace Context §Processing Model). */
   get replaced(): ReadonlySet<string> {
     return this.parent === undefined ? bothFields : parentField;
   }
 
   fieldsOf(attempt: number): readonly string[] {
-    // The flag `random` of the client stays (W3C Trace Context Level 2 §3.2.2.5.2).
+    // The flag `random` of the client stays (W3C Trace Context Level 2 §Random Trace ID Flag).
     const flags = this.parent === undefined ? 1 : (this.parent.flags & 2) | 1;
     return ['traceparent', `00-${this.traceId}-${this.attemptId(attempt)}-0${flags}`];
   }

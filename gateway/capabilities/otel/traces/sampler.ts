@@ -15,9 +15,9 @@ export type Kept = 'refused' | 'failed' | 'slow';
 export type Sampler = ReturnType<typeof createSampler>;
 
 /**
- * Decides which requests are recorded. The trace id decides: its last 56 bits are random (W3C Trace Context Level 2 §3.2.2.3), and an id is
- * sampled if they are at or above a threshold, as in OpenTelemetry's "TraceState: Probability Sampling". Services that decide in this
- * way record the same traces.
+ * Decides which requests are recorded. The trace id decides, because its last 56 bits are random (W3C Trace Context Level 2 §Randomness of
+ * trace-id). An id is sampled if these bits are at or above a threshold, as OpenTelemetry's "TraceState: Probability Sampling" describes.
+ * Services that decide in this way record the same traces.
  *
  * A client can choose its trace id and the flag `sampled`, so both are bounded. Beyond the bounds, the id of the request decides, which no
  * client can choose. A flood therefore takes no traces from others.

@@ -17,7 +17,7 @@ export class SpanQueue {
   private buffer: Buffer | undefined;
   private length = 0;
   private spans = 0;
-  /** Of the full batches. */
+  /** The spans and octets of the full batches. */
   private waitingSpans = 0;
   private waitingBytes = 0;
   /** A buffer for the next batch, so that steady traffic allocates none. */

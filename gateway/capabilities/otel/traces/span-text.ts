@@ -226,7 +226,7 @@ const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 const nonAscii = /[\u0080-\uffff]/g;
 
 /** As a JSON string of ASCII characters. */
-export function quoted(value: string): string {
+function quoted(value: string): string {
   if (plain.test(value)) return `"${value}"`;
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(value).replace(nonAscii, escaped);

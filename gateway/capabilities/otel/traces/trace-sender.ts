@@ -11,7 +11,7 @@ export type TraceSender = ReturnType<typeof createTraceSender>;
 
 /**
  * Sends spans to the collector, one batch after the other. A batch that the collector does not take is repeated for some minutes, while
- * later spans wait in the queue. What finds no room in the queue is dropped and counted.
+ * later spans wait in the queue. Spans that find no room in the queue are dropped and counted.
  */
 export function createTraceSender({
   settings,
