@@ -71,11 +71,6 @@ export function createCollector(bounds: Bounds) {
       const pauseMs = Math.min(requestedPauseMs(posted, Date.now()), bounds.otelRetryAfterMaxMs);
       return { kind: 'later', error, pauseMs };
     },
-    /** Closes the idle connection. */
-    close(): void {
-      plainAgent.destroy();
-      secureAgent.destroy();
-    },
   };
 }
 

@@ -288,3 +288,35 @@ it('an edit of the URL takes effect without a restart', async () => {
   expect(collector.spans()).toHaveLength(2);
   await other.close();
 });
+
+it('the target of a WebSocket gets the span of the handshake', async () => {
+  const document = `openapi: 3.1.0
+info: { title: Sockets, version: 1.0.0 }
+paths:
+  /socket:
+    get: { operationId: socket, x-upgrade: websocket }
+`;
+  const { spans, backend, gateway } = await startTraced({
+    config: { api: 'api.yaml' },
+    files: { 'api.yaml': document },
+  });
+  backend.react = (_request, socket) => socket.write(okResponse('', 403));
+  const client = connect(gateway.port, '127.0.0.1');
+  const fields = [
+    'Host: a',
+    `Authorization: Bearer ${apiKey.secret}`,
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+    `traceparent: ${traceparent}`,
+  ];
+  client.write(`GET /v1/socket HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
+  client.resume();
+  const [server, attempt] = await spans(2);
+  expect(server).toMatchObject({ traceId, parentSpanId: parentId, name: 'GET /v1/socket' });
+  expect(attempt).toMatchObject({ status: { code: 2 }, attributes: { 'http.response.status_code': 403 } });
+  const [received] = backend.requests;
+  expect(received && fieldOf(received, 'traceparent')).toBe(`00-${traceId}-${attempt?.spanId}-01`);
+  client.destroy();
+});

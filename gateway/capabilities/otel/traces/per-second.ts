@@ -27,7 +27,8 @@ export class PerSecond {
 
   private begin(nowMs: number): void {
     const second = Math.floor(nowMs / 1_000);
-    if (second === this.second) return;
+    // A slow request may ask with the time of an earlier second, which must not begin again.
+    if (second <= this.second) return;
     this.second = second;
     this.asked = 0;
     this.taken = 0;

@@ -202,7 +202,7 @@ function serverMembers({ hostname, port, protocol }: URL): string {
   return text('server.address', quoted(hostname.replace(/^\[|\]$/g, ''))) + int('server.port', number);
 }
 
-const hostForm = /^(\[[\da-fA-F:.]+\]|[^:]{1,255})(?::(\d{1,5}))?$/;
+const hostForm = /^(\[[\da-fA-F:.]+\]|[^:\s,]{1,255})(?::(\d{1,5}))?$/;
 
 /** The host that the client addresses. A text that is not a host and a port is left out. */
 function hostMembers(host: string): string {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Settings } from '../../../shared/model.ts';
 import { withinDeadline } from '../../../shared/structures/within-deadline.ts';
@@ -28,6 +29,7 @@ export function createTraceSender({
   const loss = createLossReport('spans', { log, bounds });
   const counts = { sent: 0, lost: 0 };
   const cancel = new AbortController();
+  let present = settings().otel;
   let isClosing = false;
   let sending: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -117,8 +119,11 @@ export function createTraceSender({
     counts: (): typeof counts => counts,
     /** The settings have changed. The next attempt goes to the new collector at once. */
     settingsChanged(): void {
-      if (settings().otel === undefined) queue.clear();
-      wake?.();
+      const { otel } = settings();
+      if (otel === undefined) queue.clear();
+      // An edit of other settings must not shorten a pause that the collector has requested.
+      if (!isDeepStrictEqual(otel, present)) wake?.();
+      present = otel;
     },
     /** Sends the last spans, within a limited time. */
     async close(): Promise<void> {
