@@ -112,6 +112,13 @@ describe('the access line', () => {
     expect(accessLine(exchange({}, 'request', { traceparent: `${traceparent}"` }))).not.toContain('traceId');
   });
 
+  it('has the ids of its span, if the request is recorded in a trace', () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
+    const line = accessLine(exchange({ trace }, 'request', { traceparent }));
+    expect(JSON.parse(line)).toMatchObject(trace);
+  });
+
   it('has no method for something that is not a request', () => {
     const decision = { kind: 'counted', source: 'memory', rateLimit } as const;
     const found = { status: 400, errorCode: 'invalid_request', fault: 'client', decision } as const;

@@ -1,8 +1,25 @@
 import { describe, expect, it } from 'vitest';
-import { traceIdOf } from '../../gateway/observe/trace-id.ts';
+import { traceIdOf, traceParentOf } from '../../gateway/observe/trace-id.ts';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const parentId = '00f067aa0ba902b7';
+
+describe('traceParentOf', () => {
+  it.each([
+    [`00-${traceId}-${parentId}-01`, 1],
+    [`00-${traceId}-${parentId}-fe`, 254],
+    [`01-${traceId}-${parentId}-03-what-a-later-version-adds`, 3],
+  ])('reads the ids and the flags of %s', (field, flags) => {
+    expect(traceParentOf(field)).toEqual({ traceId, spanId: parentId, flags });
+  });
+
+  it.each([undefined, '', `00-${traceId}-${parentId}-1`, `00-${traceId}-${parentId}-0g`])(
+    'finds none in %j',
+    (field) => {
+      expect(traceParentOf(field)).toBeUndefined();
+    },
+  );
+});
 
 describe('traceIdOf', () => {
   it.each([

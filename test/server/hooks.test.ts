@@ -44,7 +44,7 @@ async function serveWith(part: ProcessPart) {
   });
   const send = (path: string, token = secret) =>
     fetch(`http://127.0.0.1:${port}/v1${path}`, { headers: { authorization: `Bearer ${token}` } });
-  return { send, lines };
+  return { send, lines, backend };
 }
 
 it('calls the hooks of a part in their order, each observer once', async () => {
@@ -65,6 +65,39 @@ it('calls the hooks of a part in their order, each observer once', async () => {
   const response = await send('/pets');
   expect(await response.text()).toBe('fine');
   await expect.poll(() => calls).toEqual(['decision acme 1', 'refuse', 'attempt acme 200', 'end acme 200']);
+});
+
+it('sends the header fields of the first part that has some, in place of the client’s', async () => {
+  const asked: number[] = [];
+  const { send, backend } = await serveWith({
+    hooks: () => ({
+      attemptFields: [
+        () => undefined,
+        () => ({
+          replaced: new Set(['x-attempt']),
+          fieldsOf(attempt) {
+            asked.push(attempt);
+            return ['X-Attempt', String(attempt)];
+          },
+        }),
+        () => {
+          throw new Error('the first result counts');
+        },
+      ],
+    }),
+  });
+  expect((await send('/pets')).status).toBe(200);
+  expect(asked).toEqual([1]);
+  expect(backend.requests[0]?.head).toContain('\r\nX-Attempt: 1\r\n');
+});
+
+it('the access line has the trace that a part adds at the end', async () => {
+  const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
+  const { send, lines } = await serveWith({
+    hooks: () => ({ observeEnd: [(exchange) => void Object.assign(exchange, { trace })] }),
+  });
+  await send('/pets');
+  await expect.poll(() => lines.find(({ status }) => status === 200)).toMatchObject(trace);
 });
 
 it('calls the observers of the end also for a request without a decision', async () => {

@@ -143,6 +143,24 @@ describe('the environment variables of OpenTelemetry', () => {
   });
 });
 
+it('a variable may name a file with its value, and a file that cannot be read is a problem', () => {
+  const folder = configFolder({
+    'tollgate.yaml': `${mainDocument}otel: { url: ${url} }\n`,
+    fields: `a=${token}\n`,
+  });
+  const loadWith = (file: string) =>
+    loadSettings({
+      file: folder.file,
+      env: { OTEL_EXPORTER_OTLP_HEADERS_FILE: folder.pathOf(file) },
+    });
+  const loaded = loadWith('fields');
+  expect(loaded.kind === 'valid' && loaded.settings.otel?.headers).toEqual({ a: token });
+  const failed = loadWith('gone');
+  expect(failed.kind === 'invalid' && formatProblems(failed.problems)).toContain(
+    'the file that OTEL_EXPORTER_OTLP_HEADERS_FILE names does not exist',
+  );
+});
+
 it('no response has a header field or the path of its file, and an edit needs no restart', async () => {
   const files = { fields: `Authorization: Bearer ${token}`, 'ca.pem': makeCertificate().cert };
   const stated = `{ url: ${url}, headersFile: fields, caFile: ca.pem }`;

@@ -26,6 +26,13 @@ describe('the head of a forwarded request', () => {
     expect(forwarded(raw)).toEqual([...raw, ...ours]);
   });
 
+  it('drops the fields that a capability replaces, in any spelling and each time', () => {
+    const rawHeaders = ['TraceParent', 'one', 'a', 'b', 'traceparent', 'two', 'tracestate', 'c=d'];
+    const replaced = new Set(['traceparent']);
+    const { fields } = requestHead({ rawHeaders, requestFields: [], keepForwarded: false, host, replaced });
+    expect(fields).toEqual(['Host', host, 'a', 'b', 'tracestate', 'c=d']);
+  });
+
   it.each([
     [
       ['Sec-WebSocket-Protocol', 'a,b'],
