@@ -11,24 +11,29 @@ import { endAllProcesses } from '../../bench/processes.ts';
 import { startRedis } from '../../bench/redis.ts';
 import { runWrk } from '../../bench/run-wrk.ts';
 import { hotKey, takeSample, warmUp } from '../../bench/scenarios.ts';
-import { ratioOf, ratioOfMedians, type Spread } from '../../bench/statistics.ts';
+import { spreadOf } from '../../bench/statistics.ts';
 import { startBackend } from '../../bench/subjects/direct.ts';
+import type { StartedSubject } from '../../bench/subjects/subject.ts';
 import { startTollgate } from '../../bench/subjects/tollgate.ts';
 import { freePort } from '../../support/free-port.ts';
 
 /**
  * Measures what traces cost: gateways with and without `otel` get the same load in turns.
  *
- *     node test/capabilities/otel/measure-otel.ts [--rounds 9] [--seconds 5]
+ *     node test/capabilities/otel/measure-otel.ts cpu [--rounds 40] [--seconds 1]
+ *     node test/capabilities/otel/measure-otel.ts p99 [--rounds 15] [--seconds 3]
  *
- * The CPU time of a request at several shares, divided by the CPU time without `otel`; and beside a dead and a hanging collector also the p99
- * under a steady load, and the memory after each round.
+ * `cpu`: the CPU time of a request at several shares, divided by the CPU time without `otel`. Other work on the machine only adds to the CPU
+ * time of a request, so the lower quartile of many short rounds is the steadiest figure. `p99`: the p99 under a steady load beside a dead
+ * and a hanging collector, and the memory after each round.
  */
-const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '9' }, seconds: { type: 'string', default: '5' } },
+const { values, positionals } = parseArgs({
+  options: { rounds: { type: 'string' }, seconds: { type: 'string' } },
+  allowPositionals: true,
 });
-const rounds = Number(values.rounds);
-const seconds = Number(values.seconds);
+const isCpu = positionals[0] !== 'p99';
+const rounds = Number(values.rounds ?? (isCpu ? 40 : 15));
+const seconds = Number(values.seconds ?? (isCpu ? 1 : 3));
 
 /** Far below what the gateway can serve. */
 const steady = { connections: 32, pauseMs: 20 };
@@ -56,52 +61,50 @@ async function measure(): Promise<void> {
     off: '',
     // The control shows how far two equal gateways differ on this machine.
     'off again': '',
-    '1 %': otel(sink, '1 %'),
-    '100 %': otel(sink, '100 %'),
-    'dead, 100 %': otel(dead, '100 %'),
-    'hanging, 100 %': otel(hanging, '100 %'),
+    ...(isCpu
+      ? { '1 %': otel(sink, '1 %'), '100 %': otel(sink, '100 %') }
+      : { 'dead, 100 %': otel(dead, '100 %'), 'hanging, 100 %': otel(hanging, '100 %') }),
   };
   const common = { redis, credentials, noteProblems: note, where: 'otel' };
   const all = [];
   for (const [name, settings] of Object.entries(kinds)) {
     const subject = await startTollgate(stage, { name: name.replaceAll(/\W+/g, '-'), settings });
     await warmUp({ ...common, scenario: hotKey, subject, seconds: Math.max(5, seconds) });
-    all.push({ name, subject, cpu: [] as number[], p99: [] as number[], rss: [] as number[] });
+    all.push({ name, subject, taken: [] as number[], rss: [] as number[] });
   }
   for (let round = 0; round < rounds; round++) {
     // The order changes, so that no gateway always follows the same one.
     const turn = round % all.length;
     for (const one of [...all.slice(turn), ...all.slice(0, turn)]) {
       const { subject } = one;
-      const { cpuSecondsPer10k } = await takeSample({ ...common, scenario: hotKey, subject, seconds });
-      const load = {
-        ...hotKey,
-        ...steady,
-        url: `${subject.origin}/v1/pets`,
-        seconds,
-        mode: 'measure',
-      } as const;
-      const { p99Us } = await runWrk({ ...load, secretsFile: credentials.hotFile });
-      one.cpu.push(cpuSecondsPer10k);
-      one.p99.push(p99Us);
+      one.taken.push(isCpu ? await cpuOf(subject) : await p99Of(subject));
       one.rss.push(residentBytes(subject.pid) / 1_048_576);
     }
     console.log(`round ${round + 1} of ${rounds}`);
   }
-  const [off] = all;
-  for (const { name, cpu, p99, rss } of all) {
-    const ratio = shown(ratioOf(cpu, off?.cpu ?? []));
-    const median = cpu.toSorted((a, b) => a - b)[Math.floor(cpu.length / 2)] ?? Number.NaN;
+  const off = quartile(all[0]?.taken ?? []);
+  for (const { name, taken, rss } of all) {
+    const figure = quartile(taken);
+    const spread = spreadOf(taken);
     console.log(
-      `${name.padEnd(15)} CPU ${(median * 100).toFixed(1)} µs, ${ratio}; p99 ${shown(ratioOfMedians(p99, off?.p99 ?? []))}; MiB ${rss.map((one) => one.toFixed(0)).join(' ')}`,
+      `${name.padEnd(15)} ${figure.toFixed(1)} µs, ${(figure / off).toFixed(3)}×; median ${spread.median.toFixed(1)} (${spread.min.toFixed(1)} to ${spread.max.toFixed(1)}); MiB ${rss.map((one) => one.toFixed(0)).join(' ')}`,
     );
+  }
+
+  async function cpuOf(subject: StartedSubject): Promise<number> {
+    const { cpuSecondsPer10k } = await takeSample({ ...common, scenario: hotKey, subject, seconds });
+    return cpuSecondsPer10k * 100;
+  }
+
+  async function p99Of({ origin }: StartedSubject): Promise<number> {
+    const load = { ...hotKey, ...steady, url: `${origin}/v1/pets`, seconds, mode: 'measure' } as const;
+    const { p99Us } = await runWrk({ ...load, secretsFile: credentials.hotFile });
+    return p99Us;
   }
 }
 
-function shown(ratio: Spread | undefined): string {
-  return ratio === undefined
-    ? '–'
-    : `${ratio.median.toFixed(3)}× (${ratio.min.toFixed(2)} to ${ratio.max.toFixed(2)})`;
+function quartile(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 4)] ?? Number.NaN;
 }
 
 function note(where: string, found: readonly string[]): void {

@@ -23,7 +23,16 @@ export function otelOperators(
   let notBeforeMs = 0;
 
   function begin(): void {
-    if (performance.now() >= notBeforeMs) sending ??= send().finally(() => (sending = undefined));
+    if (performance.now() < notBeforeMs || sending !== undefined) return;
+    sending = send()
+      .catch(reportBug)
+      .finally(() => {
+        sending = undefined;
+      });
+  }
+
+  function reportBug(bug: unknown): void {
+    log.error({ err: bug }, 'a bug in the sending of metrics');
   }
 
   async function send(): Promise<void> {
@@ -64,7 +73,7 @@ export function otelOperators(
       clearInterval(timer);
       const last = async () => {
         await sending;
-        await send();
+        await send().catch(reportBug);
       };
       const ended = last();
       await withinDeadline<void>(ended, bounds.otelCloseTimeoutMs, () => cancel.abort());

@@ -22,7 +22,7 @@ export function createTraceSender({
 }: {
   readonly settings: () => Settings;
   readonly collector: Collector;
-  readonly log: Pick<Logger, 'warn'>;
+  readonly log: Pick<Logger, 'warn' | 'error'>;
   readonly bounds: Bounds;
 }) {
   const queue = new SpanQueue(bounds);
@@ -44,10 +44,16 @@ export function createTraceSender({
   function begin(): void {
     clearTimeout(timer);
     timer = undefined;
-    sending = send().finally(() => {
-      sending = undefined;
-      later();
-    });
+    sending = send()
+      .catch(reportBug)
+      .finally(() => {
+        sending = undefined;
+        later();
+      });
+  }
+
+  function reportBug(bug: unknown): void {
+    log.error({ err: bug }, 'a bug in the sending of traces');
   }
 
   /** Begins when a batch is full, or after `otelBatchMs`. */
@@ -131,7 +137,7 @@ export function createTraceSender({
       wake?.();
       const all = async () => {
         await sending;
-        await send();
+        await send().catch(reportBug);
       };
       const ended = all();
       await withinDeadline<void>(ended, bounds.otelCloseTimeoutMs, () => cancel.abort());
