@@ -36,7 +36,7 @@ const rounds = Number(values.rounds ?? (isCpu ? 40 : 15));
 const seconds = Number(values.seconds ?? (isCpu ? 1 : 3));
 
 /** Far below what the gateway can serve. */
-const steady = { connections: 32, pauseMs: 20 };
+const steady = { connections: 8, pauseMs: 5 };
 
 const dir = mkdtempSync(join(tmpdir(), 'tollgate-otel-'));
 const sinks: ChildProcess[] = [];
@@ -63,7 +63,12 @@ async function measure(): Promise<void> {
     'off again': '',
     ...(isCpu
       ? { '1 %': otel(sink, '1 %'), '100 %': otel(sink, '100 %') }
-      : { 'dead, 100 %': otel(dead, '100 %'), 'hanging, 100 %': otel(hanging, '100 %') }),
+      : {
+          'dead, 1 %': otel(dead, '1 %'),
+          'hanging, 1 %': otel(hanging, '1 %'),
+          'dead, 100 %': otel(dead, '100 %'),
+          'hanging, 100 %': otel(hanging, '100 %'),
+        }),
   };
   const common = { redis, credentials, noteProblems: note, where: 'otel' };
   const all = [];
