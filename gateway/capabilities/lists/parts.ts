@@ -14,9 +14,10 @@ import { leakReportKeys } from '../leaks/redis-keys.ts';
 import { createCredits } from '../makegood/credits/credits.ts';
 import { creditKeys } from '../makegood/credits/redis-keys.ts';
 import { makegoodOperators } from '../makegood/operators.ts';
-import { notifyFamilies } from '../webhooks/notify-families.ts';
 import { otelOperators } from '../otel/metrics/operators.ts';
+import { otelFamilies } from '../otel/metrics/otel-families.ts';
 import { createOtel } from '../otel/otel.ts';
+import { notifyFamilies } from '../webhooks/notify-families.ts';
 import { webhooksOperators } from '../webhooks/operators.ts';
 import { webhooksKeys } from '../webhooks/redis-keys.ts';
 
@@ -44,6 +45,7 @@ export const operatorsParts: readonly OpenOperatorsPart<typeof processParts>[] =
 export const capabilityFamilies = [
   ...guardFamilies,
   ...notifyFamilies(() => undefined),
+  ...otelFamilies,
 ];
 
 /** The keys of capabilities in Redis, for the reference. */

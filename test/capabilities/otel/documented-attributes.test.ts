@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { okResponse, reset } from '../../support/recording-backend.ts';
 import { limitedKey, startTraced } from './start-traced.ts';
 
-const page = readFileSync(new URL('../../../gateway/capabilities/otel/README.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../config/guide/otel.md', import.meta.url), 'utf8');
 
 /** The attributes in the table of the page, each with the spans that have it. */
 const documented = [

@@ -1,9 +1,9 @@
 import { withinDeadline } from '../../../shared/structures/within-deadline.ts';
 import type { OperatorsPart, OperatorsSources } from '../../interfaces/operators.ts';
 import type { Collector } from '../collector.ts';
-import { spanCounts } from '../otel.ts';
 import { createLossReport } from '../report-loss.ts';
 import { resourceOf, scopeOf } from '../resource.ts';
+import { otelFamilies } from './otel-families.ts';
 import { otlpMetrics } from './otlp-metrics.ts';
 
 /**
@@ -53,18 +53,7 @@ export function otelOperators(
   }
 
   return {
-    families: [
-      {
-        suffix: 'otel_spans_total',
-        type: 'counter',
-        help: 'Spans for the OpenTelemetry collector, by result: sent or lost.',
-        valuesOf: ({ ofParts }) =>
-          Object.entries(spanCounts).flatMap(([result, name]) => {
-            const value = ofParts[name];
-            return value === undefined ? [] : [{ labels: { result }, value }];
-          }),
-      },
-    ],
+    families: otelFamilies,
     start() {
       timer = setInterval(begin, bounds.otelMetricsIntervalMs).unref();
     },
