@@ -66,7 +66,7 @@ const secret = fields('a mapping with sha256', {
   created: date
     .optional()
     .describe(
-      'The time when the secret was issued, for information only. The commands `keys create` and `keys rotate` write this time.',
+      'The time when the secret was issued. No request depends on it; `keys list --older-than`, `--not-moved` and `keys rotate --older-than` use it. The commands `keys create` and `keys rotate` write this time.',
     ),
   ...issuedFrom,
 });

@@ -35,7 +35,7 @@ it('the commands of the page restore counts, bans, grants, keys, usage and chang
   onTestFinished(() => backend.close());
   const windowsMs = freshWindows(Date.now());
   const run = async (heading: string) => {
-    const env = { PATH: process.env.PATH, REDIS_URL: server.url, REDIS_DIR: data };
+    const env = { PATH: process.env.PATH, REDIS_URL: server.url, REDIS_DIR: data, CONFIG_FILES: 'config' };
     const script = await commandsOf(heading);
     const { status, stderr } = spawnSync('bash', ['-euc', script], { cwd: folder, env, encoding: 'utf8' });
     expect([status, script.length > 100, stderr]).toEqual([0, true, expect.any(String)]);

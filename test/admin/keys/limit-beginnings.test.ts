@@ -1,11 +1,20 @@
 import { expect, it, onTestFinished } from 'vitest';
+import type { ListedKey } from '../../../gateway/admin/keys/find-keys.ts';
+import type { KeySources } from '../../../gateway/admin/keys/key-sources.ts';
+import { limitBeginnings } from '../../../gateway/admin/keys/over-time/limit-beginnings.ts';
+import type { RecordedChange } from '../../../gateway/fleet/changes.ts';
+import { toLimits } from '../../../gateway/keys/limits/limit-fields.ts';
+import { compilePlans } from '../../../gateway/keys/plans/plans.ts';
+import type { KeyStatus } from '../../../gateway/shared/model.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeKey, testConfig } from '../../support/gateway-process.ts';
 import { startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { patientGateway } from '../../support/tuning.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { until } from '../../support/until.ts';
+import { ofKey, reload } from './limits-over-time-fixture.ts';
 
 it('a limit a month that is set in the middle of a month says that it does not count earlier requests', async () => {
   const { token, entry } = makeToken('read');
@@ -58,4 +67,24 @@ it('a limit a month that is set in the middle of a month says that it does not c
   const [ofOther] = await sentences('umbrella');
   expect(ofOther).toContain('1 of 300 of this month');
   expect(ofOther).not.toContain('was set');
+});
+
+it('a key whose counts are lower than its record, but that had no limits before, has no such sentence', async () => {
+  const nowMs = Date.parse('2026-11-24T15:00:00Z');
+  const plans = compilePlans({ free: { custom: false, perDay: 900 } });
+  const listed = { key: { id: 'acme', plan: 'free', limits: toLimits({ perDay: 900 }) } } as ListedKey;
+  const windows = [{ name: 'day' as const, limit: 900, remaining: 895 }];
+  const status = { rateLimit: { nowMs, windows }, used: [5] } as unknown as KeyStatus;
+  const beginnings = async (changes: readonly RecordedChange[], units = 8) => {
+    const sources = { settings: () => ({ plans }), bounds: tunedBounds({}) } as unknown as KeySources;
+    const record = { read: async () => ({ isComplete: true, changes }) };
+    return [
+      ...(await limitBeginnings(sources, record, { listed, status }, [{ window: 'day', units }])).keys(),
+    ];
+  };
+  expect(await beginnings([ofKey('09:00', 'create')])).toEqual([]);
+  const withoutDay = { plans: { free: { perMinute: 50 } } };
+  expect(await beginnings([reload('11:00', withoutDay), ofKey('09:00', 'create')])).toEqual(['day']);
+  expect(await beginnings([reload('11:00', withoutDay)])).toEqual(['day']);
+  expect(await beginnings([reload('11:00', withoutDay)], 5)).toEqual([]);
 });

@@ -82,10 +82,12 @@ function issue(
   if (to === undefined) {
     return refused('conflict', `${key.id} has ${secretsMax} secrets that are valid: remove one first.`);
   }
+  // A leaked secret may have ended already.
+  const lastEndMs = Math.max(0, ...key.secrets.map(({ expiresMs = Number.POSITIVE_INFINITY }) => expiresMs));
   const after = {
     secret: digestStart(issued.digest),
     expiresAt: isoOf(expiresAt),
-    othersEndAt: isoOfEnd(olderEndMs),
+    othersEndAt: isoOfEnd(Math.min(olderEndMs, lastEndMs)),
   };
   return {
     kind: 'edit',

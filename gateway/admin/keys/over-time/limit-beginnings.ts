@@ -38,7 +38,9 @@ export async function limitBeginnings(
   for (const [index, { window }] of lower.entries()) {
     const first = steps.findLastIndex(({ limits }) => limits[limitFieldOf[window]] === undefined) + 1;
     const setMs = Date.parse(steps[first]?.fromAt ?? '');
-    if (first > 0 && setMs > (startsMs[index] ?? 0)) begun.set(window, setMs);
+    // Before the key existed, it had no limits at all.
+    const hadLimits = Object.keys(steps[first - 1]?.limits ?? {}).length > 0;
+    if (hadLimits && setMs > (startsMs[index] ?? 0)) begun.set(window, setMs);
   }
   return begun;
 }

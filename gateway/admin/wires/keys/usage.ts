@@ -175,7 +175,7 @@ export const getKeyLimitsWire = defineWire({
   tag: 'Keys',
   summary: 'The limits of a key over time',
   description:
-    'The limits of a key from `from` until now, with one entry for each change. The gateway computes these limits from the present limits, by undoing the recorded changes: edits of plans and of the key, and grants. The gateway reads the newest 2,000 changes. The limits before the oldest of these changes are shown for all earlier times. Edits that were made while no gateway was running are not recorded. A reload that changed more than 5 keys records only the first 5. The limits of the other keys before the reload are unknown, so their present limits are shown.',
+    'The limits of a key from `from` until now, with one entry for each change. The gateway computes these limits from the present limits, by undoing the scheduled changes of plans and of the key, and the recorded changes: edits of plans and of the key, and grants. The gateway reads the newest 2,000 changes. The limits before the oldest of these changes are shown for all earlier times. Edits that were made while no gateway was running are not recorded. A reload that changed more than 5 keys records only the first 5. The limits of the other keys before the reload are unknown, so their present limits are shown.',
   params: { id: keyIdParameter },
   query: queryOf({ from: periodQuery.from }),
   answers: { 200: { description: 'The entries, the oldest first.', schema: limitsSteps } },

@@ -173,19 +173,15 @@ export function verdictText(verdict: LimitVerdict): string {
     key,
   } = verdict;
   const who = (keys: number) => (key === undefined ? `${figure(keys)} of them` : 'it');
-  const parts = [
-    ...(keysRefusedMore > 0
-      ? [`${who(keysRefusedMore)} would have been refused ${counted(requestsRefusedMore, 'more request')}`]
-      : []),
-    ...(keysRefusedLess > 0
-      ? [`${who(keysRefusedLess)} ${counted(requestsRefusedLess, 'fewer request')}`]
-      : []),
-    ...(keysUncertain > 0
-      ? [
-          `${who(keysUncertain)} more or less often, depending on bans, limits per second${hasGroups ? ', mixed costs or groups' : ' or mixed costs'}`,
-        ]
-      : []),
+  const uncertain = `more or less often, depending on bans, limits per second${hasGroups ? ', mixed costs or groups' : ' or mixed costs'}`;
+  const found = [
+    { keys: keysRefusedMore, what: counted(requestsRefusedMore, 'more request') },
+    { keys: keysRefusedLess, what: counted(requestsRefusedLess, 'fewer request') },
+    { keys: keysUncertain, what: uncertain },
   ];
+  const parts = found
+    .filter(({ keys }) => keys > 0)
+    .map(({ keys, what }, index) => `${who(keys)} ${index === 0 ? 'would have been refused ' : ''}${what}`);
   const what = parts.length === 0 ? 'as many requests would have been refused' : parts.join(', ');
   const affects = key === undefined ? `affects ${counted(affectedKeys, 'key')}; ` : '';
   return `${affects}in the last ${verdictDays} days ${what}`;
