@@ -512,7 +512,7 @@ export const defaultBounds = Object.freeze({
    * for more than 1/`adminRestFactor` of the time. It may postpone these longer pauses by up to `adminAheadMaxMs`.
    */
   adminTurnPauseMs: 2,
-  adminRestFactor: 4,
+  adminRestFactor: 3,
   adminAheadMaxMs: 250,
   /** Changes by one token on each process, enough for a command that changes 10,000 keys; further changes get 429. Tokens whose changes are counted. */
   adminChangesPerMinuteMax: 15_000,
