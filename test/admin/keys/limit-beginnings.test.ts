@@ -11,8 +11,8 @@ import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeKey, testConfig } from '../../support/gateway-process.ts';
 import { startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
-import { patientGateway } from '../../support/tuning.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
+import { patientGateway } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
 import { ofKey, reload } from './limits-over-time-fixture.ts';
 
