@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { withDependents } from './needs.ts';
+import { usedOnlyBy, withDependents } from './needs.ts';
 import { withoutAlerts, withoutCapabilities, withoutLinks, withoutSettings } from './without-capabilities.ts';
 
 /**
@@ -90,6 +90,8 @@ async function failureWithout(names: readonly string[], place: string): Promise<
     for (const both of globSync(`test/capabilities/*/with-${name}`, { cwd: copy }))
       rmSync(join(copy, both), { recursive: true });
   }
+  for (const [file, users] of Object.entries(usedOnlyBy))
+    if (users.every((user) => names.includes(user))) rmSync(join(copy, file));
   for (const list of readdirSync(join(copy, folder, 'lists')))
     edit(join(folder, 'lists', list), (lines) => withoutCapabilities(lines, names));
 

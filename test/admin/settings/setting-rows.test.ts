@@ -45,6 +45,6 @@ it('the value of a setting is marked if it is the default', async () => {
   const document = JSON.parse(JSON.stringify(apiDocument(tunedBounds({}))));
   const rows = settingRows(settings, document);
   const isDefault = (wanted: string) => rows.find(({ name }) => name === wanted)?.isDefault;
-  const names = ['bans.for', 'bans.within', 'bodyBytesMax', 'trustedProxies', 'environment', 'limitsPath'];
+  const names = ['bans.for', 'bans.within', 'bodyBytesMax', 'trustedProxies', 'environment', 'hsts'];
   expect(names.map(isDefault)).toEqual([false, true, true, true, false, false]);
 });
