@@ -348,8 +348,9 @@ it('random operations keep the counts, the claims and the order of the events', 
     { minLength: 30, maxLength: 60 },
   );
   let ordered = 0;
-  await fc.assert(
-    fc.asyncProperty(operations, fc.boolean(), async (steps, isResending) => {
+  // The order is only compared without events that are sent again, so half of the runs have none.
+  const keepsOrder = (isResending: boolean) =>
+    fc.asyncProperty(operations, async (steps) => {
       const tuning = { webhooksMax: 5, webhookOrderedAttemptsMax: 2, webhookRetryMs: 0 };
       const subject = await redisSubject(tuning);
       const queue = subject.open();
@@ -403,8 +404,7 @@ it('random operations keep the counts, the claims and the order of the events', 
         ordered += inOrder.length;
       }
       await subject.close();
-    }),
-    { numRuns: 8 },
-  );
+    });
+  for (const isResending of [false, true]) await fc.assert(keepsOrder(isResending), { numRuns: 4 });
   expect(ordered).toBeGreaterThan(10);
 });
