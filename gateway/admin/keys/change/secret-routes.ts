@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { withNewSecret, withSecrets } from '../../../keys/directory/change-secrets.ts';
-import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
+import { type DirectoryKey, expiryOf } from '../../../keys/directory/directory-key.ts';
 import { isoOf, isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
@@ -83,11 +83,12 @@ function issue(
     return refused('conflict', `${key.id} has ${secretsMax} secrets that are valid: remove one first.`);
   }
   // A leaked secret may have ended already.
-  const lastEndMs = Math.max(0, ...key.secrets.map(({ expiresMs = Number.POSITIVE_INFINITY }) => expiresMs));
+  const validEndsMs = key.secrets.map(expiryOf).filter((endMs) => endMs > createdMs);
   const after = {
     secret: digestStart(issued.digest),
     expiresAt: isoOf(expiresAt),
-    othersEndAt: isoOfEnd(Math.min(olderEndMs, lastEndMs)),
+    othersEndAt:
+      validEndsMs.length === 0 ? undefined : isoOfEnd(Math.min(olderEndMs, Math.max(...validEndsMs))),
   };
   return {
     kind: 'edit',

@@ -342,9 +342,9 @@ const typingMs = 250;
 /**
  * A search field whose text is in the URL.
  *
- * @param {{ name: string, chosen: string | undefined, hint: string }} props `name` of the parameter
+ * @param {{ name: string, chosen: string | undefined, hint: string, charsMax: number }} props `name` of the parameter
  */
-export function SearchInAddress({ name, chosen = '', hint }) {
+export function SearchInAddress({ name, chosen = '', hint, charsMax }) {
   const typed = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
   const [text, setText] = useState(chosen);
   // The Back button or a link may change the URL.
@@ -359,7 +359,7 @@ export function SearchInAddress({ name, chosen = '', hint }) {
     );
   };
   const label = `${hint.charAt(0).toUpperCase()}${hint.slice(1)}`;
-  return html`<input type="search" value=${text} onInput=${type} maxlength="100" placeholder=${hint} aria-label=${label} />`;
+  return html`<input type="search" value=${text} onInput=${type} maxlength=${charsMax} placeholder=${hint} aria-label=${label} />`;
 }
 
 /**

@@ -448,6 +448,27 @@ describe('a change of a key', () => {
     }
   });
 
+  it('records an end of the older secrets only if an older secret is valid', async () => {
+    const { one } = await start(1);
+    await one.ask('POST', '/keys', { id: 'acme', plan: 'pro' });
+    const rotate = async (overlap: string) => {
+      const { secret } = (await one.ask('POST', '/keys/acme/secrets', { overlap })).body;
+      const digestStart = digestSecret(secret).slice(0, 8);
+      return { digestStart, ofThis: { action: 'rotate', after: { secret: digestStart } } };
+    };
+    const remove = (digestStart: string) => one.ask('DELETE', `/keys/acme/secrets/${digestStart}`);
+    await remove((await rotate('0s')).digestStart);
+    const besideEnded = await rotate('48h');
+    expect(await lastChange(one)).toMatchObject(besideEnded.ofThis);
+    expect((await lastChange(one)).after).not.toHaveProperty('othersEndAt');
+
+    for (const { digestStart } of (await one.ask('GET', '/keys/acme')).body.secrets)
+      await remove(digestStart);
+    const alone = await rotate('48h');
+    expect(await lastChange(one)).toMatchObject(alone.ofThis);
+    expect((await lastChange(one)).after).not.toHaveProperty('othersEndAt');
+  });
+
   it('adds a 17th secret only if an expired secret can be removed', async () => {
     const { one } = await start(1);
     await issue(one);

@@ -29,7 +29,7 @@ export function Changes({ query }) {
     title: 'Changes',
     after,
     tools: html`<div class="filters" role="search" aria-label="Filter the changes">
-      <${SearchInAddress} name="key" chosen=${key} hint="id of a key" />
+      <${SearchInAddress} name="key" chosen=${key} hint="id of a key" charsMax=${100} />
       ${selectInAddress('by', 'Author', [['', 'by anybody'], ...authors.map((name) => [name, name === 'file' ? 'by an edit of files' : `by ${name}`])], by)}
       <${CsvButton} key=${JSON.stringify(filter)} name="changes.csv" read=${read} />
     </div>`,

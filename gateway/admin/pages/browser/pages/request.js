@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import {
   countLine,
   isAccessLine,
@@ -24,22 +24,25 @@ export function Request({ params: { id = '' } }) {
   const [isReading, setReading] = useState(false);
   const [found, setFound] = useState(/** @type {Found | undefined} */ (undefined));
   const [note, setNote] = useState('');
+  // A search that ends after a newer one began changes nothing.
+  const newest = useRef(0);
   if (!requestIdStart.test(id)) {
     return html`<${Section} title="Request" heading="h1">
       <p class="empty" role="alert">The id of a request is the <code>X-Request-Id</code> of its response. Its first eight characters suffice.</p>
     <//>`;
   }
   const search = async (/** @type {readonly Blob[]} */ parts) => {
+    newest.current += 1;
+    const search = newest.current;
     setReading(true);
     setFound(undefined);
     setNote('');
-    try {
-      const result = await findIn(parts, id.toLowerCase());
-      if (typeof result === 'string') setNote(result);
-      else setFound(result);
-    } catch (error) {
-      setNote(`The log cannot be read. ${error instanceof Error ? error.message : error}`);
-    }
+    const result = await findIn(parts, id.toLowerCase()).catch(
+      (error) => `The log cannot be read. ${error.message}`,
+    );
+    if (search !== newest.current) return;
+    if (typeof result === 'string') setNote(result);
+    else setFound(result);
     setReading(false);
   };
   const choose = (/** @type {any} */ { currentTarget }) => search([...currentTarget.files]);

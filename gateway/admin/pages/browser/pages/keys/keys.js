@@ -81,7 +81,7 @@ export function Keys({ query, live }) {
 /** @param {{ filter: Filter, plans: readonly { name: string, keys: number }[] }} props */
 function Filters({ filter, plans }) {
   return html`<div class="filters" role="search" aria-label="Filter the keys">
-    <${SearchInAddress} name="q" chosen=${filter.q} hint="id or name" />
+    <${SearchInAddress} name="q" chosen=${filter.q} hint="id or name" charsMax=${64} />
     ${selectInAddress('state', 'State', [['', 'any state'], ...keyStates.map((state) => [state, stateText(state)])], filter.state)}
     ${selectInAddress('plan', 'Plan', [['', 'any plan'], ...plans.map(({ name, keys }) => [name, `${name} (${figure(keys)})`])], filter.plan)}
     ${selectInAddress(
