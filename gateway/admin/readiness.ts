@@ -15,9 +15,9 @@ export interface GatewayState {
   readonly environment: string;
   readonly config: { readonly version: string; readonly loadedAt: string } & NotInForce;
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
-  /** The number of leaked secrets that the configuration still has. These secrets are refused, or only recorded (`leaks.onLeak`). */
   /** When Redis lost its data, ISO 8601, as long as operators are told of it. */
   readonly dataLostAt?: string | undefined;
+  /** The number of leaked secrets that the configuration still has. These secrets are refused, or only recorded (`leaks.onLeak`). */
   readonly leakedSecrets: number;
   /** What capabilities add to the state. */
   readonly parts: readonly PartState[];

@@ -1,3 +1,6 @@
+import { dateText } from '../shared/schema/dates-and-durations.ts';
+import { utcMinute } from '../shared/words/figures.js';
+
 /** For sentences about keys and processes. Times are UTC. */
 
 /** "second", "third", "4th". */
@@ -56,11 +59,8 @@ export function laterPlansText(before: unknown, after: unknown): string {
 function textsOf(changes: unknown): readonly string[] {
   if (!Array.isArray(changes)) return [];
   return changes.map(({ from, plan }) => {
-    const at = String(from instanceof Date ? from.toISOString() : from);
-    return `plan ${plan} from ${at
-      .replace(/T00:00:00(?:\.000)?Z$/, '')
-      .replace(/:00(?:\.000)?Z$/, ' UTC')
-      .replace('T', ' ')}`;
+    const day = dateText(from instanceof Date ? from.toISOString() : String(from));
+    return `plan ${plan} from ${day.includes('T') ? utcMinute(day) : day}`;
   });
 }
 

@@ -39,11 +39,8 @@ function partLines(schema: z.ZodType, path: string, described: Described): reado
   switch (parts.kind) {
     case 'members':
       return memberLines(core, parts, path, described);
-    case 'entries': {
-      const entry = parts.step === '*' ? `${path}.*` : `${path}[]`;
-      const below = partLines(parts.of, entry, described);
-      return below.length === 0 ? [] : below;
-    }
+    case 'entries':
+      return partLines(parts.of, parts.step === '*' ? `${path}.*` : `${path}[]`, described);
     case 'options':
       return parts.of.flatMap((option) => partLines(option, path, described));
     default:

@@ -3,6 +3,7 @@ import { components } from '../../keys/response-parts.ts';
 import type { Answer, Wire } from '../../shared/http/wire.ts';
 import { parameterShown, sharedParameters } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { figure } from '../../shared/words/figures.js';
 import { whatHoldsAnswer } from '../wires/keys/bans-and-grants.ts';
 import { definitionAnswer, issuedAnswer } from '../wires/keys/definitions.ts';
 import { ranByField, ranBySchema } from '../wires/ran-by.ts';
@@ -36,7 +37,7 @@ export function apiDocument(bounds: Bounds) {
       responses: {
         ...Object.fromEntries([...sharedAnswers].map(([answer, name]) => [name, response(answer)])),
         Error: {
-          description: errorDescription,
+          description: errorDescription(bounds),
           headers: { ...requestId, ...refsOf(['Retry-After', 'WWW-Authenticate', 'Allow']) },
           content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
         },
@@ -89,8 +90,9 @@ const errorShown = z.object({
   status: z.number().meta({ type: 'integer', description: 'The status of the response.' }),
 });
 
-const errorDescription =
-  '400: the request is malformed, or a query parameter or a member of the body is unknown or has a bad value, and the message names it. 401: the token is missing or wrong. 403: no token is configured, the token may only read, or the request comes from a page of another origin. 404: the path, key or operation does not exist. 405: the path does not offer the method; Allow names its methods. 409: the change conflicts with the present state. 412: the key has changed since it was read. 408, 413, 414, 417, 431: as on the public listener; 413 also if the body has too many members. 415: the body is not JSON. 421: the name in Host is not in `admin.hosts`. 429: this address has sent too many wrong tokens (a valid token is not affected), or the token has made more than 15,000 changes within a minute on one process. 500: a bug. 503: too many requests are under way, this request took too long, or the data is only in Redis and Redis is away.';
+function errorDescription({ adminChangesPerMinuteMax }: Pick<Bounds, 'adminChangesPerMinuteMax'>): string {
+  return `400: the request is malformed, or a query parameter or a member of the body is unknown or has a bad value, and the message names it. 401: the token is missing or wrong. 403: no token is configured, the token may only read, or the request comes from a page of another origin. 404: the path, key or operation does not exist. 405: the path does not offer the method; Allow names its methods. 409: the change conflicts with the present state. 412: the key has changed since it was read. 408, 413, 414, 417, 431: as on the public listener; 413 also if the body has too many members. 415: the body is not JSON. 421: the name in Host is not in \`admin.hosts\`. 429: this address has sent too many wrong tokens (a valid token is not affected), or the token has made more than ${figure(adminChangesPerMinuteMax)} changes within a minute on one process. 500: a bug. 503: too many requests are under way, this request took too long, or the data is only in Redis and Redis is away.`;
+}
 
 /** The parameters that several operations have, by their ids. */
 function parametersShared(all: readonly Wire[]) {

@@ -263,23 +263,20 @@ function configurationFaults(processes: readonly KnownProcess[]): Fault[] {
   return [{ severity: 'warning', code: 'configuration_differs', text, sinceAt: loaded.toSorted()[1] ?? '' }];
 }
 
+/** By status, in the order of the sentence. */
+const refusalTexts = [
+  ['429', 'refused with 429, because their keys are over a limit or banned'],
+  ['401', 'answered 401, because they had no valid key'],
+] as const;
+
 function trafficSentence(processes: readonly KnownProcess[]): string {
   const perSecond = sumOf(processes, ({ requestsPerSecond }) => requestsPerSecond);
   if (perSecond === 0) return 'No request arrived in the last ten seconds.';
-  const [refused, withoutKey] = ['429', '401'].map((status) =>
-    sumOf(processes, ({ outcomes }) => outcomes[status] ?? 0),
-  ) as [number, number];
   const served = `${perSecond < 10 ? perSecond.toFixed(1) : figure(Math.round(perSecond))} requests a second`;
-  const parts = [
-    ...(refused === 0
-      ? []
-      : [
-          `${percent(refused / perSecond)} of them refused with 429, because their keys are over a limit or banned`,
-        ]),
-    ...(withoutKey === 0
-      ? []
-      : [`${percent(withoutKey / perSecond)} of them answered 401, because they had no valid key`]),
-  ];
+  const parts = refusalTexts.flatMap(([status, text]) => {
+    const refused = sumOf(processes, ({ outcomes }) => outcomes[status] ?? 0);
+    return refused === 0 ? [] : [`${percent(refused / perSecond)} of them ${text}`];
+  });
   return `${served}, ${parts.length === 0 ? 'none of them refused' : parts.join(', and ')}.`;
 }
 

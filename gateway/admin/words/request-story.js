@@ -1,5 +1,5 @@
 import { catalogue } from '../../shared/words/errors.js';
-import { counted, figure, milliseconds } from '../../shared/words/figures.js';
+import { counted, figure, milliseconds, utcSecond } from '../../shared/words/figures.js';
 import { windowText } from '../../shared/words/limit-names.js';
 
 /** An entry of the gateway's log. @typedef {Readonly<Record<string, unknown>>} LogEntry */
@@ -196,10 +196,5 @@ export function notFoundText(requestId, { lines, entries, fromAt, toAt }) {
     lines === entries
       ? ''
       : ` (${counted(lines - entries, 'of them is', 'of them are')} not from a JSON log)`;
-  return `No request ${requestId}: ${read}${others}, from ${second(fromAt)} to ${second(toAt)} UTC. Is the request of another time, or of another gateway?`;
-}
-
-/** @param {string} at */
-function second(at) {
-  return at.slice(0, 19).replace('T', ' ');
+  return `No request ${requestId}: ${read}${others}, from ${utcSecond(fromAt)} to ${utcSecond(toAt)} UTC. Is the request of another time, or of another gateway?`;
 }

@@ -1,4 +1,4 @@
-import { figure } from '../../shared/words/figures.js';
+import { figure, utcSecond } from '../../shared/words/figures.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
 /** @import { List } from './list.js' */
@@ -85,9 +85,4 @@ export function monthNotice({ month, fromAt, toAt }) {
   return toAt.startsWith(month)
     ? `${month} is not over: these are its requests until ${utcSecond(toAt)} UTC.`
     : undefined;
-}
-
-/** @param {string} at */
-function utcSecond(at) {
-  return at.slice(0, 19).replace('T', ' ');
 }

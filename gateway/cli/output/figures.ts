@@ -1,4 +1,4 @@
-import { counted, relative } from '../../shared/words/figures.js';
+import { counted, relative, utcSecond } from '../../shared/words/figures.js';
 
 /** Formats times for a terminal, in UTC. */
 
@@ -28,7 +28,7 @@ export function ago(atMs: number | undefined, nowMs: number): string {
 /** `2026-11-22 10:31:00`. */
 export function instant(at: number | string): string {
   const date = new Date(at);
-  return Number.isNaN(date.getTime()) ? String(at) : date.toISOString().slice(0, 19).replace('T', ' ');
+  return Number.isNaN(date.getTime()) ? String(at) : utcSecond(date.toISOString());
 }
 
 /** Formats a timestamp as `10:31:00`. The date is added if it is not today. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type AddressRanges, compileRanges, hasAddress } from '../../shared/addresses/address-ranges.ts';
-import { withoutOptionalWhitespace } from '../../shared/http/optional-whitespace.ts';
+import { withoutOptionalWhitespace } from '../../shared/http/field-grammar.ts';
 import {
   type FoundKey,
   isIn,

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { plainAddress } from '../../shared/addresses/address-group.ts';
 import { type AddressRanges, hasAddress } from '../../shared/addresses/address-ranges.ts';
-import { withoutOptionalWhitespace } from '../../shared/http/optional-whitespace.ts';
+import { withoutOptionalWhitespace } from '../../shared/http/field-grammar.ts';
 
 /** The client's address, and the values of the `X-Forwarded-*` fields that the gateway sends to the upstream. */
 export interface ClientOrigin {

@@ -1,4 +1,5 @@
 import type { Rejection } from '../../shared/errors.ts';
+import { token } from '../../shared/http/field-grammar.ts';
 
 /** The error of Node's parser for refused input. `rawPacket` is the packet that contains the fault. */
 export interface ParserError extends Error {
@@ -65,12 +66,16 @@ function malformed({ reason }: ParserError): Rejection {
  * `headers_too_large`.
  */
 function isRequestLine(line: string): boolean {
-  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^ ]*$/.test(line);
+  return requestLineStart.test(line);
 }
 
+const requestLineStart = new RegExp(`^${token} [^ ]*$`);
+
 function isWholeRequestLine(line: string): boolean {
-  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [!-~]+ HTTP\/1\.[01]\r$/.test(line);
+  return requestLine.test(line);
 }
+
+const requestLine = new RegExp(`^${token} [!-~]+ HTTP/1\\.[01]\\r$`);
 
 function lineUpToError({ rawPacket, bytesParsed = 0 }: ParserError): string {
   return rawPacket?.toString('latin1', lineStart(rawPacket, bytesParsed), bytesParsed) ?? '';

@@ -1,3 +1,4 @@
+import { tokenForm } from '../../shared/http/field-grammar.ts';
 import { fieldValue } from '../respond/response-message.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 
@@ -32,7 +33,7 @@ export function screenFields(
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
-    if (!token.test(name)) return refuseAsInvalid('A header field has a malformed name.');
+    if (!tokenForm.test(name)) return refuseAsInvalid('A header field has a malformed name.');
     if (!fieldValue.test(value))
       return refuseAsInvalid('A header field has a control character in its value.');
     const lowerName = singularName(name);
@@ -87,9 +88,6 @@ function singularName(name: string): SingularName | undefined {
   const singular = singularByLength[name.length];
   return singular !== undefined && name.toLowerCase() === singular ? singular : undefined;
 }
-
-/** Matches a token (RFC 9110 §5.6.2). */
-export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
  * Returns a host with its port; undefined if the host is malformed. An empty port is valid, and a normalizer omits it with its colon

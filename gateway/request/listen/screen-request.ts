@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { tokenForm } from '../../shared/http/field-grammar.ts';
 import { http } from '../../shared/http/node-http.ts';
 import { offeredProtocols, secretsOffered } from '../../shared/http/web-socket-protocols.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { screenFields, token } from './screen-fields.ts';
+import { screenFields } from './screen-fields.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 import { type ScreenedUri, screenUri } from './screen-uri.ts';
 
@@ -42,7 +43,7 @@ export function screenRequest(
   const screened: ScreenedRequest = { ...uri, host: uri.host ?? fields.host, authorization };
   const offered = isHandshake ? offeredProtocols(rawHeaders) : [];
   // A list in a header field may have empty elements (RFC 9110 §5.6.1.2).
-  if (!offered.every((protocol) => protocol === '' || token.test(protocol))) return noTokens;
+  if (!offered.every((protocol) => protocol === '' || tokenForm.test(protocol))) return noTokens;
   const secrets = secretsOffered(offered);
   if (secrets.length === 0) return screened;
   if (secrets.length > 1 || authorization !== undefined) return secretsTwice;

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { token } from '../../shared/http/field-grammar.ts';
 
 /** The origins whose scripts may call the API from a browser; undefined when no origin is configured. */
 export type CorsOrigins = ReadonlySet<string> | undefined;
@@ -68,4 +69,4 @@ export function preflightFields({ headers }: IncomingMessage, maxAgeSeconds: num
   ];
 }
 
-const fieldNames = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:, ?[!#$%&'*+\-.^_`|~0-9A-Za-z]+)*$/;
+const fieldNames = new RegExp(`^${token}(?:, ?${token})*$`);

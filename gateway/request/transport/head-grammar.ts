@@ -1,4 +1,5 @@
-const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
+import { token } from '../../shared/http/field-grammar.ts';
+
 /** The octets of a value or a reason phrase: no control characters except tab (RFC 9110 §5.5). */
 const text = '[\\t\\x20-\\x7e\\x80-\\xff]*';
 

@@ -1,4 +1,4 @@
-import { withoutOptionalWhitespace } from '../../shared/http/optional-whitespace.ts';
+import { withoutOptionalWhitespace } from '../../shared/http/field-grammar.ts';
 import { flawInName, headFlaw, headForm } from './head-grammar.ts';
 
 /** The head of a final response, with the framing of its body and the persistence of its connection. */

@@ -1,4 +1,4 @@
-import { withoutOptionalWhitespace } from './optional-whitespace.ts';
+import { withoutOptionalWhitespace } from './field-grammar.ts';
 
 /**
  * Browsers do not let a page set `Authorization` on a WebSocket. A page therefore offers two subprotocols (RFC 6455 §1.9): `tollgate`, and

@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { tokenForm } from '../http/field-grammar.ts';
 import type { Certificate } from '../model.ts';
 import { FairQueue } from '../structures/fair-queue.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
@@ -148,5 +149,5 @@ const tlsHandshakeRecord = 0x16;
 
 /** Begins a method (RFC 9110 §5.6.2), or the empty line before one (RFC 9112 §2.2). */
 function mayBeginHttp(octet: number): boolean {
-  return octet === 0x0d || octet === 0x0a || /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(octet));
+  return octet === 0x0d || octet === 0x0a || tokenForm.test(String.fromCharCode(octet));
 }

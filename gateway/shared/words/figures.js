@@ -78,6 +78,11 @@ export function utcMinute(iso) {
   return `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 }
 
+/** Formats a time in UTC to the second, for example "2027-01-01 00:00:00". @param {string} iso an ISO 8601 time in UTC */
+export function utcSecond(iso) {
+  return iso.slice(0, 19).replace('T', ' ');
+}
+
 /** Formats the beginning of a period as "2026-11-25 00:00 UTC". Seconds are added unless they are zero. @param {number} atMs */
 export function beginning(atMs) {
   return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ').replace(/:00$/, '')} UTC`;

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { withoutOptionalWhitespace } from '../../../shared/http/optional-whitespace.ts';
+import { withoutOptionalWhitespace } from '../../../shared/http/field-grammar.ts';
 import type { AdminToken } from '../../../shared/model.ts';
 
 export type Authenticated =

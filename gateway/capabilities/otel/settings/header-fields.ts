@@ -1,3 +1,5 @@
+import { tokenForm } from '../../../shared/http/field-grammar.ts';
+
 /** Something wrong in a line, which is counted from 1. No message quotes the line, because it may have a token. */
 interface LineFault {
   readonly line: number;
@@ -12,7 +14,6 @@ export interface ReadFields {
 
 const fieldsMax = 20;
 const lineCharsMax = 8_192;
-const tokenPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const valuePattern = /^[\x20-\x7e\t]+$/;
 
 /** Fields that the gateway or Node sets. */
@@ -80,7 +81,7 @@ export function addField(
 ): string | undefined {
   const name = writtenName.toLowerCase();
   const value = writtenValue.trim();
-  if (!tokenPattern.test(name)) return 'the text before the colon is not the name of a header field';
+  if (!tokenForm.test(name)) return 'the text before the colon is not the name of a header field';
   if (ownFields.has(name)) return `the gateway sets \`${name}\` itself; remove this line`;
   if (Object.hasOwn(headers, name)) return `the field \`${name}\` stands twice`;
   if (!valuePattern.test(value)) return `the value of \`${name}\` must be 1 or more characters of ASCII`;

@@ -25,8 +25,9 @@ export function Usage({ query }) {
   const notice = body && monthNotice(body);
   // The response is sorted by id. If it has every key, the page shows the largest number of requests first.
   const isWhole = body !== undefined && after === undefined && body.next === undefined;
-  const whole = { ...body, keys: [...(body?.keys ?? [])].sort((a, b) => b.offered - a.offered) };
-  const shown = isWhole ? { ...polled, body: /** @type {typeof body} */ (whole) } : polled;
+  const shown = isWhole
+    ? { ...polled, body: { ...body, keys: body.keys.toSorted((a, b) => b.offered - a.offered) } }
+    : polled;
   const read = async () => {
     const pages = await askForPages('/usage', { month, limit: perPage });
     const keys = pages.flatMap(({ keys }) => keys);
