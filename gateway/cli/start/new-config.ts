@@ -16,13 +16,13 @@ export interface NewConfig {
  * The variables of a new configuration and their defaults. The file reads only variables that begin with `TOLLGATE_`, because other programs
  * export variables such as `HOST` and `PORT`. The image sets the variables of the hosts.
  */
-const [port, adminPort] = ['TOLLGATE_PORT:-8080', 'TOLLGATE_ADMIN_PORT:-9090'].map(
-  (variable) => `\${${variable}}`,
-);
+const defaults = { TOLLGATE_PORT: '8080', TOLLGATE_ADMIN_PORT: '9090' } as const;
+const [port, adminPort] = Object.entries(defaults).map(([name, value]) => `\${${name}:-${value}}`);
 
 /** The ports of a new configuration with the variables of this environment. */
 export function portsIn(env: NodeJS.ProcessEnv): { readonly listen: string; readonly admin: string } {
-  return { listen: env.TOLLGATE_PORT || '8080', admin: env.TOLLGATE_ADMIN_PORT || '9090' };
+  const portOf = (name: keyof typeof defaults) => env[name] || defaults[name];
+  return { listen: portOf('TOLLGATE_PORT'), admin: portOf('TOLLGATE_ADMIN_PORT') };
 }
 
 export function configText(config: NewConfig): string {

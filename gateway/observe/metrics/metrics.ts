@@ -4,11 +4,11 @@ import type { MetricData, Registries } from './metric-registries.ts';
 import type { ProcessMetrics } from './process-metrics.ts';
 
 /**
- * Makes the text of the metrics for Prometheus, and the same metrics as data. The library formats the text and adds the metrics of the process. The
- * library is loaded at the first scrape.
- * Requests are counted in plain numbers, because the library's counters build a text from the labels for each counted
- * request. Making the text takes at least a millisecond and sends a message to every worker. The text is therefore
- * cached, and only one text is made at a time.
+ * Makes the text of the metrics for Prometheus, and the same metrics as data. The library formats the text and adds the metrics of the
+ * process. The library is loaded at the first scrape.
+ *
+ * Requests are counted in plain numbers, because the library's counters build a text from the labels for each counted request. Making the
+ * text takes at least a millisecond and sends a message to every worker. The text is therefore cached, and only one text is made at a time.
  *
  * @param others the metrics of the other processes of this gateway
  */

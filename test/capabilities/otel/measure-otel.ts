@@ -1,42 +1,44 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { makeCredentials } from '../../bench/credentials.ts';
 import { residentBytes } from '../../bench/measure-cpu.ts';
 import { pinBenchmark } from '../../bench/pin.ts';
-import { endAllProcesses } from '../../bench/processes.ts';
+import { endAllProcesses, endProcess } from '../../bench/processes.ts';
 import { startRedis } from '../../bench/redis.ts';
 import { runWrk } from '../../bench/run-wrk.ts';
 import { hotKey, takeSample, warmUp } from '../../bench/scenarios.ts';
-import { spreadOf } from '../../bench/statistics.ts';
+import { ratioOfMedians, spreadOf } from '../../bench/statistics.ts';
 import { startBackend } from '../../bench/subjects/direct.ts';
-import type { StartedSubject } from '../../bench/subjects/subject.ts';
-import { startTollgate } from '../../bench/subjects/tollgate.ts';
+import { type StartedTollgate, startTollgate } from '../../bench/subjects/tollgate.ts';
 import { freePort } from '../../support/free-port.ts';
 
 /**
- * Measures what traces cost: gateways with and without `otel` get the same load in turns.
+ * Measures what traces cost. One gateway gets the same load again and again, and an edit of its configuration changes `otel` before each load.
+ * Two processes of one program differ by up to 10 % in their CPU time and by a third in their p99, so no figure compares two processes.
  *
- *     node test/capabilities/otel/measure-otel.ts cpu [--rounds 40] [--seconds 1]
- *     node test/capabilities/otel/measure-otel.ts p99 [--rounds 15] [--seconds 3]
+ *     node test/capabilities/otel/measure-otel.ts cpu [--starts 3] [--rounds 12] [--seconds 2]
+ *     node test/capabilities/otel/measure-otel.ts p99 [--starts 3] [--rounds 8] [--seconds 5]
  *
- * `cpu`: the CPU time of a request at several shares, divided by the CPU time without `otel`. Other work on the machine only adds to the CPU
- * time of a request, so the lower quartile of many short rounds is the steadiest figure. `p99`: the p99 under a steady load beside a dead
- * and a hanging collector, and the memory after each round.
+ * `cpu`: the CPU time of a request at several shares, divided by the CPU time without `otel` in the same round. `p99`: the p99 under a steady
+ * load beside a dead and a hanging collector, divided in the same way, and the memory at the end. Each start is a new gateway.
  */
 const { values, positionals } = parseArgs({
-  options: { rounds: { type: 'string' }, seconds: { type: 'string' } },
+  options: { starts: { type: 'string' }, rounds: { type: 'string' }, seconds: { type: 'string' } },
   allowPositionals: true,
 });
 const isCpu = positionals[0] !== 'p99';
-const rounds = Number(values.rounds ?? (isCpu ? 40 : 15));
-const seconds = Number(values.seconds ?? (isCpu ? 1 : 3));
+const starts = Number(values.starts ?? 3);
+const rounds = Number(values.rounds ?? (isCpu ? 12 : 8));
+const seconds = Number(values.seconds ?? (isCpu ? 2 : 5));
 
 /** Far below what the gateway can serve. */
 const steady = { connections: 8, pauseMs: 5 };
+const reloadTimeoutMs = 10_000;
 
 const dir = mkdtempSync(join(tmpdir(), 'tollgate-otel-'));
 const sinks: ChildProcess[] = [];
@@ -48,6 +50,14 @@ async function startSink(kind: 'take' | 'hang'): Promise<number> {
   return port;
 }
 
+interface Taken {
+  readonly name: string;
+  readonly settings: string;
+  /** The figure of each round. */
+  readonly figures: number[];
+  readonly mebibytes: number[];
+}
+
 async function measure(): Promise<void> {
   const { subjectCpus } = pinBenchmark();
   const credentials = makeCredentials(100, dir);
@@ -56,11 +66,9 @@ async function measure(): Promise<void> {
   const stage = { dir, backendPort: backend.port, redisPort: redis.port, credentials, subjectCpus };
   const [sink, hanging, dead] = [await startSink('take'), await startSink('hang'), await freePort()];
   const otel = (port: number, sample: string) =>
-    `otel: { url: "http://127.0.0.1:${port}", sample: ${sample} }`;
+    `otel: { url: "http://127.0.0.1:${port}", sample: ${sample} }\n`;
   const kinds: Readonly<Record<string, string>> = {
     off: '',
-    // The control shows how far two equal gateways differ on this machine.
-    'off again': '',
     ...(isCpu
       ? { '1 %': otel(sink, '1 %'), '100 %': otel(sink, '100 %') }
       : {
@@ -69,47 +77,82 @@ async function measure(): Promise<void> {
           'dead, 100 %': otel(dead, '100 %'),
           'hanging, 100 %': otel(hanging, '100 %'),
         }),
+    // The control shows how far two equal figures differ on this machine.
+    'off again': '# again\n',
   };
   const common = { redis, credentials, noteProblems: note, where: 'otel' };
-  const all = [];
-  for (const [name, settings] of Object.entries(kinds)) {
-    const subject = await startTollgate(stage, { name: name.replaceAll(/\W+/g, '-'), settings });
-    await warmUp({ ...common, scenario: hotKey, subject, seconds: Math.max(5, seconds) });
-    all.push({ name, subject, taken: [] as number[], rss: [] as number[] });
-  }
-  for (let round = 0; round < rounds; round++) {
-    // The order changes, so that no gateway always follows the same one.
-    const turn = round % all.length;
-    for (const one of [...all.slice(turn), ...all.slice(0, turn)]) {
-      const { subject } = one;
-      one.taken.push(isCpu ? await cpuOf(subject) : await p99Of(subject));
-      one.rss.push(residentBytes(subject.pid) / 1_048_576);
+  const all = Object.entries(kinds).map(
+    ([name, settings]): Taken => ({ name, settings, figures: [], mebibytes: [] }),
+  );
+  for (let start = 0; start < starts; start++) {
+    const subject = await startTollgate(stage, { name: `start-${start}` });
+    await warmUp({ ...common, scenario: hotKey, subject, seconds: 5 });
+    for (let round = 0; round < rounds; round++) {
+      // The order changes, so that no kind always follows the same one.
+      const turn = round % all.length;
+      for (const { settings, figures, mebibytes } of [...all.slice(turn), ...all.slice(0, turn)]) {
+        await edit(subject, settings);
+        await load(subject, 1);
+        figures.push(await load(subject, seconds));
+        mebibytes.push(residentBytes(subject.pid) / 1_048_576);
+      }
+      console.log(`start ${start + 1} of ${starts}, round ${round + 1} of ${rounds}`);
     }
-    console.log(`round ${round + 1} of ${rounds}`);
+    await endProcess(subject.pid);
   }
-  const off = quartile(all[0]?.taken ?? []);
-  for (const { name, taken, rss } of all) {
-    const figure = quartile(taken);
-    const spread = spreadOf(taken);
+  const [off] = all;
+  for (const { name, figures, mebibytes } of all) {
+    const ratios = off && ratioOfMedians(figures, off.figures);
+    const { median, min, max } = spreadOf(figures);
+    const middle =
+      off && spreadOf(figures.map((figure, round) => figure / (off.figures[round] ?? Number.NaN)));
     console.log(
-      `${name.padEnd(15)} ${figure.toFixed(1)} µs, ${(figure / off).toFixed(3)}×; median ${spread.median.toFixed(1)} (${spread.min.toFixed(1)} to ${spread.max.toFixed(1)}); MiB ${rss.map((one) => one.toFixed(0)).join(' ')}`,
+      `${name.padEnd(15)} ${median.toFixed(1)} µs (${min.toFixed(1)} to ${max.toFixed(1)}); ${ratios?.median.toFixed(3)}× by medians, ${middle?.median.toFixed(3)}× by rounds; at most ${Math.max(...mebibytes).toFixed(0)} MiB`,
     );
   }
 
-  async function cpuOf(subject: StartedSubject): Promise<number> {
-    const { cpuSecondsPer10k } = await takeSample({ ...common, scenario: hotKey, subject, seconds });
-    return cpuSecondsPer10k * 100;
-  }
-
-  async function p99Of({ origin }: StartedSubject): Promise<number> {
-    const load = { ...hotKey, ...steady, url: `${origin}/v1/pets`, seconds, mode: 'measure' } as const;
-    const { p99Us } = await runWrk({ ...load, secretsFile: credentials.hotFile });
+  /** @returns µs of CPU time a request, or the p99 in µs */
+  async function load(subject: StartedTollgate, loadSeconds: number): Promise<number> {
+    if (isCpu) {
+      const { cpuSecondsPer10k } = await takeSample({
+        ...common,
+        scenario: hotKey,
+        subject,
+        seconds: loadSeconds,
+      });
+      return cpuSecondsPer10k * 100;
+    }
+    const { p99Us } = await runWrk({
+      ...hotKey,
+      ...steady,
+      url: `${subject.origin}/v1/pets`,
+      seconds: loadSeconds,
+      mode: 'measure',
+      secretsFile: credentials.hotFile,
+    });
     return p99Us;
   }
 }
 
-function quartile(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 4)] ?? Number.NaN;
+/** Adds settings to the configuration, in place of those of the edit before, and waits until they are in force. */
+async function edit({ adminOrigin, keysFile }: StartedTollgate, settings: string): Promise<void> {
+  const file = join(dirname(keysFile), 'bench.yaml');
+  const [core = ''] = readFileSync(file, 'utf8').split(marker);
+  const before = await loadedAt(adminOrigin);
+  writeFileSync(file, `${core}${marker}${settings}`);
+  const deadlineMs = performance.now() + reloadTimeoutMs;
+  while ((await loadedAt(adminOrigin)) === before) {
+    if (performance.now() > deadlineMs) throw new Error(`the gateway has not loaded ${file}`);
+    await sleep(20);
+  }
+}
+
+const marker = '# otel\n';
+
+async function loadedAt(adminOrigin: string): Promise<unknown> {
+  const response = await fetch(`${adminOrigin}/readyz`);
+  const { config } = (await response.json()) as { config: { loadedAt: string } };
+  return config.loadedAt;
 }
 
 function note(where: string, found: readonly string[]): void {
