@@ -44,7 +44,7 @@ export const redisKeys = {
     pattern: '<prefix>:usage:operations:<days since 1970>',
     type: 'hash',
     bytesMax: 400_000,
-    expires: '`usage.keepDays` plus two days after the day that is counted.',
+    expires: '`usage.keepDays`, or 15 if that is more, plus two days after the day that is counted.',
     writtenBy:
       '`usage/store/add-counts.lua`. Each process runs it every ten seconds, in calls of at most 250 fields.',
     howMany: 'One per day.',

@@ -637,6 +637,11 @@ export const defaultBounds = Object.freeze({
   usageActiveNotedMs: 60_000,
   /** Recently active keys whose usage of the last 24 hours is in memory if no Redis is configured. */
   usageKeysInMemoryMax: 1_000,
+  /**
+   * The days for which Redis keeps the figures of all requests together, also if `usage.keepDays` is smaller: two weeks can be compared. A day
+   * takes up to 0.4 MB.
+   */
+  usageOfAllDaysMin: 15,
   /** Sent counts that a process keeps for operators while Redis is away, with the minutes of the last hours. */
   usageRememberedKeysMax: 500,
   usageRememberedHours: 6,

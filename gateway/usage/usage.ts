@@ -71,6 +71,10 @@ export function createUsage({
 }): Usage {
   const calendar = usageCalendar(minuteMs);
   const keptMs = (redis === undefined ? 1 : keepDays + graceDays) * calendar.dayMs;
+  const allKeptMs =
+    redis === undefined
+      ? keptMs
+      : (Math.max(keepDays, bounds.usageOfAllDaysMin) + graceDays) * calendar.dayMs;
   const inMemory = createMemoryUsageStore(
     redis === undefined
       ? { nowMs, keysMax: bounds.usageKeysInMemoryMax }
@@ -90,6 +94,7 @@ export function createUsage({
     store,
     calendar,
     keptMs,
+    allKeptMs,
     onLongUse,
     bounds,
     ...(totals && { onNewDay: totals.enqueue }),

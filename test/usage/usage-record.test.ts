@@ -561,7 +561,7 @@ describe('the record of several processes', () => {
     const calendar = usageCalendar(minuteMs);
     // The recorder sends the counts of a key only after many minutes, unless a batch of the key has failed.
     const bounds = tunedBounds({ usageFlushIntervalMs: 900_000, usageSlicesPerFlush: 90_000 });
-    const recorder = createUsageRecorder({ store, calendar, keptMs: dayMs, bounds });
+    const recorder = createUsageRecorder({ store, calendar, keptMs: dayMs, allKeptMs: dayMs, bounds });
     onTestFinished(() => recorder.close());
     const event = { outcome: 'admitted', address: 'a', operationId: 'getPet', status: 200 } as const;
     const countAll = (atMs: number) => {
@@ -573,7 +573,7 @@ describe('the record of several processes', () => {
     countAll(today + minuteMs);
     isAway = false;
     // A second process, which has counted no request.
-    const other = createUsageRecorder({ store, calendar, keptMs: dayMs, bounds });
+    const other = createUsageRecorder({ store, calendar, keptMs: dayMs, allKeptMs: dayMs, bounds });
     const reader = createUsageReader({ store, recorder: other, calendar, bounds });
     await until('all is in the store', async () => {
       const minutes = await Promise.all(['acme', 'umbrella'].map((key) => reader.minutes(key, period)));
@@ -604,6 +604,36 @@ describe('the record of several processes', () => {
     await sleep(300);
     expect(await refused()).toBe(30);
   });
+});
+
+it('all requests together are kept for two weeks, so that a week has the week before, and the minutes of a key for the stated days', async () => {
+  const prefix = freshPrefix();
+  const bounds = tunedBounds(patient);
+  const redis = await connectRedis({ prefix, place: { url: redisUrl() }, bounds });
+  const open = () => createUsage({ redis, keepDays: 8, minuteMs, nowMs: Date.now, bounds });
+  onTestFinished(() => redis.close());
+  const [recentMs, oldMs] = [Date.now(), Date.now() - 14 * dayMs];
+  const writer = open();
+  for (const atMs of [recentMs, oldMs]) {
+    count(writer, {
+      keyId: 'acme',
+      atMs,
+      outcome: 'admitted',
+      address: 'a',
+      operationId: 'listPets',
+      status: 200,
+    });
+  }
+  await writer.close();
+  const { reader, close } = open();
+  onTestFinished(close);
+  const requestsAt = async (atMs: number) => {
+    const period = { fromMs: atMs, toMs: atMs };
+    const [all, ofKey] = [await reader.traffic(period), await reader.minutes('acme', period)];
+    return [all?.map(({ ended }) => ended.served), ofKey?.map(({ tally }) => tally.admitted)];
+  };
+  expect(await requestsAt(recentMs)).toEqual([[1], [1]]);
+  expect(await requestsAt(oldMs)).toEqual([[1], []]);
 });
 
 describe('the totals of past days', () => {

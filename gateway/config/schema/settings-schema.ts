@@ -346,7 +346,7 @@ export const settingsSchema = fields('a mapping of settings', {
     keepDays: wholeNumber(0, configSizes.usageKeepDaysMax)
       .default(defaults.usage.keepDays)
       .describe(
-        'The number of days for which Redis keeps the figures of each key and minute. Without Redis, a process keeps one day. 0 switches the usage record off. A change needs a restart.',
+        'The number of days for which Redis keeps the figures of each key and minute. The figures of all requests together are kept for at least 15 days. Without Redis, a process keeps one day. 0 switches the usage record off. A change needs a restart.',
       ),
   })
     .prefault({})

@@ -104,6 +104,7 @@ export function createUsageRecorder({
   store,
   calendar,
   keptMs,
+  allKeptMs,
   onNewDay,
   onLongUse,
   bounds,
@@ -112,6 +113,8 @@ export function createUsageRecorder({
   readonly calendar: UsageCalendar;
   /** How long the record of a day is kept after that day. */
   readonly keptMs: number;
+  /** How long the record of all requests is kept after its day, in ms. */
+  readonly allKeptMs: number;
   /** Called with a key's id when the key sends requests on a new day. */
   readonly onNewDay?: (keyId: string) => void;
   /** Called when a secret that is not valid was used for an hour. */
@@ -435,8 +438,9 @@ export function createUsageRecorder({
     const { day } = taken;
     batches += 1;
     const fields = new Map([...taken.fields].map(([field, counts]) => [field, packCounts(counts)]));
-    const expiresMs = (day + 1) * calendar.dayMs + keptMs;
-    source.batch = { record: source.recordOf(day), sender, number: batches, fields, expiresMs };
+    const record = source.recordOf(day);
+    const expiresMs = (day + 1) * calendar.dayMs + (record.kind === 'operations' ? allKeptMs : keptMs);
+    source.batch = { record, sender, number: batches, fields, expiresMs };
     return source.batch;
   }
 

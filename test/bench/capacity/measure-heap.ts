@@ -73,7 +73,13 @@ async function recordKeys(keys: number): Promise<unknown> {
     usageCallTimeoutMs: 100,
     usageKeysMax: Number.POSITIVE_INFINITY,
   };
-  const recorder = createUsageRecorder({ store, calendar: usageCalendar(60_000), keptMs: 1e9, bounds });
+  const recorder = createUsageRecorder({
+    store,
+    calendar: usageCalendar(60_000),
+    keptMs: 1e9,
+    allKeptMs: 1e9,
+    bounds,
+  });
   const window = { name: 'minute', limit: 60, remaining: 59, resetMs: 0, windowSeconds: 60 } as const;
   const decision: Decision = {
     kind: 'admitted',

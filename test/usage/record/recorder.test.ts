@@ -30,6 +30,7 @@ async function countFifty({
     store,
     calendar: usageCalendar(60_000),
     keptMs: 60_000,
+    allKeptMs: 60_000,
     bounds: tunedBounds({
       usageKeysMax,
       usageFlushIntervalMs,
@@ -118,7 +119,13 @@ function startStopped(own: Parameters<typeof tunedBounds>[0] = {}) {
       return inMemory.add(batch);
     },
   };
-  const recorder = createUsageRecorder({ store, calendar: usageCalendar(60_000), keptMs: 60_000, bounds });
+  const recorder = createUsageRecorder({
+    store,
+    calendar: usageCalendar(60_000),
+    keptMs: 60_000,
+    allKeptMs: 60_000,
+    bounds,
+  });
   onTestFinished(() => recorder.close());
   return {
     recorder,

@@ -1,5 +1,6 @@
 import { getTrafficWire } from '../../../admin/wires/operations.ts';
 import { csv } from '../../../admin/words/csv.js';
+import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import type { AnswerOf } from '../../../shared/http/wire.ts';
 import type { UsageStep } from '../../../shared/schema/query-words.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
@@ -47,15 +48,27 @@ export async function showTraffic({
   shift?.checkStep(step);
   const client = await clientAfterFlush(options);
   const trafficIn = (asked: typeof period) => client.ask(getTrafficWire, { query: { ...asked, step } });
-  const [present, before] = await Promise.all([
-    trafficIn(period),
-    shift && trafficIn(shift.periodBefore(period, nowMs)),
-  ]);
+  const periodBefore = shift?.periodBefore(period, nowMs);
+  const [present, before] = await Promise.all([trafficIn(period), periodBefore && trafficIn(periodBefore)]);
   const body = { ...present.body, ...(before && { before: before.body }) };
   const json = { ...Object(present.json), ...(before && { before: before.json }) };
+  const notes = [
+    ...(before ? ['The change of the total leaves out a row that is not over.'] : []),
+    ...(before && periodBefore && beginsLate(before.body, periodBefore.from)
+      ? [
+          `Earlier rows may be missing: Redis keeps the requests of all clients for ${client.bounds.usageOfAllDaysMin} days, or for usage.keepDays if it is longer. A gateway without Redis keeps one day.`,
+        ]
+      : []),
+  ];
   show(options, { body, json }, (traffic: ComparedTraffic, screen) =>
-    asCsv ? trafficCsv(traffic, shift) : trafficLines(traffic, { shift, screen, nowMs }),
+    asCsv ? trafficCsv(traffic, shift) : trafficLines(traffic, { shift, screen, nowMs, notes }),
   );
+}
+
+/** Whether the rows begin later than the asked period. */
+function beginsLate({ rows, step }: Traffic, from: string): boolean {
+  const [first] = rows;
+  return first === undefined || Date.parse(first.at) > calendarStartMs(step, Date.parse(from));
 }
 
 const noRequests: TrafficRow = {
@@ -69,7 +82,13 @@ function trafficLines(
     shift,
     screen,
     nowMs,
-  }: { readonly shift: Shift | undefined; readonly screen: Screen; readonly nowMs: number },
+    notes,
+  }: {
+    readonly shift: Shift | undefined;
+    readonly screen: Screen;
+    readonly nowMs: number;
+    readonly notes: readonly string[];
+  },
 ): readonly string[] {
   const { step, before } = traffic;
   const compared = compareRows(traffic.rows, before?.rows, noRequests, shift);
@@ -89,13 +108,6 @@ function trafficLines(
     { title: 'NO KEY', cell: ({ rejected }) => rejected },
     { title: 'FAILED', cell: ({ failedByGateway, failedByUpstream }) => failedByGateway + failedByUpstream },
   ];
-  const notes =
-    shift === undefined
-      ? []
-      : [
-          'The change of the total leaves out a row that is not over.',
-          'The requests of all clients are kept for usage.keepDays, so earlier rows may be missing.',
-        ];
   return [
     ...table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined)),
     ...notes.flatMap((note) => wrapText(note, screen.columns)),
