@@ -2,12 +2,20 @@
 // The command of the npm package. Node runs no TypeScript below node_modules, so the package runs the JavaScript in dist/. A clone runs the
 // TypeScript files.
 import { existsSync, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
+import * as nodeModule from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 
+// `engines` in package.json has the same version. npm only warns about it.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 22 || (major === 22 && minor < 22)) {
+  console.error(`tollgate needs Node 22.22 or newer, and this is Node ${process.versions.node}.`);
+  process.exit(1);
+}
+
 const cache = cacheFolder();
-if (cache !== undefined) enableCompileCache(cache);
+// Older versions of Node cannot even load a file that imports this function by its name.
+if (cache !== undefined) nodeModule.enableCompileCache(cache);
 
 const source = new URL('./tollgate.ts', import.meta.url);
 await import(

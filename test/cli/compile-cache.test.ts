@@ -7,6 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -104,5 +105,23 @@ describe('the cache of compiled code', () => {
     await runCommand({ HOME: '', XDG_CACHE_HOME: 'cache' }, here);
     expect(readdirSync(here)).toEqual([]);
     expect(existsSync(join(home, '.cache'))).toBe(false);
+  });
+});
+
+it('an older Node ends with one line, which names the version that package.json states', async () => {
+  const older =
+    'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.21.1" } })';
+  const { engines } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const args = [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(older)}`,
+    'gateway/cli/bin.js',
+    '--version',
+  ];
+  const stated = String(engines.node).replace('>=', '');
+  await expect(run(process.execPath, args)).rejects.toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: `tollgate needs Node ${stated} or newer, and this is Node 22.21.1.\n`,
   });
 });
