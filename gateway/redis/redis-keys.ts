@@ -67,7 +67,7 @@ export const redisKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each request without a valid key, until the limit is exceeded.',
+      '`request/limit/minute-bucket.ts` writes it on each malformed request, and on each request whose key is missing, not valid or not allowed from the address, until the limit is exceeded. The API reference and preflights have limits of their own.',
     howMany: 'One per client address that sent a request without a valid key within a minute.',
   },
   preflight: {

@@ -53,7 +53,7 @@ const otel = fields('a mapping with url', {
   serviceName: text('1 to 64 of the characters A-Z a-z 0-9 . _ -', /^[A-Za-z0-9._-]{1,64}$/)
     .optional()
     .describe(
-      'The name of the service in traces and metrics. Without it, OTEL_SERVICE_NAME applies, and then `tollgate`.',
+      'The name of the service in traces and metrics. Without it, OTEL_SERVICE_NAME applies, then `service.name` in OTEL_RESOURCE_ATTRIBUTES, and then `tollgate`.',
     ),
 });
 
