@@ -87,7 +87,9 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
           .string()
           .optional()
           .describe('The group of operations that the limit belongs to, if it belongs to one.'),
-        percent: z.int().describe('The percentage that was reached, from `at` of the receiver.'),
+        percent: z
+          .int()
+          .describe('The percentage that was reached, one of those in the setting `at` of the receiver.'),
         used: z.int(),
         limit: z.int().describe('Includes a grant.'),
         windowEndsAt: z.iso.datetime(),

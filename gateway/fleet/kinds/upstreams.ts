@@ -102,7 +102,12 @@ export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
           .int()
           .optional()
           .describe('Absent after a restart of the gateway and for a removed upstream.'),
-        worstShare: z.number().optional().describe('The largest share of failures in a minute, from 0 to 1.'),
+        worstShare: z
+          .number()
+          .optional()
+          .describe(
+            'The largest share of failures in a minute, from 0 to 1; 0 if the gateway was restarted and has not measured one since.',
+          ),
       }),
       members: ({ upstream, ended, sinceMs, failingMs, worstShare }) => ({
         upstream,

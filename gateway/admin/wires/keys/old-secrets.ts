@@ -15,7 +15,7 @@ const oldSecretsShown = z
         endsAt: instant.optional().describe('When the old secret expires; absent if it never does.'),
         newest: z
           .object({ digestStart, issuedAt: instant, lastAt: instant.optional() })
-          .describe('The newest secret of the key, and its last request; absent without a recorded request.'),
+          .describe('The newest secret of the key. Its `lastAt` is absent without a recorded request.'),
       }),
     ).describe('The old secrets, the one that expires first comes first.'),
     more: positive.optional().describe('The number of secrets that are not in this list.'),

@@ -83,7 +83,7 @@ const keyForecast = z
       .object({ units: count, low: count, high: count })
       .optional()
       .describe(
-        'The units at the end of the month, as if there was no limit, and their 80 % range. Absent without a forecast.',
+        'The units at the end of the month, as if there was no limit, and their 80 % range, without units from before the limit was set. Absent without a forecast.',
       ),
     earliestAt: instant
       .optional()
