@@ -110,7 +110,11 @@ it.each([
     }
     changes.record({ ...reload('a', 'b'), limitsBefore: { keys: { 'key-1': { plan: 'free' } } } });
     changes.record({ ...reload('b', 'c'), keys: ['key-1', 'key-2'] });
-    changes.record({ ...reload('b', 'c'), limitsBefore: { keys: { other: { plan: 'free' } } }, keys: ['other'] });
+    changes.record({
+      ...reload('b', 'c'),
+      limitsBefore: { keys: { other: { plan: 'free' } } },
+      keys: ['other'],
+    });
     await expect.poll(async () => (await changes.read({ limit: 1 })).changes[0]?.after).toBe('c');
 
     const all = async (filter: ChangesFilter, limit: number) => {

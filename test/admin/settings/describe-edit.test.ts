@@ -176,9 +176,7 @@ it.each<[name: string, before: object[], after: object[], keys: string[] | undef
   ['of many', many, [acme], ['acme', ...many.map(({ id }) => String(id)).sort()].slice(0, 200)],
   ['unchanged', [acme], [acme], undefined],
 ])('an edit is found by a key that is %s', async (_, before, after, keys) => {
-  const [from, to] = await Promise.all(
-    [before, after].map((keys) => settingsOf({ upstream, plans, keys })),
-  );
+  const [from, to] = await Promise.all([before, after].map((keys) => settingsOf({ upstream, plans, keys })));
   if (from === undefined || to === undefined) throw new Error('two were loaded');
   expect((await describeEdit(from, to, defaultBounds)).keys).toEqual(keys);
 });
