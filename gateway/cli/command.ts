@@ -53,7 +53,7 @@ export function withPeriod(command: Command): Command {
   return command
     .option(
       '--from <when>',
-      'the start of the period: 2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m, -12mo',
+      'the start of the period: 2026-11-22, 2026-11-22T10:31:00Z, 14:03, today, yesterday, -7d, -12h, -30m, -12mo',
     )
     .option('--to <when>', 'the end of the period, in the same form; a day is included (default: now)');
 }

@@ -100,6 +100,8 @@ export type Change =
       /** "free 60 → 50 a minute". */
       readonly edits?: readonly string[];
       readonly limitsBefore?: LimitsBefore | undefined;
+      /** The ids of the first keys that the reload added, changed or removed. */
+      readonly keys?: readonly string[] | undefined;
       /** Why it failed. */
       readonly error?: string;
     }
@@ -116,7 +118,7 @@ export type RecordedChange = Listed<Change>;
 
 /** Absent: all changes. */
 export interface ChangesFilter {
-  /** The id of a key: its changes, and edits of files that changed its limits. */
+  /** The id of a key: its changes, and edits of files that changed it. */
   readonly key?: string | undefined;
   /** The author of the change. */
   readonly by?: string | undefined;
@@ -216,7 +218,10 @@ function matching({
 
 function isOfKey(change: RecordedChange, key: string): boolean {
   if ('key' in change && change.key === key) return true;
-  return change.action === 'reload' && Object.hasOwn(change.limitsBefore?.keys ?? {}, key);
+  if (change.action !== 'reload') return false;
+  // Records of an earlier version name only the keys with other limits.
+  const { keys = Object.keys(change.limitsBefore?.keys ?? {}) } = change;
+  return keys.includes(key);
 }
 
 /** Whether a capability changed the limits of a plan. */

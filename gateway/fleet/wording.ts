@@ -50,15 +50,22 @@ export function durationText(ms: number): string {
  * @param before the member `changes` of the key before and after the change
  */
 export function laterPlansText(before: unknown, after: unknown): string {
+  // The record shortens long members to a text.
+  if (typeof before === 'string' || typeof after === 'string') return 'later plan';
   const known = textsOf(before);
   const added = textsOf(after).filter((text) => !known.includes(text));
   if (added.length > 0) return listOf(added);
   return known.length > textsOf(after).length ? 'later plan withdrawn' : 'later plan';
 }
 
+/** A later plan as a command reports it, such as "2027-01-01 pro". */
+const reportedPlan = /^(?<from>\S+) (?<plan>[\w-]+)$/;
+
 function textsOf(changes: unknown): readonly string[] {
   if (!Array.isArray(changes)) return [];
-  return changes.map(({ from, plan }) => {
+  return changes.flatMap((change) => {
+    const { from, plan } = typeof change === 'string' ? (reportedPlan.exec(change)?.groups ?? {}) : change;
+    if (plan === undefined) return [];
     const day = dateText(from instanceof Date ? from.toISOString() : String(from));
     return `plan ${plan} from ${day.includes('T') ? utcMinute(day) : day}`;
   });

@@ -711,10 +711,11 @@ export const defaultBounds = Object.freeze({
   /** A changed member in the record of changes, as JSON, and the changed members that a command reports for one change. */
   changeMemberCharsMax: 200,
   changeMembersMax: 12,
-  /** The texts that describe one reload, and the keys that are named. */
+  /** The texts that describe one reload, the keys that they name, and the keys by whose ids the reload is found. */
   editTextsMax: 20,
   editTextCharsMax: 200,
   editedKeysNamedMax: 5,
+  editedKeysFoundMax: 200,
   changesPerPageMax: 200,
   /** Recent changes in which the gateway searches for earlier limits of a key. */
   limitChangesReadMax: 2_000,

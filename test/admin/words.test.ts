@@ -3,7 +3,8 @@ import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { listCsv } from '../../gateway/admin/words/csv.js';
+import { changeList } from '../../gateway/admin/words/changes.js';
+import { listCsv, timelineCsv } from '../../gateway/admin/words/csv.js';
 import type { List } from '../../gateway/admin/words/list.js';
 import { sayAt } from '../../gateway/cli/output/list.ts';
 
@@ -69,6 +70,29 @@ describe('the words', () => {
       expect.stringMatching(/^"a, ""b"".*c",1234567,-5,1970-01-01T00:00:00.000Z,$/),
     ]);
   });
+});
+
+it('the CSV of changes has the values before and after: members as JSON, or the versions of a reload', () => {
+  const base = {
+    id: '1-1',
+    at: '2026-11-29T06:23:24.410Z',
+    process: 'p',
+    processes: 1,
+    by: 'ada',
+    text: 'a',
+  };
+  const changes = [
+    { ...base, action: 'update' as const, key: 'acme', before: { plan: 'free' }, after: { plan: 'pro' } },
+    { ...base, action: 'reload' as const, before: 'd6f399', after: 'ae7641' },
+    { ...base, action: 'delete' as const, key: 'acme' },
+  ];
+  const [titles, ...rows] = timelineCsv(changeList, { isComplete: true, changes });
+  expect(titles).toMatch(/,text,before,after,error,/);
+  expect(rows.map((row) => row.split(',a,')[1])).toEqual([
+    '"{""plan"":""free""}","{""plan"":""pro""}",,,,',
+    'd6f399,ae7641,,,,',
+    ',,,,,',
+  ]);
 });
 
 it('no export of the words and the pages has an inferred type any', () => {

@@ -109,7 +109,12 @@ it.each([
       changes.record({ action: 'ban', by: round % 3 === 0 ? 'alice' : 'bob', key: `key-${round % 5}` });
     }
     changes.record({ ...reload('a', 'b'), limitsBefore: { keys: { 'key-1': { plan: 'free' } } } });
-    changes.record({ ...reload('b', 'c'), limitsBefore: { keys: { other: { plan: 'free' } } } });
+    changes.record({ ...reload('b', 'c'), keys: ['key-1', 'key-2'] });
+    changes.record({
+      ...reload('b', 'c'),
+      limitsBefore: { keys: { other: { plan: 'free' } } },
+      keys: ['other'],
+    });
     await expect.poll(async () => (await changes.read({ limit: 1 })).changes[0]?.after).toBe('c');
 
     const all = async (filter: ChangesFilter, limit: number) => {
@@ -126,13 +131,13 @@ it.each([
       return seen.length;
     };
     for (const limit of [7, 200]) {
-      expect(await all({ key: 'key-1' }, limit)).toBe(121);
+      expect(await all({ key: 'key-1' }, limit)).toBe(122);
       expect(await all({ by: 'alice' }, limit)).toBe(200);
       expect(await all({ key: 'key-1', by: 'alice' }, limit)).toBe(40);
-      expect(await all({ key: 'key-1', by: 'file' }, limit)).toBe(1);
+      expect(await all({ key: 'key-1', by: 'file' }, limit)).toBe(2);
       expect(await all({ key: 'nobody' }, limit)).toBe(0);
       expect(await all({ fromMs: Date.now() + 60_000 }, limit)).toBe(0);
-      expect(await all({ toMs: Date.now() + 60_000 }, limit)).toBe(602);
+      expect(await all({ toMs: Date.now() + 60_000 }, limit)).toBe(603);
     }
   },
 );

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { laterPlansText } from '../../gateway/fleet/wording.ts';
 import { limitChangeTexts } from '../../gateway/keys/limits/limit-texts.ts';
 import { limitsOf } from '../support/limits-of.ts';
 
@@ -30,4 +31,15 @@ it('no text is about groups and operations in another order', () => {
     { b, a: turned },
   ].map((groups) => limitsOf({ perMinute: 60, groups }));
   expect(limitChangeTexts(before ?? [], after ?? [])).toEqual([]);
+});
+
+it.each<[before: unknown, after: unknown, text: string]>([
+  [undefined, [{ from: '2027-01-01', plan: 'pro' }], 'plan pro from 2027-01-01'],
+  [undefined, ['2027-01-01 pro'], 'plan pro from 2027-01-01'],
+  [[], ['2027-01-01T10:00:00Z pro'], 'plan pro from 2027-01-01 10:00 UTC'],
+  [['2027-01-01 pro'], [], 'later plan withdrawn'],
+  [undefined, ['other words of a client'], 'later plan'],
+  [[{ from: '2027-01-01', plan: 'pro' }], '[{"from":"2027-01-01","plan":"pro"},{"from …', 'later plan'],
+])('the later plans of a key: from %j to %j', (before, after, text) => {
+  expect(laterPlansText(before, after)).toBe(text);
 });

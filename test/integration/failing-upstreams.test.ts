@@ -98,6 +98,7 @@ interface Event {
   readonly kind: string;
   readonly upstream: string;
   readonly text: string;
+  readonly endedAt?: string;
   readonly at: string;
   readonly beganAt?: string;
 }
@@ -146,11 +147,13 @@ it('a burst of 500 is one event with its beginning and end, and a fault in the m
   ]);
   expect(upstreams[1]).not.toHaveProperty('failingSinceAt');
   store.react = well;
-  const { text, at, beganAt = '' } = await newest('upstream_well store', 0);
+  const { text, at, beganAt = '', endedAt = '' } = await newest('upstream_well store', 0);
   expect(text).toMatch(
     / Its requests failed from [\d:]+ UTC to [\d:]+ UTC, for [\d.]+ s, at worst \d+ % of its requests in a minute\.$/,
   );
-  expect(beganAt < at).toBe(true);
+  // The chart of requests marks the end of the failures, and not the time of the event.
+  expect(beganAt < endedAt && endedAt < at).toBe(true);
+  expect(text).toContain(` to ${endedAt.slice(11, 19)} UTC`);
   await until('no fault is left', async () => (await faults()).length === 0);
   expect(await kinds()).toEqual(['upstream_well store']);
 });

@@ -115,7 +115,48 @@ it('the chart of all requests has the week before, and keeps it in the address',
   await press(page, 'week before');
   await expect.poll(() => query(page)).toEqual({ period: '24h', compare: '1' });
   await expect.poll(() => legend(page)).toContain('week before–');
+  await press(page, '7 days');
+  await expect.poll(() => query(page)).toEqual({ period: '7d', compare: '1' });
+  await expect.poll(() => legend(page)).toContain('week before–');
   expect(complaints).toEqual([]);
+});
+
+it('a chart marks the end of an outage at its end, and texts of outages come before those of edits', async () => {
+  const { page } = await watchedPage(browser, origin, 1280);
+  await openWithToken(page, origin, token);
+  await page.waitForSelector('.chart canvas');
+  const at = (minute: number) => new Date(nowMs - (60 - minute) * 60_000).toISOString();
+  const edits = [20, 22, 24, 26, 28, 30, 32, 34, 36, 38].map((minute) => ({
+    kind: 'reload',
+    group: 'change',
+    at: at(minute),
+  }));
+  const outage = {
+    ...{ kind: 'upstream_well', group: 'incident', upstream: 'orders' },
+    ...{ at: at(33), beganAt: at(20), endedAt: at(31) },
+  };
+  const drawn = await page.evaluate(`(async () => {
+    const { name } = performance.getEntriesByType('resource').find(({ name }) => name.endsWith('/charts.js'));
+    const [{ h, render }, { Chart, markersOf }] = await Promise.all([import('preact'), import(name)]);
+    const drawn = [];
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+      drawn.push(text);
+      return fillText.call(this, text, ...place);
+    };
+    const markers = ${JSON.stringify([...edits, outage])}.flatMap(markersOf);
+    const holder = document.body.appendChild(document.createElement('div'));
+    holder.style.width = '500px';
+    const [fromMs, toMs] = [${nowMs - 3_600_000}, ${nowMs}];
+    const series = [{ label: 'a', colour: 'blue', values: [1, 1] }];
+    render(h(Chart, { label: '', timesMs: [fromMs, toMs - 60000], fromMs, toMs, series, kind: 'stacked', write: String, markers }), holder);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    return { drawn, ends: markers.filter(({ text }) => text === 'end of failures of orders').map(({ atMs }) => atMs) };
+  })()`);
+  expect(drawn).toEqual({
+    drawn: expect.arrayContaining(['failures of orders', 'end of failures of orders', 'new configuration']),
+    ends: [nowMs - 29 * 60_000],
+  });
 });
 
 it('the forecast is below the chart of a key with a limit a month, and of no other key', async () => {

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { calendarWindowsMs } from '../../shared/calendar-windows.ts';
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import { periodOf } from '../../shared/schema/query-parameters.ts';
 import { type Buckets, percentilesOf, type TrafficMinute } from '../../usage/read/operations-reader.ts';
@@ -8,9 +9,7 @@ import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { getTrafficWire, type TrafficStep, type traffic, type trafficRow } from '../wires/operations.ts';
 
-const stepMs: Readonly<Record<TrafficStep, number>> = { minute: 60_000, hour: 3_600_000 };
-
-const daysMax = 8;
+const daysOfMinutesMax = 8;
 
 /** `GET /traffic` */
 export function trafficRoute(sources: KeySources): Route {
@@ -18,6 +17,7 @@ export function trafficRoute(sources: KeySources): Route {
     ...getTrafficWire,
     needs: 'read',
     async respond({ query }) {
+      const daysMax = query.step === 'minute' ? daysOfMinutesMax : sources.bounds.usageOfAllDaysMin;
       const period = periodOf(query, sources.nowMs(), daysMax);
       if ('kind' in period) return errorResponse('invalid_request', period.message);
       return foundResponse(await trafficView(sources, { ...period, step: query.step }));
@@ -26,7 +26,7 @@ export function trafficRoute(sources: KeySources): Route {
 }
 
 /**
- * Returns all requests of the fleet by minute or hour, with outcomes and durations. A minute or hour without requests
+ * Returns all requests of the fleet by minute, hour or day, with outcomes and durations. A row without requests
  * is omitted. The result is undefined when the store does not reply.
  */
 async function trafficView(
@@ -35,7 +35,8 @@ async function trafficView(
 ): Promise<z.output<typeof traffic> | undefined> {
   const minutes = usage === undefined ? [] : await usage.reader.traffic(period);
   if (minutes === undefined) return undefined;
-  const groups = Map.groupBy(minutes, ({ atMs }) => Math.floor(atMs / stepMs[step]) * stepMs[step]);
+  const stepMs = calendarWindowsMs[step];
+  const groups = Map.groupBy(minutes, ({ atMs }) => Math.floor(atMs / stepMs) * stepMs);
   return { step, rows: [...groups].map(([atMs, within]) => rowOf(atMs, within)) };
 }
 

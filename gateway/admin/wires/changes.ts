@@ -107,6 +107,9 @@ const changesPage = z
           .describe(
             'The previous limits of up to 20 plans and up to 5 keys that a `reload` changed, or of a reverted or retried plan. Absent if no limits changed.',
           ),
+        keys: list(z.string())
+          .optional()
+          .describe('The ids of the first 200 keys that a `reload` added, changed or removed.'),
         inForce: z
           .object({ processes: positive, of: positive })
           .optional()
@@ -148,7 +151,7 @@ export const listChangesWire = (bounds: Bounds) =>
       key: keyId
         .optional()
         .describe(
-          'Only changes of this key: changes through this API and by commands, and edits of files that changed its limits. An edit that changed the limits of more than 5 keys names only the first 5.',
+          'Only changes of this key: changes through this API and by commands, and edits of files that added, changed or removed it. Of an edit of more than 200 keys, only the first 200 are found.',
         ),
       by: text('the author of changes, such as alice', /^.{1,64}$/)
         .optional()

@@ -52,6 +52,9 @@ const eventsPage = z
         ),
         text: z.string().describe('The event in one sentence, with times in UTC.'),
         beganAt: instant.optional().describe('The beginning of the outage; `at` is its end.'),
+        endedAt: instant
+          .optional()
+          .describe('The end of the failures of an upstream, which are reported only after a calm minute.'),
         server: z.string().optional().describe('The server of a Redis Cluster.'),
         key: z.string().optional().describe('The id of the key that was banned or changed.'),
         plan: z.string().optional().describe('The plan of the key.'),

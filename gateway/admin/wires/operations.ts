@@ -197,7 +197,7 @@ export const listDeprecatedWire = defineWire({
   answers: { 200: { description: 'The operations.', schema: deprecatedPage } },
 });
 
-const trafficSteps = ['minute', 'hour'] as const;
+const trafficSteps = ['minute', 'hour', 'day'] as const;
 
 export type TrafficStep = (typeof trafficSteps)[number];
 
@@ -233,7 +233,7 @@ export const getTrafficWire = defineWire({
   tag: 'Keys',
   summary: 'All requests by minute',
   description:
-    'A row for each minute or hour in which the fleet had requests. A row has the number of requests for each outcome, and their durations. The longest period is eight days.',
+    'A row for each minute, hour or day in which the fleet had requests. A row has the number of requests for each outcome, and their durations. The longest period is 15 days, or eight days by minute.',
   query: queryOf({
     ...periodQuery,
     step: oneOf(trafficSteps).default('minute').describe('The length of a row.'),

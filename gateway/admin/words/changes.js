@@ -20,12 +20,19 @@ export const changeList = {
     files: ({ files }) => files?.join(' '),
     key: ({ key }) => key,
     text: ({ text }) => text,
+    before: ({ before }) => asText(before),
+    after: ({ after }) => asText(after),
     error: ({ error }) => error,
     ran_by: ({ ranBy }) => ranBy,
     owners: ({ editedFiles }) => editedFiles?.map(({ owner = '' }) => owner).join(' '),
     modified_at: ({ editedFiles }) => editedFiles?.map(({ modifiedAt = '' }) => modifiedAt).join(' '),
   },
 };
+
+/** The version of a configuration, or members as JSON. @param {Change['before']} value */
+function asText(value) {
+  return typeof value === 'object' ? JSON.stringify(value) : value;
+}
 
 /** @param {Change} change @param {Say} say @returns {Entry} */
 function entry(change, say) {

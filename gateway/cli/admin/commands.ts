@@ -163,7 +163,7 @@ function addFleet(program: Command): void {
 
   withCsv(withReply(withLimit(withPeriod(program.command('changes').helpGroup(helpGroups.look)))))
     .description('list changes of configuration and keys, the newest first')
-    .option('--key <id>', 'only changes of this key, also by edits of files that changed its limits')
+    .option('--key <id>', 'only changes of this key, also by edits of files')
     .option('--by <author>', 'only changes of this author: the name of a token, or file')
     .addOption(
       new Option(

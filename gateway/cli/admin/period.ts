@@ -15,7 +15,7 @@ const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: d
 
 /**
  * Returns the timestamps of a period in the form of the admin API. `--from` a day means the start of this day in UTC, and `--to` a day means
- * its end. `-7d`, `-12h`, `-30m` and `-12mo` are times before now.
+ * its end. `-7d`, `-12h`, `-30m` and `-12mo` are times before now. A time of the day is the last such time.
  *
  * @throws a CommandError
  */
@@ -150,12 +150,9 @@ const minuteForms =
  * @throws a CommandError
  */
 export function minuteAt(text: string, nowMs: number): string {
-  const [, day, hour, rest = ''] =
-    /^(?:(today|yesterday|\d{4}-\d\d-\d\d)[ T])?(\d?\d)(:\d\d(?::\d\d)?)(?:Z| UTC)?$/.exec(text) ?? [];
-  if (hour === undefined && !/^\d{4}-\d\d-\d\dT/.test(text))
+  if (!clockTime.test(text) && !/^\d{4}-\d\d-\d\dT/.test(text))
     throw new CommandError(`--at must be ${minuteForms}; "${text}" is not such a time.`);
-  const atMs =
-    hour === undefined ? parseDate(text) : timeOfDay(day, `${hour.padStart(2, '0')}${rest}`, nowMs);
+  const atMs = timeOfDay(text, nowMs) ?? parseDate(text);
   if (atMs === undefined)
     throw new CommandError(`--at ${text}: there is no such time. --at must be ${minuteForms}.`);
   if (atMs > nowMs)
@@ -163,8 +160,14 @@ export function minuteAt(text: string, nowMs: number): string {
   return iso(atMs);
 }
 
-/** @param day undefined: today, or yesterday if the time has not come yet today */
-function timeOfDay(day: string | undefined, time: string, nowMs: number): number | undefined {
+/** A time of the day in UTC, of a day or without one. */
+const clockTime =
+  /^(?:(?<day>today|yesterday|\d{4}-\d\d-\d\d)[ T])?(?<hour>\d?\d)(?<rest>:\d\d(?::\d\d)?)(?:Z| UTC)?$/;
+
+/** @returns epoch ms. Without a day, it is today, or yesterday if the time has not come yet today. Undefined: there is no such time */
+function timeOfDay(text: string, nowMs: number): number | undefined {
+  const { day, hour = '', rest = '' } = clockTime.exec(text)?.groups ?? {};
+  const time = `${hour.padStart(2, '0')}${rest}`;
   const dayOf = (atMs: number) => iso(atMs).slice(0, 10);
   const named = day === 'today' ? dayOf(nowMs) : day === 'yesterday' ? dayOf(nowMs - dayMs) : day;
   const atMs = parseDate(`${named ?? dayOf(nowMs)}T${time}Z`);
@@ -219,8 +222,10 @@ function toInstant(option: string, text: string, nowMs: number): string {
   if (unit === 'mo') return iso(monthsLater(nowMs, -Number(number)));
   if (number !== undefined) return iso(nowMs - Number(number) * (unitMs[unit] ?? dayMs));
   if (parseDate(text) !== undefined) return text;
+  const atMs = timeOfDay(text, nowMs);
+  if (atMs !== undefined) return iso(atMs);
   throw new CommandError(
-    `${option} must be a date such as 2026-11-22 (the ${option === '--to' ? 'end' : 'start'} of that day, in UTC), a time such as 2026-11-22T10:31:00Z, now, today, yesterday, or a time before now such as -7d, -12h, -30m or -12mo.`,
+    `${option} must be a date such as 2026-11-22 (the ${option === '--to' ? 'end' : 'start'} of that day, in UTC), a time such as 2026-11-22T10:31:00Z or 14:03 (the last 14:03, in UTC), now, today, yesterday, or a time before now such as -7d, -12h, -30m or -12mo.`,
   );
 }
 

@@ -1,3 +1,4 @@
+import { differences } from '../../admin/keys/change/definition.ts';
 import { manyWords } from '../../admin/words/many-keys.js';
 import type { LimitsByField } from '../../keys/limits/limit-fields.ts';
 import { isoOf, parseDuration } from '../../shared/schema/dates-and-durations.ts';
@@ -13,7 +14,6 @@ import {
   createKeysOfBoth,
   type IssuedKey,
   type KeyDefinition,
-  type KeyEdit,
   type NewSecret,
   type WritableKeys,
 } from './file/writable-keys.ts';
@@ -124,10 +124,10 @@ export async function setDisabled(
 export async function editKeys(argument: string | undefined, options: EditKeysOptions): Promise<void> {
   const edit = editOf(options);
   requireFutureDate(edit.expiresAt ?? undefined);
-  const told = ({ key }: ChangedKey): ToldChange => ({
+  const told = ({ key, before }: ChangedKey): ToldChange => ({
     action: 'update',
     key: key.id,
-    after: toldEdit(edit),
+    ...differences(before ? toldMembers(before) : {}, toldMembers(key)),
   });
   const only = onlyKey(argument, options);
   if (only === undefined) {
@@ -163,15 +163,10 @@ function rotationTold({ id: key, secrets }: KeyDefinition, overlap: string | und
   return { action, key, after: { ...(newest && toldSecret(newest)), othersEndAt } };
 }
 
-function toldEdit({ later, withdraw, ifMatch: _, ...members }: KeyEdit) {
-  const after = {
-    ...members,
-    ...(later && { changes: [`${later.from} ${later.plan}`] }),
-    ...(withdraw && { changes: [] }),
-  };
-  return Object.fromEntries(
-    Object.entries(after).filter(([, member]) => member !== undefined && member !== null),
-  );
+/** The members that `keys edit` changes. */
+function toldMembers({ plan, limits, changes, name, addresses, secrets }: KeyDefinition) {
+  const later = changes?.map(({ from, plan }) => `${from} ${plan}`);
+  return { plan, limits, changes: later, name, addresses, expiresAt: secrets.at(-1)?.expiresAt };
 }
 
 async function writable(options: ChangingOptions): Promise<WritableKeys> {

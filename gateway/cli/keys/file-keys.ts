@@ -210,10 +210,17 @@ export async function editFileKeys(
     },
     { onlyKeys: true },
   );
-  const places = new Map(edited.after.written.map((written) => [written.key.id, written]));
+  const [before, places] = [edited.before, edited.after].map(
+    ({ written }) => new Map(written.map((one) => [one.key.id, one])),
+  );
   return outcomes.map((outcome, index) => {
     if (outcome instanceof CommandError) return outcome;
-    return changed(edited, places.get(edits[index]?.id ?? ''), outcome.length > 0);
+    const id = edits[index]?.id ?? '';
+    const was = before?.get(id);
+    return {
+      ...changed(edited, places?.get(id), outcome.length > 0),
+      before: was && definitionOf(was.key),
+    };
   });
 }
 

@@ -104,6 +104,8 @@ export interface Entry {
   readonly server?: string | undefined;
   /** The beginning of an outage that has ended. */
   readonly beganAt?: string;
+  /** The end of an outage that was reported later. */
+  readonly endedAt?: string | undefined;
   /** The end of a ban, or of a certificate's validity. */
   readonly untilAt?: string;
 }

@@ -82,7 +82,11 @@ export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
     list: {
       group: 'incident',
       many: 'times an upstream was well again',
-      entry: ({ upstream, sinceMs }) => ({ upstream, beganAt: isoOf(sinceMs) }),
+      entry: ({ upstream, sinceMs, failingMs }) => ({
+        upstream,
+        beganAt: isoOf(sinceMs),
+        endedAt: isoOf(failingMs === undefined ? undefined : sinceMs + failingMs),
+      }),
     },
     webhook: webhook({
       typeOf: () => 'upstream.well',

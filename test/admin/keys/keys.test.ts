@@ -284,6 +284,18 @@ it('the traffic counts each request once, by its outcome', async () => {
   expect(sum('refused') + sum('banned')).toBe(sent[429]);
   expect(sum('banned')).toBeGreaterThan(0);
   expect((await ask<Traffic>(gateway, '/traffic?step=hour')).rows.length).toBeLessThanOrEqual(2);
+  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+  const byDay = await ask<Traffic>(gateway, `/traffic?step=day&from=${daysAgo(14.9)}`);
+  expect(byDay.rows.reduce((all, { requests = 0 }) => all + requests, 0)).toBe(15);
+  expect(byDay.rows[0]?.at).toMatch(/T00:00:00Z$/);
+  for (const [step, days] of [
+    ['day', 15],
+    ['minute', 8],
+  ] as const) {
+    expect(await ask(gateway, `/traffic?step=${step}&from=${daysAgo(days + 0.1)}`, 400)).toMatchObject({
+      message: expect.stringContaining(`more than ${days} days apart`),
+    });
+  }
 });
 
 it('a 5xx that the client caused is no failure of the gateway, and a body that was not forwarded adds no upstream time', async () => {

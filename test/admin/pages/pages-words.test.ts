@@ -28,6 +28,14 @@ describe('how the pages write', () => {
     [figures.relative(1_000_000, 1_000_500), 'now'],
     [figures.relative(1_024_000, 1_000_000), 'in 24 s'],
     [figures.relative(988_000, 1_000_000), '12 s ago'],
+    [
+      formats.utcClock(Date.parse('2026-11-28T10:31:07Z'), Date.parse('2026-11-28T23:59:59Z')),
+      '10:31:07 UTC',
+    ],
+    [
+      formats.utcClock(Date.parse('2026-11-28T23:59:59Z'), Date.parse('2026-11-29T00:00:00Z')),
+      '28 Nov 23:59:59 UTC',
+    ],
     [figures.counted(1, 'key'), '1 key'],
     [figures.counted(1_000, 'process', 'processes'), '1,000 processes'],
   ])('%s', (written, expected) => {

@@ -161,3 +161,22 @@ it('the limits before an edit of the groups of a key are the groups that it had'
   });
   expect((await describeEdit(from, from, defaultBounds)).limitsBefore).toBeUndefined();
 });
+
+it.each<[name: string, before: object[], after: object[], keys: string[] | undefined]>([
+  ['added', [], [acme], ['acme']],
+  ['removed', [acme], [], ['acme']],
+  ['disabled', [acme], [{ ...acme, disabled: true }], ['acme']],
+  ['enabled', [{ ...acme, disabled: true }], [acme], ['acme']],
+  ['with another plan', [acme], [{ ...acme, plan: 'pro' }], ['acme']],
+  ['with a later plan', [acme], [{ ...acme, changes: [{ from: '2100-01-01', plan: 'pro' }] }], ['acme']],
+  ['with a name', [acme], [{ ...acme, name: 'Acme' }], ['acme']],
+  ['with another secret', [acme], [key('acme', { plan: 'free' })], ['acme']],
+  ['with addresses', [acme], [{ ...acme, addresses: ['10.0.0.1'] }], ['acme']],
+  ['with other operations', [acme], [{ ...acme, operations: ['listPets'] }], ['acme']],
+  ['of many', many, [acme], ['acme', ...many.map(({ id }) => String(id)).sort()].slice(0, 200)],
+  ['unchanged', [acme], [acme], undefined],
+])('an edit is found by a key that is %s', async (_, before, after, keys) => {
+  const [from, to] = await Promise.all([before, after].map((keys) => settingsOf({ upstream, plans, keys })));
+  if (from === undefined || to === undefined) throw new Error('two were loaded');
+  expect((await describeEdit(from, to, defaultBounds)).keys).toEqual(keys);
+});

@@ -119,7 +119,7 @@ it.each([
   [['--all', '--month', '2026-11', '--compare', '-7d'], /^--compare -7d does not fit rows of a month/],
   [['--all', '--month', '2026-11', '--from', '-7d'], /does not accept --from/],
   [['--month', '2026-11'], /^Whose usage\?/],
-  [['--step', 'day'], /by minute and hour, not by day/],
+  [['--step', 'month'], /are not on record by month\. Give --step minute, hour or day/],
   [['acme', '--all', '--month', '2026-11'], /^Whose usage\?/],
 ])('usage %j prints a sentence', async (args, expected) => {
   const { exitCode, stderr } = await runTollgate(['usage', ...args], {});

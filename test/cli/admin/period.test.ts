@@ -19,6 +19,11 @@ describe('--from and --to', () => {
     ['-30m', '2026-11-22T10:01:07.250Z'],
     ['-12mo', '2025-11-22T10:31:07.250Z'],
     ['2026-11-22T10:31+01:00', '2026-11-22T10:31+01:00'],
+    ['06:20', '2026-11-22T06:20:00.000Z'],
+    ['10:31:07', '2026-11-22T10:31:07.000Z'],
+    ['10:32', '2026-11-21T10:32:00.000Z'],
+    ['2026-11-20 6:20', '2026-11-20T06:20:00.000Z'],
+    ['yesterday 06:20', '2026-11-21T06:20:00.000Z'],
   ])('%s is %s', (text, instant) => {
     expect(periodQuery({ from: text, to: text }, nowMs)).toEqual({ from: instant, to: instant });
   });
@@ -33,7 +38,7 @@ describe('--from and --to', () => {
     expect(periodQuery({ from: text, to: text }, nowMs)).toEqual({ from, to });
   });
 
-  it.each(['', 'soon', '-7', '7d', '-7w', '2026-02-30', '2026-11-22T10:31', '2026-11-22 10:31'])(
+  it.each(['', 'soon', '-7', '7d', '-7w', '2026-02-30', '2026-02-30 10:31', '25:00', '6:2'])(
     '%j is refused',
     (text) => {
       expect(() => periodQuery({ to: text }, nowMs)).toThrow(/^--to must be a date such as/);

@@ -288,6 +288,9 @@ describe('the text output', () => {
     const lines = (await run('usage', '--compare', '-1h')).split('\n');
     expect(lines[0]).toMatch(/^HOUR \(UTC\) +REQUESTS +BEFORE +CHANGE +SERVED +REFUSED +NO KEY +FAILED$/);
     expect(lines).toContainEqual(expect.stringMatching(/^total +\d+ +\d+ /));
+    const byDay = (await run('usage', '--step', 'day', '--from', '-14d', '--compare', '-1d')).split('\n');
+    expect(byDay[0]).toMatch(/^DAY \(UTC\) +REQUESTS +BEFORE /);
+    expect(byDay[1]).toMatch(/^\d{4}-\d\d-\d\d +\d+ /);
   });
 
   it('of callers --csv is a mailing list: every caller, with name, plan and last call, and no formula', async () => {

@@ -48,6 +48,12 @@ test('changes of commands in the file are in the record of changes, with the nam
     'keys revoke acme',
     'keys revoke acme',
     'keys restore acme',
+    'keys edit acme --plan pro',
+    'keys edit acme --plan free --from 2100-01-01',
+    'keys edit acme --plan enterprise --per-minute 5 --from 2100-02-01T10:00:00Z',
+    'keys edit acme --withdraw 2100-01-01',
+    'keys edit acme --withdraw',
+    'keys edit acme --name Acme --address 10.0.0.1 --expires 2100-01-01',
   ]) {
     const { exitCode, stdout, stderr } = await run(command, writer.token);
     expect({ exitCode, stderr }).toEqual({
@@ -68,6 +74,15 @@ test('changes of commands in the file are in the record of changes, with the nam
     { by, action: 'secret', key: 'acme', after: { secret: start } },
     { by, action: 'revoke', key: 'acme', before: { disabled: false }, after: { disabled: true } },
     { by, action: 'restore', key: 'acme', before: { disabled: true }, after: { disabled: false } },
+    { text: 'ada changed acme: plan free → pro.', before: { plan: 'free' }, after: { plan: 'pro' } },
+    { text: 'ada changed acme: plan free from 2100-01-01.', before: {} },
+    { text: 'ada changed acme: plan enterprise from 2100-02-01 10:00 UTC.' },
+    { text: 'ada changed acme: later plan withdrawn.' },
+    { text: 'ada changed acme: later plan withdrawn.', after: {} },
+    {
+      text: 'ada changed acme: name, addresses, expiresAt.',
+      after: { name: 'Acme', addresses: ['10.0.0.1'], expiresAt: '2100-01-01T00:00:00.000Z' },
+    },
   ]);
   // The gateway stops loading when the files change, and starts again. The last loaded settings therefore contain every
   // edit.

@@ -19,6 +19,7 @@ import { useTheme } from './theme.js';
  * @typedef {object} Marker an event, as a vertical line in the chart
  * @property {number} atMs
  * @property {string} text
+ * @property {boolean} isMinor whether the texts of other events come first
  * @property {number | undefined} [beganMs] the beginning of the outage that ends here, which has a marker of its own
  *
  * @typedef {object} ChartProps
@@ -465,7 +466,7 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   const right = bbox.left + bbox.width;
   const placeOf = (/** @type {number} */ atMs) => Math.round(valToPos(atMs / 1_000, 'x', true));
   const placed = markers
-    .toSorted((a, b) => b.atMs - a.atMs)
+    .toSorted((a, b) => Number(a.isMinor) - Number(b.isMinor) || b.atMs - a.atMs)
     .map(({ atMs, text, beganMs }) => ({ text, x: placeOf(atMs), beganX: beganMs && placeOf(beganMs) }))
     .filter(({ x }) => x >= bbox.left && x <= right);
   ctx.lineWidth = Math.max(1, Math.round(1.5 * pixel));
@@ -482,21 +483,27 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   ctx.textBaseline = 'alphabetic';
   // The newest text is placed first. A text is omitted if the chart has no space for it. The list of events still shows
   // the event.
-  const freeUntil = Array.from({ length: markerRows }, () => right);
+  const rows = Array.from({ length: markerRows }, () => /** @type {{ from: number, to: number }[]} */ ([]));
   for (const { text, x, beganX } of placed) {
     // An outage that is too short for the chart has one text, so that it hides no other text.
     if (beganX !== undefined && x - beganX < gap) continue;
     const { width } = ctx.measureText(text);
-    const startBefore = (/** @type {number} */ end) =>
-      x + gap + width <= end ? x + gap : Math.min(x - gap, end) - width;
-    const row = freeUntil.findIndex((end) => startBefore(end) >= bbox.left && x <= end + gap);
-    if (row === -1) continue;
-    const start = startBefore(freeUntil[row] ?? right);
+    const isFree = (/** @type {{ from: number, to: number }[]} */ taken, /** @type {number} */ start) =>
+      start >= bbox.left &&
+      start + width <= right &&
+      taken.every(
+        ({ from, to }) => Math.max(start + width, x) + gap <= from || Math.min(start, x) - gap >= to,
+      );
+    const [place] = rows.flatMap((taken, row) =>
+      [x + gap, x - gap - width].filter((start) => isFree(taken, start)).map((start) => ({ start, row })),
+    );
+    if (place === undefined) continue;
+    const { start, row } = place;
     ctx.fillStyle = colours.ground;
     ctx.fillRect(start - 2 * pixel, top + row * rowHeight, width + 4 * pixel, rowHeight);
     ctx.fillStyle = colours.marker;
     ctx.fillText(text, start, top + row * rowHeight + 11 * pixel);
-    freeUntil[row] = Math.min(start, x) - gap;
+    rows[row]?.push({ from: Math.min(start, x), to: Math.max(start + width, x) });
   }
 }
 
@@ -531,7 +538,7 @@ const beginOf = beginOfOutage;
  * @param {BodyOf<'/events'>['events'][number]} event
  * @returns {Marker[]}
  */
-export function markersOf({ at, beganAt, kind, target, upstream, server }) {
+export function markersOf({ at, beganAt, endedAt = at, group, kind, target, upstream, server }) {
   const subject = target ?? upstream ?? server;
   const mark = (
     /** @type {string} */ at,
@@ -539,8 +546,15 @@ export function markersOf({ at, beganAt, kind, target, upstream, server }) {
     /** @type {number | undefined} */ beganMs = undefined,
   ) =>
     kind in chartMarks
-      ? [{ atMs: Date.parse(at), text: [chartMarks[kind], subject].filter(Boolean).join(' '), beganMs }]
+      ? [
+          {
+            atMs: Date.parse(at),
+            text: [chartMarks[kind], subject].filter(Boolean).join(' '),
+            isMinor: group === 'change',
+            beganMs,
+          },
+        ]
       : [];
   if (beganAt === undefined) return mark(at, kind);
-  return [...mark(beganAt, beginOf[kind]), ...mark(at, kind, Date.parse(beganAt))];
+  return [...mark(beganAt, beginOf[kind]), ...mark(endedAt, kind, Date.parse(beganAt))];
 }

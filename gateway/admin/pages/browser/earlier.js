@@ -38,7 +38,7 @@ export function earlierLine({ text }, values) {
 const movedMs = 10 * minuteMs;
 
 /**
- * Reads the rows of an earlier period.
+ * Reads the rows of an earlier period, or of the period itself if `shiftMs` is 0.
  *
  * @template {'/traffic' | '/keys/{id}/usage'} Path
  * @param {Path | undefined} path undefined: nothing is compared

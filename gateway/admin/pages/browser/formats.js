@@ -56,6 +56,12 @@ export function axisPeriod(step, atMs) {
   return (step === 'day' ? utcDay : utcMonth).format(atMs);
 }
 
+/** A time of UTC, with its date if it is not today: 28 Nov 10:31:07 UTC. @param {number} atMs @param {number} nowMs */
+export function utcClock(atMs, nowMs) {
+  const [day, today] = [atMs, nowMs].map((ms) => utcDay.format(ms));
+  return `${day === today ? '' : `${day} `}${new Date(atMs).toISOString().slice(11, 19)} UTC`;
+}
+
 /**
  * Names a period by its beginning: a day (Sat, 21 Nov) or a month (Nov 2026) of UTC, or a local time to the minute.
  *

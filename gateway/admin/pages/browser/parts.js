@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { duration, figure, percent, relative } from '../../../shared/words/figures.js';
 import { windowIn, windowText } from '../../../shared/words/limit-names.js';
 import { isStale, nowMs, showSoon } from './api.js';
-import { fullInstant } from './formats.js';
+import { fullInstant, utcClock } from './formats.js';
 import { changeQuery, keyPath } from './router.js';
 import { createSignal } from './signal.js';
 
@@ -383,12 +383,13 @@ export function paging({ first, further, after, next }, more) {
 /**
  * @param {{ readonly id: string, readonly at: string }} item
  * @param {ComponentChildren} content
- * @param {{ hint?: string, more?: ComponentChildren, isSteady?: boolean }} [options] `more`: content below the row
+ * @param {{ more?: ComponentChildren, isSteady?: boolean }} [options] `more`: content below the row
  */
-export function timedRow({ id, at }, content, { hint, more, isSteady = false } = {}) {
+export function timedRow({ id, at }, content, { more, isSteady = false } = {}) {
+  const atMs = Date.parse(at);
   return html`<li key=${isSteady ? undefined : id}>
-    <span class="when"><${Instant} atMs=${Date.parse(at)} /></span>
-    <span class="what" title=${hint}>${content}</span>${more}
+    <span class="when"><span>${utcClock(atMs, nowMs())}</span> <${Instant} atMs=${atMs} /></span>
+    <span class="what">${content}</span>${more}
   </li>`;
 }
 

@@ -37,9 +37,9 @@ export async function showTraffic({
   csv: asCsv,
   ...options
 }: TrafficOptions): Promise<void> {
-  if (step !== 'minute' && step !== 'hour') {
+  if (step === 'month') {
     throw new CommandError(
-      `The requests of all clients are on record by minute and hour, not by ${step}. Give --step minute or hour, or the id of a key.`,
+      'The requests of all clients are not on record by month. Give --step minute, hour or day, or the id of a key.',
     );
   }
   const nowMs = Date.now();
@@ -99,7 +99,7 @@ function trafficLines(
   const columns: readonly Column<TrafficRow>[] = [
     {
       title: `${step.toUpperCase()} (UTC)`,
-      cell: (row) => (row === total ? 'total' : instant(row.at).slice(0, 16)),
+      cell: (row) => (row === total ? 'total' : instant(row.at).slice(0, step === 'day' ? 10 : 16)),
     },
     { title: 'REQUESTS', cell: requestsOf },
     ...(shift === undefined ? [] : changeColumns(compared, { total, requestsOf, step, nowMs })),

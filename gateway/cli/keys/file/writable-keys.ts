@@ -56,6 +56,8 @@ export interface KeyEdit {
 
 export interface ChangedKey {
   readonly key: KeyDefinition;
+  /** The key before the change, of a key of the keys file that existed. */
+  readonly before?: KeyDefinition | undefined;
   /** The key in the form of the admin API, for programs, with the new secret if the command issued one. */
   readonly json: unknown;
   /** Where the key is stored: a file and a line, or the key directory. */

@@ -4,6 +4,7 @@ import {
   counted,
   duration,
   figure,
+  hourMs,
   milliseconds,
   minuteMs,
   noFigure,
@@ -52,11 +53,12 @@ const refusedMax = 100;
 
 /** The page Now: the health of the fleet, its requests, durations and failures. @param {PageProps} props */
 export function Now({ query, live }) {
-  const period = chosenPeriod(['15m', '1h', '24h'], query.get('period'));
-  // The figures need the last 15 minutes, so every period includes these minutes.
+  const period = chosenPeriod(['15m', '1h', '24h', '7d'], query.get('period'));
+  // The figures need the minutes of the last 15 minutes. A chart of hours reads its rows itself.
+  const { lengthMs } = isOfHours(period) ? periods['15m'] : period;
   const traffic = useRows('/traffic', {
     id: period.value,
-    fromMs: () => startOf(nowMs() - period.lengthMs, minuteMs),
+    fromMs: () => startOf(nowMs() - lengthMs, minuteMs),
     everyMs: 4_000,
   });
   // This page omits edits of keys, because many edits would hide an outage. The page Events lists edits of keys.
@@ -75,6 +77,11 @@ export function Now({ query, live }) {
     </div>
     <${DeadSecrets} />
   </div>`;
+}
+
+/** @param {{ lengthMs: number }} period */
+function isOfHours({ lengthMs }) {
+  return lengthMs > periods['24h'].lengthMs;
 }
 
 /** @param {number} atMs @param {number} stepMs */
@@ -237,16 +244,21 @@ const times = [
 /** @param {{ live: Live, traffic: Traffic, period: ReturnType<typeof chosenPeriod>, query: URLSearchParams, events: readonly Event[] }} props */
 function Charts({ live: { totals, polled }, traffic, period, query, events }) {
   const { value, text, lengthMs, texts } = period;
-  const stepMs = lengthMs > periods['1h'].lengthMs ? 10 * minuteMs : minuteMs;
+  const byHour = isOfHours(period);
+  const stepMs = byHour ? hourMs : lengthMs > periods['1h'].lengthMs ? 10 * minuteMs : minuteMs;
   // The end of the period is a whole second, so that charts are drawn at most once a second.
   const toMs = startOf(nowMs(), 1_000);
   const fromMs = startOf(toMs - lengthMs, stepMs);
   const isEarlierShown = isCompared(query);
+  const asked = { step: byHour ? 'hour' : 'minute', fromMs, toMs };
+  const hours = useEarlier(byHour ? '/traffic' : undefined, { ...asked, shiftMs: 0 });
+  const rows = byHour ? hours : traffic.body;
   const before = useEarlier(isEarlierShown ? '/traffic' : undefined, {
-    ...{ step: 'minute', fromMs, toMs, shiftMs: weekBefore.shiftMs },
+    ...asked,
+    shiftMs: weekBefore.shiftMs,
   });
   const { timesMs, series, over, timeSeries } = useMemo(() => {
-    const { timesMs, found } = alongTime(traffic.body, { fromMs, toMs, stepMs, merge: (rows) => rows });
+    const { timesMs, found } = alongTime(rows, { fromMs, toMs, stepMs, merge: (rows) => rows });
     const running = timesMs.length - 1;
     const rates = found.map((rows, index) => {
       const sinceMs = toMs - (timesMs[index] ?? toMs);
@@ -271,14 +283,14 @@ function Charts({ live: { totals, polled }, traffic, period, query, events }) {
     );
     const over = isEarlierShown ? [earlierLine(weekBefore, perSecond)] : [];
     return { timesMs, series, over, timeSeries };
-  }, [traffic.body, before, isEarlierShown, toMs, value, polled.body === undefined]);
+  }, [rows, before, isEarlierShown, toMs, value, polled.body === undefined]);
   const note = noteOf(traffic, 'No requests in this period.');
   const write = (/** @type {number | undefined} */ value) =>
     value === undefined ? noFigure : `${rate(value)} /s`;
   const common = { timesMs, fromMs, toMs, markers: events.flatMap(markersOf), note };
   const choice = choicesInAddress('period', 'Period', texts, value, compareButton(query, weekBefore));
   return html`<div class="two">
-    <${Section} title="Requests a second, by outcome" tools=${choice} polled=${traffic}>
+    <${Section} title="Requests a second" tools=${choice} polled=${traffic}>
       ${h(Chart, {
         ...common,
         kind: 'stacked',
@@ -463,8 +475,7 @@ function incidents(happened) {
           )
         : steadyRows('ul', events.slice(0, linesMax), {
             idOf: ({ id }) => id,
-            row: (event) =>
-              timedRow(event, textWithKey(event.text, event.key), { hint: event.text, isSteady: true }),
+            row: (event) => timedRow(event, textWithKey(event.text, event.key), { isSteady: true }),
           })
     }
   <//>`;
