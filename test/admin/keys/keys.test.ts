@@ -243,6 +243,7 @@ it('requests with an expired or revoked secret count for the key, apart from its
     readonly lastSeenMs?: number;
     readonly secrets: readonly { digestStart: string; unauthorized?: { requests: number } }[];
     readonly why: { readonly sentence: string };
+    readonly recentRefusals: Usage['rows'];
   }
   for (const gateway of [one, other]) {
     const detailOf = (id: string) => ask<Detail>(gateway, `/keys/${id}`);
@@ -261,7 +262,11 @@ it('requests with an expired or revoked secret count for the key, apart from its
     expect(rotated.secrets.map(({ unauthorized }) => unauthorized?.requests)).toEqual([3, undefined]);
     const dead = await detailOf(revoked.entry.id);
     expect([dead.offered24h, dead.lastSeenMs]).toEqual([0, undefined]);
-    expect(dead.why.sentence).toMatch(/131 requests used its secrets and got 401, last at/);
+    expect(dead.why.sentence).toMatch(
+      /131 requests used its secrets and got 401, or 429 after too many from their address, last at/,
+    );
+    const refused = dead.recentRefusals.map(({ unauthorized = 0 }) => unauthorized);
+    expect(refused.reduce((sum, requests) => sum + requests, 0)).toBe(131);
     for (const step of ['minute', 'hour', 'day']) {
       const { rows } = await ask<Usage>(gateway, `/keys/${revoked.entry.id}/usage?step=${step}`);
       expect(rows.reduce((sum, { unauthorized = 0 }) => sum + unauthorized, 0)).toBe(131);
