@@ -145,7 +145,13 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
   const limited = refused.body?.keys.filter(({ state }) => state === 'limited' || state === 'banned').length;
   const limitedBefore = useHistory(limited, refused.atMs);
   const refusedPart = totals && (totals.perSecond === 0 ? 0 : totals.refusedPerSecond / totals.perSecond);
-  const theirs = traffic.body && found.reduce((sum, row) => sum + (row?.failedByUpstream ?? 0), 0);
+  // The recorded counts are some seconds old, so the last minute of the processes may have more.
+  const theirs =
+    traffic.body &&
+    Math.max(
+      totals?.failedByUpstream ?? 0,
+      found.reduce((sum, row) => sum + (row?.failedByUpstream ?? 0), 0),
+    );
   // The durations come from the last minute with requests.
   const { p50Ms, p99Ms } = found.findLast((row) => row !== undefined)?.ownTime ?? {};
   const ownTime = p99Ms === undefined ? noFigure : `${milliseconds(p50Ms)} / ${milliseconds(p99Ms)} ms`;
