@@ -14,6 +14,8 @@ export interface ProcessState {
   readonly requestsPerSecond: number;
   /** By response status. `429` counts only the gateway's own responses. */
   readonly outcomes: Readonly<Record<string, number>>;
+  /** The part of `429` that limits of client addresses refused; absent in processes of earlier versions. */
+  readonly addressRefusalsPerSecond?: number | undefined;
   /** Failed because of the gateway or the upstream. */
   readonly failuresPerSecond: number;
   readonly lastMinute: RequestsLastMinute;

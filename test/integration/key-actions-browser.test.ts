@@ -211,7 +211,7 @@ for (const width of [1280, 390])
       );
       expect(kept).not.toContain(secret);
       const table = await textOf(page, '.two section:nth-of-type(2) thead th');
-      expect(table).toEqual(['SHA-256', 'Created', 'Last used', 'Got 401', 'Ends']);
+      expect(table).toEqual(['SHA-256', 'Created', 'Last used', 'Refused', 'Ends']);
       await expect
         .poll(() => textOf(page, '.two section:nth-of-type(2) tbody tr'))
         .toContainEqual(expect.stringMatching(/ended/));
@@ -563,7 +563,9 @@ it('moves the key to another plan now and from a date on', async () => {
   expect(await confirm(page)).toMatch(/^wonka is on the plan free from .*2099.* This applies on 2/);
   const { body } = await api('GET', '/keys/wonka');
   expect(body).toMatchObject({ plan: longPlan, changes: [{ plan: 'free' }] });
-  await page.waitForFunction("document.querySelector('.windows').textContent.includes('plan free')");
+  await page.waitForFunction(
+    "document.querySelector('.why').textContent.includes('will be on the plan free:')",
+  );
 });
 
 it('a read token gets no buttons for changes', async () => {

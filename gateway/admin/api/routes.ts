@@ -52,7 +52,8 @@ export async function createRoutes(sources: ApiSources): Promise<readonly Route[
       async respond({ token }) {
         const { upstreams } = settings();
         const fleet = await presence.read();
-        return jsonResponse(stateView(state(), { upstreams, fleet, faults: faults(), token, bounds }));
+        const found = { upstreams, fleet, faults: faults(), token, nowMs: keys.nowMs(), bounds };
+        return jsonResponse(stateView(state(), found));
       },
     }),
     ...(await createReadRoutes(sources)),

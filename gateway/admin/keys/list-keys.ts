@@ -3,6 +3,7 @@ import type { Key } from '../../shared/model.ts';
 import type { KeySort, KeyState } from '../../shared/schema/query-words.ts';
 import type { RecentUsage } from '../../usage/read/usage-reader.ts';
 import type { KeyItem, KeyPage } from '../wires/keys/keys.ts';
+import { spentWindows } from '../words/keys.js';
 import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
 import { keyItemOf, newestSecret } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
@@ -61,7 +62,7 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
       if (found === undefined) return undefined;
       for (const item of found) {
         if (items.length === query.limit) return { keys: items, next: last };
-        if (state === undefined || item.state === state) items.push(item);
+        if (state === undefined || isInState(state, item)) items.push(item);
         last = item.id;
       }
       from += size;
@@ -197,6 +198,13 @@ interface Part {
 
 /** The number of ids that are compared with a filter in one turn of the event loop. A turn takes about 1 ms. */
 const idsPerTurn = 250;
+
+/** A banned key is `limited` too if it stays refused after the ban. */
+function isInState(state: KeyState, item: KeyItem): boolean {
+  return (
+    item.state === state || (state === 'limited' && item.state === 'banned' && spentWindows(item).length > 0)
+  );
+}
 
 const noKeys: ReadonlyMap<string, number> = new Map();
 const noUsage: ReadonlyMap<string, RecentUsage> = new Map();

@@ -7,7 +7,7 @@ import { calendarStartMs } from '../../shared/calendar-windows.ts';
 import { groupNames } from '../../shared/limits.ts';
 import { countedBy, type Key } from '../../shared/model.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
-import { dayMs, hourMs } from '../../shared/words/figures.js';
+import { dayMs } from '../../shared/words/figures.js';
 import type { SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
 import { rowOf } from '../../usage/read/usage-rows.ts';
 import { offeredOf, unitsOf } from '../../usage/tally.ts';
@@ -68,14 +68,13 @@ export async function showKey(
   const begun = await limitBeginnings(sources, changes, { listed, status }, recordedUses(minutes, nowMs));
   const facts = { ...listed, status, begun, counted: countedBy(sources.settings().operations), nowMs };
   const item = keyItemOf({ ...facts, recent: usage ? recent?.get(id) : 'off' });
-  const later = laterTerms(key, sources.settings().plans, nowMs);
-  const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
+  const later = laterTerms(key, sources.settings().plans, nowMs).map((one) => upcomingOf(one, key));
   const detail: KeyDetail = {
     ...members,
     ...item,
     definition: asStated && statedKeyView(asStated, secrets),
     revision: version?.revision,
-    upcoming: later.length > 0 ? later.map((one) => upcomingOf(one, key)) : undefined,
+    upcoming: later.length > 0 ? later : undefined,
     concurrent: key.concurrent,
     operations: key.operations,
     secrets: secrets
@@ -100,12 +99,13 @@ export async function showKey(
     trial: key.trial && ofTrial?.[0] && trialOfKeyView(key.trial, ofTrial[0], nowMs),
     why: why({
       ...facts,
+      later,
       state: item.state,
       recorded:
         usage && isRecorded
           ? {
               minutes,
-              operations: operations.filter(({ atMs }) => atMs >= startOfHourMs),
+              operations,
               addresses,
               refusedNetworks,
               keptDays: usage.state().keptDays,
@@ -133,8 +133,8 @@ function unauthorizedOf({ unauthorized, lastUnauthorizedMs }: SecretUse) {
   return unauthorized > 0 ? { requests: unauthorized, lastAt: isoOf(lastUnauthorizedMs) } : undefined;
 }
 
-function isRefusing({ tally }: UsageMinute): boolean {
-  return tally.admitted < offeredOf(tally);
+function isRefusing({ tally, unauthorized = 0 }: UsageMinute): boolean {
+  return tally.admitted < offeredOf(tally) + unauthorized;
 }
 
 interface Calls {

@@ -1,11 +1,12 @@
 import { listOf, ordinal, timeText } from '../../fleet/wording.ts';
 import { perLimit } from '../../keys/limits/limit-texts.ts';
+import { calendarStartMs } from '../../shared/calendar-windows.ts';
 import { maxOf } from '../../shared/limits.ts';
 import type { Key, KeyStatus, PlanWindow, Window } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { KeyState } from '../../shared/schema/query-words.ts';
-import { beginning, counted, ending, figure } from '../../shared/words/figures.js';
-import { groupIn, policyName, windowIn, windowText } from '../../shared/words/limit-names.js';
+import { beginning, counted, ending, figure, hourMs } from '../../shared/words/figures.js';
+import { groupIn, limitsInWords, policyName, windowIn, windowText } from '../../shared/words/limit-names.js';
 import type { OperationHour } from '../../usage/read/operations-reader.ts';
 import {
   type AddressesOfDay,
@@ -14,7 +15,9 @@ import {
   unauthorizedIn,
 } from '../../usage/read/usage-reader.ts';
 import { differingUnits, offeredOf, refusedByLimit, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
+import type { KeyDetail } from '../wires/keys/key.ts';
 import type { Why } from '../wires/keys/why.ts';
+import { spentWindows } from '../words/keys.js';
 import type { ListedKey } from './find-keys.ts';
 import { fixedState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
@@ -28,7 +31,7 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
   readonly recorded?:
     | {
         readonly minutes: readonly UsageMinute[];
-        /** The operations that the key called in the present hour. */
+        /** The operations that the key called in the last 24 hours, by hour. */
         readonly operations: readonly OperationHour[];
         readonly addresses: readonly AddressesOfDay[];
         readonly refusedNetworks: readonly RefusedNetwork[];
@@ -36,6 +39,8 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
       }
     | undefined;
   readonly nowMs: number;
+  /** The later plans and limits of the key, the earliest first. */
+  readonly later: NonNullable<KeyDetail['upcoming']>;
   /** The times at which limits were set after their present window had begun, epoch ms. */
   readonly begun: ReadonlyMap<PlanWindow, number>;
 }
@@ -43,25 +48,25 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
 /** Explains, as a sentence and as data, why requests of a key are admitted or refused. */
 export function why(facts: WhyFacts): Why {
   const { recorded } = facts;
-  if (recorded === undefined) return { sentence: nowSentence(facts) };
+  const present = [nowSentence(facts), ...facts.later.map((terms) => laterSentence(terms, facts.key.plan))];
+  if (recorded === undefined) return { sentence: present.join(' ') };
   const { minutes, operations, addresses, refusedNetworks } = recorded;
   const tally = sumOf(minutes.map((minute) => minute.tally));
   const refusing = minutes.filter((minute) => refusals(minute.tally) > 0);
   const [first] = refusing;
-  const byOperation = [...Map.groupBy(operations, ({ operationId }) => operationId)]
-    .map(([operationId, hours]) => ({
-      operationId,
-      requests: hours.reduce((sum, { requests }) => sum + requests, 0),
-    }))
-    .sort((a, b) => b.requests - a.requests);
+  const thisHour = byOperation(
+    operations.filter(({ atMs }) => atMs >= calendarStartMs('hour', facts.nowMs)),
+    ({ requests }) => requests,
+  );
   const addressesToday = addresses.at(-1)?.about;
   const sentences = [
-    nowSentence(facts),
+    ...present,
     ...[...facts.begun].map(([window, setMs]) => begunSentence(window, setMs, facts.nowMs)),
     daySentence(facts, tally, refusing),
+    failuresSentence(operations, facts.nowMs),
     unauthorizedSentence(facts, minutes),
     networksSentence(refusedNetworks, facts.nowMs),
-    hourSentence(byOperation, addressesToday),
+    hourSentence(thisHour, addressesToday),
   ];
   return {
     sentence: sentences.filter((sentence) => sentence !== '').join(' '),
@@ -79,7 +84,7 @@ export function why(facts: WhyFacts): Why {
           ? undefined
           : refusedNetworks.map(({ lastMs, ...refused }) => ({ ...refused, lastAt: isoOf(lastMs) })),
     },
-    operationsThisHour: byOperation,
+    operationsThisHour: thisHour,
     addressesToday,
   };
 }
@@ -108,10 +113,10 @@ function nowSentence(facts: WhyFacts): string {
     const { byHand } = rateLimit.ban;
     if (byHand) {
       const because = byHand.reason === undefined ? '' : `: ${byHand.reason}`;
-      return `${who} is banned by an operator until ${ending(rateLimit.ban.untilMs)}${because}.`;
+      return `${who} is banned by an operator until ${ending(rateLimit.ban.untilMs)}${because}.${alsoUsed(facts)}`;
     }
     const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
-    return `${who} is banned until ${timeText(rateLimit.ban.untilMs, nowMs)}${nth}, because it kept sending after it had been refused.`;
+    return `${who} is banned until ${timeText(rateLimit.ban.untilMs, nowMs)}${nth}, because it kept sending after it had been refused.${alsoUsed(facts)}`;
   }
   if (state === 'unused') {
     const days = recorded === undefined || recorded.keptDays === 1 ? 'day' : `${recorded.keptDays} days`;
@@ -121,29 +126,53 @@ function nowSentence(facts: WhyFacts): string {
   return limitsSentence(who, facts);
 }
 
+function laterSentence({ fromAt, plan, limits }: WhyFacts['later'][number], present: string): string {
+  const what = plan === present ? 'its limits will be' : `it will be on the plan ${plan}:`;
+  return `From ${beginning(Date.parse(fromAt))} ${what} ${limitsInWords(limits)}.`;
+}
+
 function begunSentence(window: PlanWindow, setMs: number, nowMs: number): string {
   return `Its limit a ${window} was set at ${minuteOf(setMs, nowMs)}, and does not count the earlier requests of this ${window}.`;
 }
 
-/** States the used-up windows and, if the key may call, the use of the other windows. */
-function limitsSentence(who: string, { status, counted: unit, nowMs }: WhyFacts): string {
-  const { windows } = status.rateLimit;
-  const spent = windows.filter(({ remaining }) => remaining === 0).toSorted((a, b) => b.resetMs - a.resetMs);
-  const spentByGroup = Map.groupBy(spent, ({ group }) => group);
-  const allOf = ({ name, group, limit }: Window) =>
-    `all ${counted(limit, unit)} of this ${windowText(policyName(name, group))}`;
-  const ofGroups = [...spentByGroup].flatMap(([group, [last]]) =>
-    group === undefined || last === undefined
-      ? []
-      : `${allOf(last)}, which starts over at ${timeText(last.resetMs, nowMs)}`,
+/** Returns the used-up window of the whole key and of each group that starts over last. */
+function spentByGroup({ status }: WhyFacts): ReadonlyMap<string | undefined, Window> {
+  const spent = spentWindows(status.rateLimit).toSorted((a, b) => a.resetMs - b.resetMs);
+  return new Map(spent.map((window) => [window.group, window]));
+}
+
+function allOf({ name, group, limit }: Window, { counted: unit }: WhyFacts): string {
+  return `all ${counted(limit, unit)} of this ${windowText(policyName(name, group))}`;
+}
+
+function textsOf(windows: Iterable<Window>, facts: WhyFacts): string[] {
+  return [...windows].map(
+    (window) => `${allOf(window, facts)}, which starts over at ${timeText(window.resetMs, facts.nowMs)}`,
   );
-  const [inForce] = spentByGroup.get(undefined) ?? [];
+}
+
+/** States the limits that still refuse requests of the key when its ban ends. */
+function alsoUsed(facts: WhyFacts): string {
+  const used = textsOf(spentByGroup(facts).values(), facts);
+  return used.length === 0 ? '' : ` It has also used ${listOf(used)}.`;
+}
+
+/** States the used-up windows and, if the key may call, the use of the other windows. */
+function limitsSentence(who: string, facts: WhyFacts): string {
+  const { status, counted: unit, nowMs } = facts;
+  const { windows } = status.rateLimit;
+  const spent = spentByGroup(facts);
+  const inForce = spent.get(undefined);
+  const ofGroups = textsOf(
+    [...spent.values()].filter(({ group }) => group !== undefined),
+    facts,
+  );
   if (inForce !== undefined) {
     const groupsToo = ofGroups.length === 0 ? '' : ` It has also used ${listOf(ofGroups)}.`;
-    return `${who} has used ${allOf(inForce)} and may call again at ${timeText(status.retryAtMs, nowMs)}.${groupsToo}`;
+    return `${who} has used ${allOf(inForce, facts)} and may call again at ${timeText(status.retryAtMs, nowMs)}.${groupsToo}`;
   }
   const used = windows.flatMap(({ name, group, limit }, index) =>
-    spentByGroup.has(group)
+    spent.has(group)
       ? []
       : `${figure(status.used[index] ?? 0)} of ${figure(limit)}${unit === 'unit' ? ' units' : ''} of this ${windowText(policyName(name, group))}`,
   );
@@ -220,6 +249,28 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   return `In the last 24 h ${listOf(parts)} of its ${counted(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
 }
 
+/**
+ * Describes the responses with 5xx. The record has them by hour, so the share is of the requests from the first to the last
+ * hour with such a response.
+ */
+function failuresSentence(operations: readonly OperationHour[], nowMs: number): string {
+  const failing = operations.filter(({ serverErrors }) => serverErrors > 0);
+  const [most] = byOperation(failing, ({ serverErrors }) => serverErrors);
+  if (most === undefined) return '';
+  const hours = failing.map(({ atMs }) => atMs);
+  const [fromMs, toMs] = [Math.min(...hours), Math.max(...hours) + hourMs];
+  const requests = operations
+    .filter(({ atMs }) => atMs >= fromMs && atMs < toMs)
+    .reduce((sum, { requests }) => sum + requests, 0);
+  const failed = failing.reduce((sum, { serverErrors }) => sum + serverErrors, 0);
+  const when =
+    toMs > nowMs
+      ? `since ${minuteOf(fromMs, nowMs)}`
+      : `between ${minuteOf(fromMs, nowMs)} and ${minuteOf(toMs, nowMs)}`;
+  const whose = `${most.requests === failed ? 'all' : figure(most.requests)} of them ${nameOf(most)}`;
+  return `In the last 24 h ${counted(failed, 'request')} got 5xx, ${whose}: ${percent(failed / requests)} of its requests ${when}.`;
+}
+
 /** @param name a limit of `refusedByLimit` */
 function limitText(name: string): string {
   if (name === 'concurrent') return 'the limit of concurrent requests';
@@ -242,7 +293,7 @@ function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]):
   }
   const at = minuteOf(last.atMs, facts.nowMs);
   return isWithoutSecret(facts)
-    ? `In the last 24 h ${counted(requests, 'request')} used its secrets and got 401, last at ${at}.`
+    ? `In the last 24 h ${counted(requests, 'request')} used its secrets and got 401, or 429 after too many from their address, last at ${at}.`
     : `In the last 24 h ${counted(requests, 'request')} presented an invalid secret of the key, last at ${at}.`;
 }
 
@@ -283,18 +334,33 @@ function hasCalledToday({ status: { rateLimit, used } }: WhyFacts): boolean {
   );
 }
 
-function hourSentence(
-  operations: readonly { readonly operationId: string; readonly requests: number }[],
-  addresses: number | undefined,
-): string {
+interface OfOperation {
+  readonly operationId: string;
+  readonly requests: number;
+}
+
+/** Adds up a number of each operation. The operation with the largest sum comes first. */
+function byOperation(
+  hours: readonly OperationHour[],
+  numberOf: (hour: OperationHour) => number,
+): readonly OfOperation[] {
+  return [...Map.groupBy(hours, ({ operationId }) => operationId)]
+    .map(([operationId, itsHours]) => ({
+      operationId,
+      requests: itsHours.reduce((sum, hour) => sum + numberOf(hour), 0),
+    }))
+    .sort((a, b) => b.requests - a.requests);
+}
+
+function nameOf({ operationId }: OfOperation): string {
+  return operationId === '' ? 'for no operation' : operationId;
+}
+
+function hourSentence(operations: readonly OfOperation[], addresses: number | undefined): string {
   const all = operations.reduce((sum, { requests }) => sum + requests, 0);
   const [most] = operations;
   const parts = [
-    ...(most === undefined
-      ? []
-      : [
-          `this hour ${percent(most.requests / all)} are ${most.operationId === '' ? 'for no operation' : most.operationId}`,
-        ]),
+    ...(most === undefined ? [] : [`this hour ${percent(most.requests / all)} are ${nameOf(most)}`]),
     ...(addresses === undefined
       ? []
       : [`about ${counted(addresses, 'address', 'addresses')} ${addresses === 1 ? 'uses' : 'use'} it`]),

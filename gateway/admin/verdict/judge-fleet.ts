@@ -2,6 +2,7 @@ import { capabilityFaults } from '../../capabilities/lists/events.ts';
 import { joinFailing, joinFigures } from '../../fleet/failing/failing-upstreams.ts';
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
 import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts';
+import { timeText } from '../../fleet/wording.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { counted, figure, percent } from '../../shared/words/figures.js';
 import type { GatewayState } from '../readiness.ts';
@@ -47,18 +48,20 @@ export function judgeFleet({
   store,
   fleet,
   own,
+  nowMs,
   bounds,
 }: {
   /** The state of the store at the process that makes the response. */
   readonly store: GatewayState['store'];
   readonly fleet: Fleet;
   readonly own: readonly Fault[];
+  readonly nowMs: number;
   readonly bounds: Bounds;
 }): Verdict {
   const { processes } = fleet;
   const away = storeFaults(store, processes);
   const failing = [
-    ...gatewayFailing(processes, away.length > 0, bounds),
+    ...gatewayFailing(processes, away.length > 0, nowMs, bounds),
     ...upstreamsFailing(processes),
   ].sort((a, b) => b.share - a.share);
   const faults = [
@@ -85,17 +88,24 @@ interface Failing extends Fault {
   readonly share: number;
 }
 
-/** Returns a fault if too many requests fail in the gateway. If Redis is away, the text names this cause. */
+/** Returns a fault if too many requests fail in the gateway. If Redis is or was away, the text names this cause. */
 function gatewayFailing(
   processes: readonly KnownProcess[],
   isRedisAway: boolean,
-  { failingRequestsMin, failingShareMin }: Bounds,
+  nowMs: number,
+  { failingRequestsMin, failingShareMin, failuresShownMs }: Bounds,
 ): Failing[] {
   const requests = sumOf(processes, ({ lastMinute }) => lastMinute.requests);
   const failed = sumOf(processes, ({ lastMinute }) => lastMinute.failed.gateway.requests);
   const sinceAt = earliest(processes.map(({ lastMinute }) => lastMinute.failed.gateway.sinceAt));
   if (failed < failingRequestsMin || failed / requests < failingShareMin || sinceAt === undefined) return [];
-  const cause = isRedisAway ? ': Redis is away' : '';
+  const back = processes.flatMap(({ store: { available, sinceAt: backAt = '' } }) =>
+    available && backAt > sinceAt && nowMs - Date.parse(backAt) <= failuresShownMs ? [backAt] : [],
+  );
+  const [lastBack] = back.toSorted().reverse();
+  const wasAway =
+    lastBack === undefined ? '' : `: Redis was away until ${timeText(Date.parse(lastBack), nowMs)}`;
+  const cause = isRedisAway ? ': Redis is away' : wasAway;
   const share = failed / requests;
   const text = `${percent(share)} of the requests of the last minute failed in the gateway (${figure(failed)} × 5xx or cut off)${cause}.`;
   return [{ severity: 'bad', code: 'gateway_fails_requests', text, sinceAt, share }];
@@ -263,20 +273,20 @@ function configurationFaults(processes: readonly KnownProcess[]): Fault[] {
   return [{ severity: 'warning', code: 'configuration_differs', text, sinceAt: loaded.toSorted()[1] ?? '' }];
 }
 
-/** By status, in the order of the sentence. */
-const refusalTexts = [
-  ['429', 'refused with 429, because their keys are over a limit or banned'],
-  ['401', 'answered 401, because they had no valid key'],
-] as const;
-
 function trafficSentence(processes: readonly KnownProcess[]): string {
   const perSecond = sumOf(processes, ({ requestsPerSecond }) => requestsPerSecond);
   if (perSecond === 0) return 'No request arrived in the last ten seconds.';
   const served = `${perSecond < 10 ? perSecond.toFixed(1) : figure(Math.round(perSecond))} requests a second`;
-  const parts = refusalTexts.flatMap(([status, text]) => {
-    const refused = sumOf(processes, ({ outcomes }) => outcomes[status] ?? 0);
-    return refused === 0 ? [] : [`${percent(refused / perSecond)} of them ${text}`];
-  });
+  const refused = sumOf(processes, ({ outcomes }) => outcomes['429'] ?? 0);
+  const ofAddresses = sumOf(processes, (one) => one.addressRefusalsPerSecond ?? 0);
+  const parts = (
+    [
+      [refused - ofAddresses, 'because their keys are over a limit or banned'],
+      [ofAddresses, 'because their addresses are over a limit'],
+    ] as const
+  ).flatMap(([rate, because]) =>
+    rate <= 0 ? [] : [`${percent(rate / perSecond)} of them refused with 429, ${because}`],
+  );
   return `${served}, ${parts.length === 0 ? 'none of them refused' : parts.join(', and ')}.`;
 }
 

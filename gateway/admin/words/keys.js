@@ -1,5 +1,4 @@
 import { figure, noFigure } from '../../shared/words/figures.js';
-import { limitsInWords } from '../../shared/words/limit-names.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
 /** @import { KeySort, KeyState } from '../../shared/schema/query-words.ts' */
@@ -35,15 +34,14 @@ export function stateTone(state) {
 }
 
 /**
- * Returns the later plans and limits of a key in words, for example "from 2027-01-01 00:00 UTC plan pro: 600 a minute".
+ * Returns the used-up windows of a key. While the key is banned, only the windows that start over after the ban are
+ * returned.
  *
- * @param {Pick<BodyOf<'/keys/{id}'>, 'plan' | 'upcoming'>} key
+ * @template {{ readonly remaining: number, readonly resetMs: number }} Window
+ * @param {{ readonly windows: readonly Window[], readonly ban?: { readonly untilMs: number } | undefined }} of
  */
-export function upcomingTexts({ plan, upcoming = [] }) {
-  return upcoming.map((later) => {
-    const onPlan = later.plan === plan ? '' : ` plan ${later.plan}:`;
-    return `from ${later.fromAt.slice(0, 16).replace('T', ' ')} UTC${onPlan} ${limitsInWords(later.limits)}`;
-  });
+export function spentWindows({ windows, ban: { untilMs } = { untilMs: 0 } }) {
+  return windows.filter(({ remaining, resetMs }) => remaining === 0 && resetMs > untilMs);
 }
 
 /** The orders of the list. @type {Readonly<Record<KeySort, string>>} */

@@ -7,10 +7,10 @@ import { figure, utcSecond } from '../../shared/words/figures.js';
  * Lists the number of refused requests for each limit and each other reason, such as "minute 10, ban 2". The largest
  * number comes first.
  *
- * @param {{ refused: Readonly<Record<string, number>>, banned: number, undecided?: number | undefined }} row
+ * @param {{ refused: Readonly<Record<string, number>>, banned: number, undecided?: number | undefined, unauthorized?: number | undefined }} row
  */
-export function refusedInWords({ refused, banned, undecided = 0 }) {
-  return Object.entries({ ...refused, ban: banned, 'no decision': undecided })
+export function refusedInWords({ refused, banned, undecided = 0, unauthorized = 0 }) {
+  return Object.entries({ ...refused, ban: banned, 'no decision': undecided, 'invalid secret': unauthorized })
     .filter(([, requests]) => requests > 0)
     .sort(([, a], [, b]) => b - a)
     .map(([name, requests]) => `${name} ${figure(requests)}`)

@@ -1,6 +1,6 @@
 import type { KeyDetail } from '../../admin/wires/keys/key.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
-import { stateText, stateTone, upcomingTexts } from '../../admin/words/keys.js';
+import { stateText, stateTone } from '../../admin/words/keys.js';
 import { refusedInWords } from '../../admin/words/usage.js';
 import type { KeyFacts } from '../../capabilities/interfaces/commands.ts';
 import { keySchema } from '../../keys/key-schema.ts';
@@ -8,7 +8,7 @@ import { toLimits } from '../../keys/limits/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { exemptionWords } from '../../shared/words/exemptions.js';
 import { beginning, counted, ending, figure } from '../../shared/words/figures.js';
-import { policyName, windowText } from '../../shared/words/limit-names.js';
+import { limitsInWords, policyName, windowText } from '../../shared/words/limit-names.js';
 import { ago, clock, instant, span } from '../output/figures.ts';
 import { colourOf } from '../output/list.ts';
 import type { Screen } from '../output/screen.ts';
@@ -98,6 +98,14 @@ function factsOf(
     ],
     ...key.secrets.map((secret) => ['secret', secretText(secret, nowMs)] as const),
   ];
+}
+
+/** Returns the later plans and limits of a key, such as "from 2027-01-01 00:00 UTC plan pro: 600 a minute". */
+function upcomingTexts({ plan, upcoming = [] }: KeyDetail): string[] {
+  return upcoming.map((later) => {
+    const onPlan = later.plan === plan ? '' : ` plan ${later.plan}:`;
+    return `from ${beginning(Date.parse(later.fromAt))}${onPlan} ${limitsInWords(later.limits)}`;
+  });
 }
 
 function banText({ untilMs, level, byHand, reason }: NonNullable<KeyDetail['ban']>, nowMs: number): string {

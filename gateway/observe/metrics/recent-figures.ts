@@ -8,6 +8,7 @@ type RecentFigures = Pick<
   ProcessState,
   | 'requestsPerSecond'
   | 'outcomes'
+  | 'addressRefusalsPerSecond'
   | 'failuresPerSecond'
   | 'lastMinute'
   | 'p50Ms'
@@ -25,6 +26,7 @@ interface Reading {
   /** The time, on the clock of `performance.now()`. */
   readonly atMs: number;
   readonly byOutcome: Readonly<Record<Outcome, number>>;
+  readonly addressRefusals: number;
   readonly failures: ReadonlyMap<string, number>;
   readonly own: readonly number[];
   readonly upstream: readonly number[];
@@ -93,6 +95,7 @@ export function createRecentFigures(
       return {
         requestsPerSecond: rounded(total(byOutcome.map(([, rate]) => rate))),
         outcomes: Object.fromEntries(byOutcome),
+        addressRefusalsPerSecond: rounded((now.addressRefusals - before.addressRefusals) / seconds),
         failuresPerSecond: rounded(failures / seconds),
         lastMinute: lastMinute(now),
         p50Ms: quantile(own, 0.5),
@@ -108,14 +111,19 @@ export function createRecentFigures(
 function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
   const { requests, failures, byUpstream, ownDuration, upstreamDuration } = metrics.counts();
   const byOutcome: Record<Outcome, number> = { '2xx': 0, '3xx': 0, '4xx': 0, '429': 0, '5xx': 0 };
+  let addressRefusals = 0;
   for (const byStatus of requests.values()) {
     for (const [status, byDecision] of byStatus) {
-      for (const [decision, count] of byDecision) byOutcome[outcomeOf(status, decision)] += count;
+      for (const [decision, count] of byDecision) {
+        byOutcome[outcomeOf(status, decision)] += count;
+        if (decision === 'bucket_refused') addressRefusals += count;
+      }
     }
   }
   return {
     atMs: performance.now(),
     byOutcome,
+    addressRefusals,
     failures: new Map(failures),
     own: [...ownDuration.counts],
     upstream: [...upstreamDuration.counts],

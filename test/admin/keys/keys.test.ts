@@ -91,6 +91,7 @@ interface Item {
 interface Recent {
   readonly outcomes: Readonly<Record<string, number>>;
   readonly failuresPerSecond: number;
+  readonly addressRefusalsPerSecond: number;
 }
 interface Page {
   readonly keys: readonly Item[];
@@ -243,6 +244,7 @@ it('requests with an expired or revoked secret count for the key, apart from its
     readonly lastSeenMs?: number;
     readonly secrets: readonly { digestStart: string; unauthorized?: { requests: number } }[];
     readonly why: { readonly sentence: string };
+    readonly recentRefusals: Usage['rows'];
   }
   for (const gateway of [one, other]) {
     const detailOf = (id: string) => ask<Detail>(gateway, `/keys/${id}`);
@@ -261,7 +263,11 @@ it('requests with an expired or revoked secret count for the key, apart from its
     expect(rotated.secrets.map(({ unauthorized }) => unauthorized?.requests)).toEqual([3, undefined]);
     const dead = await detailOf(revoked.entry.id);
     expect([dead.offered24h, dead.lastSeenMs]).toEqual([0, undefined]);
-    expect(dead.why.sentence).toMatch(/131 requests used its secrets and got 401, last at/);
+    expect(dead.why.sentence).toMatch(
+      /131 requests used its secrets and got 401, or 429 after too many from their address, last at/,
+    );
+    const refused = dead.recentRefusals.map(({ unauthorized = 0 }) => unauthorized);
+    expect(refused.reduce((sum, requests) => sum + requests, 0)).toBe(131);
     for (const step of ['minute', 'hour', 'day']) {
       const { rows } = await ask<Usage>(gateway, `/keys/${revoked.entry.id}/usage?step=${step}`);
       expect(rows.reduce((sum, { unauthorized = 0 }) => sum + unauthorized, 0)).toBe(131);
@@ -335,6 +341,23 @@ it('a response that the upstream cuts off is a failure of the upstream, and a 42
   const { figures } = await readMetrics(gateway.adminUrl);
   expect(figures.get('tollgate_failures_total{fault="upstream"}')).toBe(2);
   expect(figures.get('tollgate_failures_total{fault="gateway"}')).toBe(0);
+});
+
+it('a 429 of the limit of an address is told apart from a 429 of the limits of a key', async () => {
+  const key = makeCustomKey(1_000, 1);
+  const gateway = await start({ keys: [key.entry], addressBucket: { perMinute: 2 } });
+  await withinOneMinute(10_000);
+  expect(await send(gateway, key.secret, 3)).toEqual({ 200: 1, 429: 2 });
+  expect(await send(gateway, 'nobody', 6)).toEqual({ 401: 2, 429: 4 });
+  const { verdict, processes } = await ask<{
+    readonly verdict: { readonly sentence: string };
+    readonly processes: readonly Recent[];
+  }>(gateway, '/state');
+  const [{ outcomes: { '429': all = 0 } = {}, addressRefusalsPerSecond } = {}] = processes;
+  expect(addressRefusalsPerSecond).toBeCloseTo((all * 4) / 6);
+  expect(verdict.sentence).toMatch(
+    /22 % of them refused with 429, because their keys are over a limit or banned, and 44 % of them refused with 429, because their addresses are over a limit\.$/,
+  );
 });
 
 describe('the list of keys', () => {

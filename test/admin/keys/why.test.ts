@@ -22,7 +22,7 @@ const secrets: SecretView[] = [{ digestStart: '01234567', expiresMs: Number.POSI
 function statusOf(
   minuteUsed: number,
   dayUsed: number,
-  ban: { untilMs: number; level: number } | undefined,
+  ban: Ban | undefined,
   groups: readonly GroupUse[] = [],
 ): KeyStatus {
   const windowOf = (name: PlanWindow, limit: number, used: number, resetMs: number) => {
@@ -40,7 +40,13 @@ function statusOf(
       nowMs,
       windows,
       inForce: minute,
-      ...(ban && { ban: { untilMs: ban.untilMs, retryAtMs: ban.untilMs } }),
+      ...(ban && {
+        ban: {
+          untilMs: ban.untilMs,
+          retryAtMs: ban.untilMs,
+          ...(ban.reason !== undefined && { byHand: { reason: ban.reason } }),
+        },
+      }),
     },
     retryAtMs: Math.max(0, ...spent.map(({ resetMs }) => resetMs)),
     used: [minuteUsed, dayUsed, ...groups.map(([, , used]) => used)],
@@ -51,6 +57,13 @@ function statusOf(
 
 type GroupUse = readonly [group: string, window: 'minute' | 'day', used: number, limit: number];
 
+interface Ban {
+  readonly untilMs: number;
+  readonly level: number;
+  /** Present for a ban by an operator. */
+  readonly reason?: string;
+}
+
 interface Case {
   readonly key?: Partial<Key>;
   readonly source?: 'file' | 'directory';
@@ -59,10 +72,12 @@ interface Case {
   readonly dayUsed?: number;
   /** The use of the windows of groups. */
   readonly groups?: readonly GroupUse[];
-  readonly ban?: { readonly untilMs: number; readonly level: number };
+  readonly ban?: Ban;
   /** Minutes, each with its counts and with the number of requests without a valid secret. */
   readonly minutes?: readonly (readonly [string, Partial<Tally>, number?])[];
-  readonly operations?: readonly (readonly [string, number])[];
+  /** Operations with their requests of an hour, their 5xx, and the hours before the present one. */
+  readonly operations?: readonly (readonly [string, number, number?, number?])[];
+  readonly later?: WhyFacts['later'];
   readonly addresses?: number;
   readonly refusedNetworks?: readonly (readonly [network: string, requests: number])[];
   readonly isRecorded?: boolean;
@@ -95,6 +110,7 @@ function sentenceOf(of: Case): string {
     secrets: of.secrets ?? secrets,
     counted: 'request' as const,
     nowMs,
+    later: of.later ?? [],
     begun: new Map(of.limitSetMs === undefined ? [] : [['month' as const, of.limitSetMs]]),
   };
   const recent = minutes.length === 0 ? undefined : { offered: 1, admitted: 1, units: 1, lastSeenMs: nowMs };
@@ -105,8 +121,9 @@ function sentenceOf(of: Case): string {
       tally: { ...emptyTally, ...tally },
       ...(unauthorized !== undefined && { unauthorized }),
     })),
-    operations: operations.map(([operationId, requests]) => {
-      return { operationId, requests, atMs: nowMs, clientErrors: 0, serverErrors: 0 };
+    operations: operations.map(([operationId, requests, serverErrors = 0, hoursAgo = 0]) => {
+      const atMs = Date.parse('2026-11-22T10:00:00Z') - hoursAgo * 3_600_000;
+      return { operationId, requests, atMs, clientErrors: 0, serverErrors };
     }),
     addresses: addresses === undefined ? [] : [{ atMs: nowMs, about: addresses }],
     refusedNetworks: refusedNetworks.map(([network, requests]) => ({ network, requests, lastMs: nowMs })),
@@ -261,6 +278,73 @@ describe('the sentence that explains the responses to a key', () => {
       'acme (free) has a grant until 2026-11-29 24:00 UTC: 600 a minute in place of 60 and 500 a day in place of 1,000. It is banned until 10:40:00 UTC, because it kept sending after it had been refused.',
     ],
     [
+      'is banned, and has used up its day and the day of a group',
+      {
+        ban: { untilMs: Date.parse('2026-11-22T10:40:00Z'), level: 1 },
+        minuteUsed: 60,
+        dayUsed: 1_000,
+        groups: [['reports', 'day', 20, 20]],
+        isRecorded: false,
+      },
+      'acme (free) is banned until 10:40:00 UTC, because it kept sending after it had been refused. It has also used all 1,000 requests of this day, which starts over at 00:00:00 UTC on 2026-11-23 and all 20 requests of this day for the group reports, which starts over at 00:00:00 UTC on 2026-11-23.',
+    ],
+    [
+      'is banned for longer than its minute, which it has used up',
+      {
+        ban: { untilMs: Date.parse('2026-11-22T10:40:00Z'), level: 1 },
+        minuteUsed: 60,
+        isRecorded: false,
+      },
+      'acme (free) is banned until 10:40:00 UTC, because it kept sending after it had been refused.',
+    ],
+    [
+      'is banned by an operator and has used up its day',
+      {
+        ban: { untilMs: Date.parse('2026-11-22T18:00:00Z'), level: 0, reason: 'asked by mail' },
+        dayUsed: 1_000,
+        isRecorded: false,
+      },
+      'acme (free) is banned by an operator until 2026-11-22 18:00 UTC: asked by mail. It has also used all 1,000 requests of this day, which starts over at 00:00:00 UTC on 2026-11-23.',
+    ],
+    [
+      'gets another plan, and later limits of this plan',
+      {
+        minuteUsed: 1,
+        later: [
+          { fromAt: '2026-12-01T00:00:00.000Z', plan: 'pro', limits: { perMinute: 250, perDay: 20_000 } },
+          { fromAt: '2027-01-01T00:00:00.000Z', plan: 'free', limits: { perMinute: 90 } },
+        ],
+        isRecorded: false,
+      },
+      'acme (free) may call: it has used 1 of 60 of this minute and 1 of 1,000 of this day. From 2026-12-01 00:00 UTC it will be on the plan pro: 250 a minute, 20,000 a day. From 2027-01-01 00:00 UTC its limits will be 90 a minute.',
+    ],
+    [
+      'gets 5xx in this hour',
+      {
+        minuteUsed: 1,
+        minutes: [['2026-11-22T10:31:00Z', { admitted: 410 }]],
+        operations: [
+          ['listOrders', 400, 230],
+          ['getOrder', 10, 6],
+          ['listPets', 1_000, 0, 2],
+        ],
+      },
+      'acme (free) may call: it has used 1 of 60 of this minute and 1 of 1,000 of this day. In the last 24 h none of its 410 requests was refused. In the last 24 h 236 requests got 5xx, 230 of them listOrders: 58 % of its requests since 10:00. This hour 98 % are listOrders.',
+    ],
+    [
+      'got 5xx in earlier hours',
+      {
+        minuteUsed: 1,
+        minutes: [['2026-11-22T10:31:00Z', { admitted: 410 }]],
+        operations: [
+          ['listOrders', 10, 1, 11],
+          ['listOrders', 10, 0, 10],
+          ['listOrders', 10, 2, 9],
+        ],
+      },
+      'acme (free) may call: it has used 1 of 60 of this minute and 1 of 1,000 of this day. In the last 24 h none of its 410 requests was refused. In the last 24 h 3 requests got 5xx, all of them listOrders: 10 % of its requests between 23:00 on 2026-11-21 and 02:00.',
+    ],
+    [
       'is disabled with a grant',
       {
         key: { disabled: true },
@@ -311,7 +395,7 @@ describe('the sentence that explains the responses to a key', () => {
           ['2026-11-22T10:02:00Z', {}, 130],
         ],
       },
-      'acme (free) is revoked: each of its requests gets 401. While it was valid, none of its 3 requests was refused in the last 24 h. In the last 24 h 131 requests used its secrets and got 401, last at 10:02.',
+      'acme (free) is revoked: each of its requests gets 401. While it was valid, none of its 3 requests was refused in the last 24 h. In the last 24 h 131 requests used its secrets and got 401, or 429 after too many from their address, last at 10:02.',
     ],
     [
       'was rotated, and one place still has the old secret',

@@ -67,7 +67,7 @@ function judge(
     }),
   );
   const fleet = { isComplete: true, answeredBy: 'p1', processes };
-  return judgeFleet({ store, fleet, own, bounds: defaultBounds });
+  return judgeFleet({ store, fleet, own, nowMs: Date.parse(at('10:06:00')), bounds: defaultBounds });
 }
 
 const storeAndBilling = (sick: ReturnType<typeof target>) => [
@@ -80,6 +80,10 @@ describe('the verdict on a fleet', () => {
     [
       [{ requestsPerSecond: 1_204, outcomes: { '429': 9.6 } }],
       'All well. 1,204 requests a second, 0.8 % of them refused with 429, because their keys are over a limit or banned.',
+    ],
+    [
+      [{ requestsPerSecond: 15, outcomes: { '429': 1.8 }, addressRefusalsPerSecond: 1.2 }],
+      'All well. 15 requests a second, 4.0 % of them refused with 429, because their keys are over a limit or banned, and 8.0 % of them refused with 429, because their addresses are over a limit.',
     ],
     [
       [{ requestsPerSecond: 2.5 }, { requestsPerSecond: 2 }],
@@ -118,6 +122,39 @@ describe('the verdict on a fleet', () => {
         'gateway_fails_requests',
         '2.0 % of the requests of the last minute failed in the gateway (20 × 5xx or cut off).',
         '10:05:03',
+      ],
+    ],
+    [
+      'requests that failed in the gateway until Redis came back',
+      [
+        {
+          ...failingInGateway(20, '10:05:03'),
+          store: { kind: 'redis', available: true, sinceAt: at('10:05:40') },
+        },
+        { store: { kind: 'redis', available: true, sinceAt: at('10:05:39') } },
+      ],
+      {},
+      [
+        'bad',
+        'gateway_fails_requests',
+        '2.0 % of the requests of the last minute failed in the gateway (20 × 5xx or cut off): Redis was away until 10:05:40 UTC.',
+        '10:05:03',
+      ],
+    ],
+    [
+      'requests that still fail in the gateway when Redis has been back for more than a minute',
+      [
+        {
+          ...failingInGateway(20, '10:04:03'),
+          store: { kind: 'redis', available: true, sinceAt: at('10:04:59') },
+        },
+      ],
+      {},
+      [
+        'bad',
+        'gateway_fails_requests',
+        '2.0 % of the requests of the last minute failed in the gateway (20 × 5xx or cut off).',
+        '10:04:03',
       ],
     ],
     [

@@ -14,6 +14,7 @@ export function stateView(
     fleet,
     faults,
     token: { name, may },
+    nowMs,
     bounds,
   }: {
     readonly upstreams: Settings['upstreams'];
@@ -21,12 +22,13 @@ export function stateView(
     /** The faults of this gateway. */
     readonly faults: readonly Fault[];
     readonly token: AdminToken;
+    readonly nowMs: number;
     readonly bounds: Bounds;
   },
 ): FleetState {
   const { environment, config, store, certificates, usage, workers } = state;
   return {
-    verdict: judgeFleet({ store, fleet, own: faults, bounds }),
+    verdict: judgeFleet({ store, fleet, own: faults, nowMs, bounds }),
     environment,
     config,
     store: storeView(store),

@@ -31,6 +31,11 @@ export interface PastBan extends Period {
   readonly by?: string | undefined;
 }
 
+/** An outage of Redis, or of one server of a Redis Cluster. */
+export interface PastOutage extends Period {
+  readonly server?: string | undefined;
+}
+
 /** The recorded facts about a minute and about the hour of UTC that contains it. */
 export interface MinuteFacts {
   readonly key: Pick<Key, 'id' | 'concurrent' | 'operations'>;
@@ -45,7 +50,9 @@ export interface MinuteFacts {
   readonly limits: LimitsSteps;
   /** The bans and the outages of Redis that overlap the minute. */
   readonly bans: readonly PastBan[];
-  readonly outages: readonly Period[];
+  readonly outages: readonly PastOutage[];
+  /** Whether the processes count requests on their own while Redis is away (`redis.onFailure`). */
+  readonly countsAlone: boolean;
   readonly secrets: readonly SecretView[];
   /** The use of each secret on the day of the minute. */
   readonly secretsOfDay: ReadonlyMap<string, SecretUse>;
@@ -84,7 +91,12 @@ export function explainMinute(facts: MinuteFacts): WhyMinute {
   };
 }
 
-function summary({ key: { id }, atMs, nowMs }: MinuteFacts, minute: UsageMinute | undefined): string {
+function summary(facts: MinuteFacts, minute: UsageMinute | undefined): string {
+  const {
+    key: { id },
+    atMs,
+    nowMs,
+  } = facts;
   const soFar = atMs + minuteMs > nowMs ? ', so far' : '';
   const when = `in the minute from ${timeText(atMs, nowMs)}${soFar}`;
   const offered = minute === undefined ? 0 : offeredOf(minute.tally);
@@ -92,8 +104,18 @@ function summary({ key: { id }, atMs, nowMs }: MinuteFacts, minute: UsageMinute 
   // A request with an invalid secret, or from an address that the key does not allow, does not reach the limits.
   if (offered === 0) return `No request that reached the limits of ${id} is recorded ${when}.`;
   const sent = `${id} sent ${counted(offered, 'request')} ${when}`;
-  if (admitted === offered) return `${sent}. The limits admitted ${offered === 1 ? 'it' : 'all of them'}.`;
-  return `${sent}. ${figure(admitted)} ${admitted === 1 ? 'was' : 'were'} admitted, and ${figure(offered - admitted)} refused.`;
+  const alone = facts.countsAlone
+    ? facts.outages.map((outage) => ` ${outageSentence(outage, atMs)}`).join('')
+    : '';
+  if (admitted === offered)
+    return `${sent}. The limits admitted ${offered === 1 ? 'it' : 'all of them'}.${alone}`;
+  return `${sent}. ${figure(admitted)} ${admitted === 1 ? 'was' : 'were'} admitted, and ${figure(offered - admitted)} refused.${alone}`;
+}
+
+function outageSentence({ server, fromMs, toMs }: PastOutage, atMs: number): string {
+  const [what, whose] =
+    server === undefined ? ['Redis', ''] : [`The Redis server ${server}`, ' of the keys on this server'];
+  return `${what} was away from ${timeText(fromMs, atMs)} until ${timeText(toMs, atMs)}: each process counted the requests${whose} on its own, so more than a limit may have been admitted.`;
 }
 
 function refusalsOfMinute(facts: MinuteFacts, { tally, unauthorized = 0 }: UsageMinute): Refusal[] {

@@ -22,7 +22,7 @@ import { fixedState } from '../key-item.ts';
 import { type KeySources, noSuchKey } from '../key-sources.ts';
 import { limitsOverTime } from '../over-time/limits-over-time.ts';
 import { readChanges } from '../over-time/limits-route.ts';
-import { explainMinute, type PastBan } from './explain-minute.ts';
+import { explainMinute, type PastBan, type PastOutage } from './explain-minute.ts';
 
 interface Lists {
   readonly changes: Pick<Changes, 'read'>;
@@ -134,6 +134,7 @@ async function readMinute(
     limits,
     bans: bansIn(events, changes, id, minute),
     outages: outagesIn(events, minute),
+    countsAlone: settings.redis?.onFailure === 'local',
     secrets,
     secretsOfDay,
     disabledBecause: disabledBecause(listed, changes, minute, nowMs),
@@ -195,11 +196,11 @@ function bansIn(
 }
 
 /** Returns the recorded outages of Redis that have ended and overlap a period. */
-function outagesIn(events: readonly Listed<GatewayEvent>[], { fromMs, toMs }: Period): readonly Period[] {
+function outagesIn(events: readonly Listed<GatewayEvent>[], { fromMs, toMs }: Period): readonly PastOutage[] {
   return events
-    .flatMap(({ kind, beganAt, at }) =>
+    .flatMap(({ kind, beganAt, at, server }) =>
       kind === 'store_back' && beganAt !== undefined
-        ? [{ fromMs: Date.parse(beganAt), toMs: Date.parse(at) }]
+        ? [{ fromMs: Date.parse(beganAt), toMs: Date.parse(at), server }]
         : [],
     )
     .filter((outage) => outage.fromMs <= toMs && outage.toMs > fromMs);

@@ -11,7 +11,7 @@ import { usePolled } from './api.js';
  * @property {State | undefined} state
  * @property {Totals | undefined} totals
  *
- * @typedef {{ perSecond: number, refusedPerSecond: number }} Totals
+ * @typedef {{ perSecond: number, refusedPerSecond: number, failedByUpstream: number }} Totals
  */
 
 /**
@@ -26,9 +26,12 @@ const stateEveryMs = 1_000;
 export function useLive(isAllowed) {
   const polled = usePolled(isAllowed ? '/state' : undefined, stateEveryMs);
   const state = polled.body;
+  const sum = (/** @type {(one: State['processes'][number]) => number} */ of) =>
+    (state?.processes ?? []).reduce((total, one) => total + of(one), 0);
   const totals = state && {
-    perSecond: state.processes.reduce((sum, process) => sum + process.requestsPerSecond, 0),
-    refusedPerSecond: state.processes.reduce((sum, { outcomes }) => sum + (outcomes['429'] ?? 0), 0),
+    perSecond: sum((one) => one.requestsPerSecond),
+    refusedPerSecond: sum((one) => one.outcomes['429'] ?? 0),
+    failedByUpstream: sum((one) => one.lastMinute.failed.upstream.requests),
   };
   return { polled, state, totals };
 }

@@ -59,6 +59,11 @@ export const gatewayProcess = z.object({
     .describe(
       'The rates by status. `429` counts the refusals of the gateway; a 429 from the upstream counts in `4xx`.',
     ),
+  addressRefusalsPerSecond: quantity
+    .optional()
+    .describe(
+      'The part of `429` that the limits of client addresses refused, mostly requests without a valid key. Absent in processes of earlier versions.',
+    ),
   failuresPerSecond: quantity.describe(
     'Requests that failed because of the gateway or the upstream: 5xx responses, and responses that were cut off. A 5xx that the client caused does not count, such as a 501 for an unknown method.',
   ),

@@ -123,7 +123,9 @@ export const keyDetail = z
     ).optional(),
     recentRefusals: list(usageRow)
       .optional()
-      .describe('The last minutes with a refusal within the last 24 hours, with the latest minute first.'),
+      .describe(
+        'The last minutes with a refusal or an `unauthorized` request within the last 24 hours, with the latest minute first.',
+      ),
     trial: trialOfKey
       .optional()
       .describe(

@@ -110,7 +110,11 @@ export const listKeysWire = defineWire({
   description:
     'A page of the keys. By default, the keys with the most refused requests come first. In every order except `id`, at most 10,000 recently active keys come first, and all other keys follow by id. The cost depends only on the number of active keys: about 30 ms with 1,000 active keys. With `state`, the gateway checks at most 10,000 keys for a page, so a page with few keys may still have a `next`. Without a usage record, the keys are sorted by id.',
   query: queryOf({
-    state: oneOf(keyStates).optional().describe('Only keys in this state.'),
+    state: oneOf(keyStates)
+      .optional()
+      .describe(
+        'Only keys in this state. `limited` also lists banned keys that a used-up window still refuses after the ban.',
+      ),
     plan: text(64).optional().describe('Only keys on this plan.'),
     q: text(64)
       .optional()

@@ -16,6 +16,7 @@ const nothing: MinuteFacts = {
   limits: [{ fromAt: '2026-11-23T14:03:00.000Z', limits: { perMinute: 60, perDay: 1_000 } }],
   bans: [],
   outages: [],
+  countsAlone: true,
   secrets: [],
   secretsOfDay: new Map(),
   disabledBecause: undefined,
@@ -254,6 +255,31 @@ describe('the sentence about the minute', () => {
     [
       'without refusals',
       { minutesOfHour: [minute({ admitted: 20 })] },
+      'acme sent 20 requests in the minute from 14:03:00 UTC on 2026-11-24. The limits admitted all of them.',
+    ],
+    [
+      'in which processes counted alone, because Redis was away',
+      {
+        minutesOfHour: [minute({ admitted: 189 })],
+        outages: [{ fromMs: at('14:02:01'), toMs: at('14:04:10') }],
+      },
+      'acme sent 189 requests in the minute from 14:03:00 UTC on 2026-11-24. The limits admitted all of them. Redis was away from 14:02:01 UTC until 14:04:10 UTC: each process counted the requests on its own, so more than a limit may have been admitted.',
+    ],
+    [
+      'in which one server of a Redis Cluster was away, and with refusals',
+      {
+        minutesOfHour: [minute({ admitted: 9, minute: 1 })],
+        outages: [{ fromMs: at('14:02:01'), toMs: at('14:04:10'), server: 'r1:6379' }],
+      },
+      'acme sent 10 requests in the minute from 14:03:00 UTC on 2026-11-24. 9 were admitted, and 1 refused. The Redis server r1:6379 was away from 14:02:01 UTC until 14:04:10 UTC: each process counted the requests of the keys on this server on its own, so more than a limit may have been admitted.',
+    ],
+    [
+      'in which Redis was away and requests were refused without it',
+      {
+        minutesOfHour: [minute({ admitted: 20 })],
+        outages: [{ fromMs: at('14:03:59'), toMs: at('14:04:10') }],
+        countsAlone: false,
+      },
       'acme sent 20 requests in the minute from 14:03:00 UTC on 2026-11-24. The limits admitted all of them.',
     ],
     [

@@ -195,6 +195,22 @@ describe('a minute of a key names', () => {
     ]);
   });
 
+  it('a ban, while the key itself names its used-up day too and is listed as limited', async () => {
+    const { send, ask } = await startAt({
+      plan: { perMinute: 9, perDay: 5 },
+      settings: { bans: { after: 3, within: '60s', for: '90s' } },
+    });
+    await send(9, '/pets');
+    const { body } = await ask('/keys/acme');
+    expect(body.state).toBe('banned');
+    expect(body.why.sentence).toMatch(
+      /^acme \(free\) is banned until 14:04:30 UTC, because .* It has also used all 5 requests of this day, which starts over at 00:00:00 UTC on 2026-11-25\. In the last/,
+    );
+    for (const state of ['limited', 'banned']) {
+      expect((await ask(`/keys?state=${state}`)).body.keys).toMatchObject([{ id: 'acme', state: 'banned' }]);
+    }
+  });
+
   it('the limit of concurrent requests', async () => {
     const backend = await startHoldingBackend();
     onTestFinished(() => backend.close());
@@ -320,6 +336,31 @@ describe('with Redis', () => {
     });
     expect(sentences(found).join('\n')).toMatch(
       /refused with 503, because Redis was away (from .* )?and `redis.onFailure` was `refuse`\./,
+    );
+  });
+
+  it('admitted requests that each process counted alone are told with the outage', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const { request, send, ask } = await start({
+      settings: { redis: { url: server.url, prefix: 'test', onFailure: 'local' } },
+    });
+    await send(1, '/pets');
+    const before = (await ask('/state')).body.store;
+    await server.kill();
+    await until('Redis is away', async () => (await ask('/state')).body.store.available === false);
+    expect(before.available).toBe(true);
+    await withinOneMinute(20_000);
+    const atMs = Date.now();
+    await request('/pets');
+    await server.restart();
+    await until('Redis is back', async () => (await ask('/state')).body.store.available);
+    const path = `/keys/acme/why?at=${new Date(atMs).toISOString()}`;
+    await until('the outage is recorded', async () =>
+      (await ask(path)).body.sentence?.includes('Redis was away'),
+    );
+    expect((await ask(path)).body.sentence).toMatch(
+      /^acme sent \d requests? in the minute .*\. Redis was away from \d\d:\d\d:\d\d UTC until .*: each process counted the requests on its own, so more than a limit may have been admitted\.$/,
     );
   });
 });

@@ -13,6 +13,7 @@ import {
   relative,
 } from '../../../../shared/words/figures.js';
 import { windowIn, windowText } from '../../../../shared/words/limit-names.js';
+import { spentWindows } from '../../../words/keys.js';
 import { ask, nowMs, staleAfterMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart, markersOf } from '../charts.js';
 import { compareButton, earlierLine, isCompared, useEarlier, weekBefore } from '../earlier.js';
@@ -151,7 +152,13 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
   const limited = refused.body?.keys.filter(({ state }) => state === 'limited' || state === 'banned').length;
   const limitedBefore = useHistory(limited, refused.atMs);
   const refusedPart = totals && (totals.perSecond === 0 ? 0 : totals.refusedPerSecond / totals.perSecond);
-  const theirs = traffic.body && found.reduce((sum, row) => sum + (row?.failedByUpstream ?? 0), 0);
+  // The recorded counts are some seconds old, so the last minute of the processes may have more.
+  const theirs =
+    traffic.body &&
+    Math.max(
+      totals?.failedByUpstream ?? 0,
+      found.reduce((sum, row) => sum + (row?.failedByUpstream ?? 0), 0),
+    );
   // The durations come from the last minute with requests.
   const { p50Ms, p99Ms } = found.findLast((row) => row !== undefined)?.ownTime ?? {};
   const ownTime = p99Ms === undefined ? noFigure : `${milliseconds(p50Ms)} / ${milliseconds(p99Ms)} ms`;
@@ -406,16 +413,18 @@ function urgencyOf({ state, windows }, now) {
 function keyLine({ id, state, windows, ban, refused24h, atMs }, now) {
   const ageMs = Date.now() - atMs;
   const age = ageMs > 2 * staleAfterMs ? ` · ${duration(ageMs)} old` : '';
+  const [spent] = spentWindows({ windows, ban }).toSorted((a, b) => b.resetMs - a.resetMs);
   const [fullest] = windows.toSorted((a, b) => b.used / b.limit - a.used / a.limit || b.resetMs - a.resetMs);
-  const used =
-    fullest &&
-    (state === 'limited'
-      ? `all ${figure(fullest.limit)} of this ${windowText(fullest.name)} used`
-      : `${percent(fullest.used / fullest.limit)} of this ${windowText(fullest.name)} used`);
+  const shown = spent ?? fullest;
+  const share = spent ? `all ${figure(spent.limit)}` : shown && percent(shown.used / shown.limit);
+  const used = shown && `${share} of this ${windowText(shown.name)} used`;
   const [what, then] =
     state === 'banned'
-      ? [`banned until ${clock(ban?.untilMs ?? now, now)}`, `${figure(refused24h)} refused in 24 h`]
-      : [used, fullest && resetText(fullest.resetMs, now)];
+      ? [
+          `banned until ${clock(ban?.untilMs ?? now, now)}`,
+          spent ? used : `${figure(refused24h)} refused in 24 h`,
+        ]
+      : [used, shown && resetText(shown.resetMs, now)];
   return html`${keyLink({ id })}
     <span class=${state === 'near' ? 'near' : 'bad'}>${what}</span>
     <span class="muted">${then}${age}</span>`;

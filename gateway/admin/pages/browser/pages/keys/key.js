@@ -12,7 +12,6 @@ import {
   relative,
 } from '../../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../../shared/words/limit-names.js';
-import { upcomingTexts } from '../../../../words/keys.js';
 import { nowMs, queryOf, usePolled } from '../../api.js';
 import { clock, fullInstant } from '../../formats.js';
 import { KeyActions, result } from '../../key-actions.js';
@@ -91,7 +90,6 @@ export function Key({ params: { id = '' }, query, live }) {
       <div class="windows">
         ${key.windows.map((window) => windowBar(window, { now, isLong: true }))}
         <p class="muted ban">${banAndGrant(key)}</p>
-        ${upcomingTexts(key).map((text) => html`<p class="muted" key=${text}>Limits ${text}.</p>`)}
         ${keyNotes.map(({ notesOn }) => notesOn(key))}
         ${key.trial && html`<p class=${`trial ${key.trial.refused > key.trial.refusedNow ? 'near' : 'muted'}`}>${key.trial.sentence}</p>`}
       </div>
@@ -202,9 +200,9 @@ function secrets({ secrets, source }, polled) {
         },
         { title: 'Last used', kind: 'number', cell: ({ lastUsedAt }) => instant(lastUsedAt) },
         {
-          title: 'Got 401',
+          title: 'Refused',
           kind: 'number',
-          hint: 'Requests with this secret after it expired or while the key was disabled, and the time of the last request',
+          hint: 'Requests that got 401, or 429 after too many from their address, because the secret had expired or the key was disabled, and the time of the last request',
           cell: ({ unauthorized }) =>
             unauthorized ? html`${figure(unauthorized.requests)}, ${instant(unauthorized.lastAt)}` : noFigure,
         },
@@ -260,10 +258,18 @@ function refusals(id, rows, polled) {
           cell: ({ at }) =>
             html`<a href=${keyPath(id) + queryOf(minuteQuery(Date.parse(at), dayMs))}><time title=${fullInstant(Date.parse(at))} dateTime=${at}>${clock(Date.parse(at), nowMs()).slice(0, -3)}</time></a>`,
         },
-        { title: 'Requests', kind: 'number', cell: ({ offered }) => figure(offered) },
+        {
+          title: 'Requests',
+          kind: 'number',
+          cell: ({ offered, unauthorized = 0 }) => figure(offered + unauthorized),
+        },
         { title: 'Admitted', kind: 'number', cell: ({ admitted }) => figure(admitted) },
         ...units,
-        { title: 'Refused', kind: 'number', cell: ({ offered, admitted }) => figure(offered - admitted) },
+        {
+          title: 'Refused',
+          kind: 'number',
+          cell: ({ offered, unauthorized = 0, admitted }) => figure(offered + unauthorized - admitted),
+        },
         { title: 'Refused by', cell: refusedBy },
       ],
     },
@@ -271,13 +277,14 @@ function refusals(id, rows, polled) {
 }
 
 /** @param {UsageRow} row */
-function refusedBy({ refused, banned, undecided = 0 }) {
+function refusedBy({ refused, banned, undecided = 0, unauthorized = 0 }) {
   const parts = Object.entries(refused).map(
     ([name, number]) =>
       `${name === 'concurrent' ? 'concurrent requests' : `${name} limit`} ${figure(number)}`,
   );
   if (banned > 0) parts.push(`ban ${figure(banned)}`);
   if (undecided > 0) parts.push(`Redis away ${figure(undecided)}`);
+  if (unauthorized > 0) parts.push(`invalid secret ${figure(unauthorized)}`);
   return parts.join(', ');
 }
 
