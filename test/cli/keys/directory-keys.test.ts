@@ -179,7 +179,7 @@ test.each([
   ['create a/b --plan free --directory', '`id` must be 1 to 100 of the characters'],
   ['rotate takn --directory', 'There is no key takn: "keys list --q TEXT" finds keys'],
   ['revoke \u001b[2J --directory', 'There is no key \\u{1b}[2J'],
-  ['rotate taken --overlap soon --directory', 'It must be a duration such as 24h'],
+  ['rotate taken --overlap soon --directory', '--overlap must be a date such as'],
 ])('%s prints the problem', async (command, message) => {
   const { exitCode, stdout, stderr } = await run(command);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
