@@ -107,7 +107,7 @@ test('a key of the directory may have its own limits and expiry, and unban and g
     limits: { perDay: 3 },
     ends: '2100-01-01T00:00:00.000Z',
   });
-  expect((await run('grant big --per-day 9 --until +1h')).stdout).toMatch(/^big has a grant: day 9 until /);
+  expect((await run('grant big --per-day 9 --until +1h')).stdout).toMatch(/^big has a grant: 9 a day until /);
   expect((await run('unban big')).stdout).toMatch(/^big was not banned\.\n/);
 });
 
