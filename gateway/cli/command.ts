@@ -95,11 +95,11 @@ export function examples(...lines: readonly string[]): string {
 
 /** The environment variables that commands read, in the order of the help. */
 const variables: Readonly<Record<string, string>> = {
-  TOLLGATE_CONFIG: 'the configuration file, in place of --config and of the tollgate.yaml in this folder',
-  TOLLGATE_ADMIN: 'the admin listener of the gateway, in place of --admin',
-  TOLLGATE_ADMIN_TOKEN: 'a token for the admin API; "tollgate admin token" makes one',
-  TOLLGATE_ADMIN_TOKEN_FILE: 'a file with the token, in place of TOLLGATE_ADMIN_TOKEN',
-  COLUMNS: 'the width of tables, in place of the width of the terminal',
+  TOLLGATE_CONFIG: 'the configuration file, in place of ./tollgate.yaml',
+  TOLLGATE_ADMIN: 'the admin listener, in place of --admin',
+  TOLLGATE_ADMIN_TOKEN: 'a token; "tollgate admin token" makes one',
+  TOLLGATE_ADMIN_TOKEN_FILE: 'a file with the token',
+  COLUMNS: "the width of tables, in place of the terminal's",
   NO_COLOR: 'no colours',
 };
 

@@ -28,7 +28,9 @@ import { dayMs } from '../shared/words/figures.js';
  * `usualGrowth` was chosen out of 0.005, 0.01 and 0.02 by these same kinds of history, so the shares of real keys may differ.
  * The table has other random numbers than the choice. A random walk is only measured here, and not in the test.
  *
- * A pace that changes after the 14 days is not foreseen. Compounded growth is continued as a straight line.
+ * A pace that changes after the 14 days is not foreseen, but there is no forecast if the present day already has more
+ * units than the history allows for a whole day. This adds at most 1 % to a row of the last column. Compounded growth is
+ * continued as a straight line.
  */
 
 /** Two weeks: the shortest history that shows each weekday twice. */
@@ -55,9 +57,17 @@ const rhythmRatioMin = 3.87;
 /** Half of an 80 % range in standard errors, for about 10 degrees of freedom (Student's t; 1.28 for a known spread). */
 const rangeErrors = 1.4;
 
+/**
+ * A day of this many standard errors above the expected units is not a day of the history. Chance exceeds 3 in 0.7 % of
+ * all days (Student's t, about 10 degrees of freedom).
+ */
+const dayErrors = 3;
+
 export interface History {
   /** The charged units of the last `forecastDays` complete days of UTC, the oldest first. */
   readonly days: readonly number[];
+  /** The charged units of the present day so far. */
+  readonly unitsToday: number;
   /** The charged units of the present month, and the limit of the month. */
   readonly used: number;
   readonly limit: number;
@@ -81,12 +91,16 @@ export type Forecast =
       readonly latestMs: number | undefined;
     }
   | { readonly kind: 'few_days'; readonly activeDays: number }
+  /** Today already has more units than the history allows for a whole day, `most`. */
+  | { readonly kind: 'unlike_today'; readonly most: number }
   | { readonly kind: 'uneven' };
 
-export function forecast({ days, used, limit, nowMs, endMs }: History): Forecast {
+export function forecast({ days, unitsToday, used, limit, nowMs, endMs }: History): Forecast {
   const activeDays = days.filter((units) => units > 0).length;
   if (activeDays < activeDaysMin) return { kind: 'few_days', activeDays };
   const pace = paceOf(days);
+  const most = mostOfToday(pace);
+  if (unitsToday > most) return { kind: 'unlike_today', most };
   const today = Math.floor(nowMs / dayMs);
   let [sum, low, high] = [used, used, used];
   let [earliestMs, latestMs]: (number | undefined)[] = [];
@@ -99,10 +113,7 @@ export function forecast({ days, used, limit, nowMs, endMs }: History): Forecast
     counted[place % week] = (counted[place % week] ?? 0) + part;
     distance += part * (place - middle);
     sum += part * Math.max(0, pace.at(place));
-    const all = counted.reduce((sum, number) => sum + number, 0);
-    const means = pace.hasRhythm ? squaresOf(counted, 0) / 2 : all ** 2 / forecastDays;
-    const halfRange =
-      rangeErrors * Math.sqrt((all + means) * pace.variance + distance ** 2 * pace.growthVariance);
+    const halfRange = rangeErrors * errorOf(pace, counted, distance);
     low = Math.max(used, sum - halfRange);
     high = sum + halfRange;
     if (high >= limit) earliestMs ??= day * dayMs;
@@ -110,6 +121,23 @@ export function forecast({ days, used, limit, nowMs, endMs }: History): Forecast
   }
   if (high - low > 2 * halfRangeShareMax * sum) return { kind: 'uneven' };
   return { kind: 'forecast', expected: sum, low, high, earliestMs, latestMs };
+}
+
+/** Independent requests vary by at least the square root of their number, also if the history is more even. */
+function mostOfToday(pace: Pace): number {
+  const expected = Math.max(0, pace.at(forecastDays));
+  return expected + dayErrors * Math.max(errorOf(pace, [1], forecastDays - middle), Math.sqrt(expected));
+}
+
+/**
+ * The standard error of the units of some days.
+ *
+ * @param counted the number of the days by weekday @param distance the sum of their distances from the middle of the history
+ */
+function errorOf(pace: Pace, counted: readonly number[], distance: number): number {
+  const all = counted.reduce((sum, number) => sum + number, 0);
+  const means = pace.hasRhythm ? squaresOf(counted, 0) / 2 : all ** 2 / forecastDays;
+  return Math.sqrt((all + means) * pace.variance + distance ** 2 * pace.growthVariance);
 }
 
 const week = 7;

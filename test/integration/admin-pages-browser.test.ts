@@ -219,6 +219,16 @@ it.each(widths)(
   },
 );
 
+it('the windows of a key agree with the sentence above, also after a reset, until the next response', async () => {
+  const { page } = await watchedPage(browser, shared.origin, 1280);
+  await open(page, shared, '/keys/calm', '.windows .amount');
+  await page.setRequestInterception(true);
+  await page.evaluate('{ const before = Date.now; Date.now = () => before() + 40 * 86_400_000 }');
+  await page.waitForFunction("document.querySelector('.windows .resets').textContent === ''");
+  const sentence = await firstText(page, '.why p');
+  for (const amount of await textOf(page, '.windows .amount')) expect(sentence).toContain(amount);
+});
+
 /** Records the distance and the elements of each layout shift. */
 const watchLayout = `
   window.moved = [];

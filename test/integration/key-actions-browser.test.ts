@@ -36,6 +36,7 @@ const gateways: { readonly gateway: Gateway; readonly port: number; readonly adm
 const writer = makeToken('write', 'alice');
 const reader = makeToken('read', 'eve');
 const written = makeKey({ id: 'globex', plan: 'free' });
+const disabled = makeKey({ id: 'soylent', plan: 'free' });
 const inDirectory = ['acme', 'initech', 'hooli', 'umbrella', 'al', 'wonka', 'tyrell', 'oscorp'];
 const longPlan = 'p'.repeat(64);
 const secrets = new Map<string, string>();
@@ -62,7 +63,7 @@ beforeAll(async () => {
     mkdtemp(join(tmpdir(), 'tollgate-')),
   ]);
   const file = join(folder, 'keys.yaml');
-  await writeFile(file, stringify([written.entry]));
+  await writeFile(file, stringify([written.entry, { ...disabled.entry, disabled: true }]));
   const redis = { url: redisUrl(), prefix: freshPrefix() };
   const windowsMs = freshWindows(Date.now());
   for (let index = 0; index < 2; index++) {
@@ -176,9 +177,9 @@ for (const width of [1280, 390])
       await press(page, 'Grant more');
       await page.type('#grant-minute', '78');
       const beginning = new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 3_600_000);
-      // The field contains local time without a zone.
-      const local = new Date(beginning.getTime() - beginning.getTimezoneOffset() * 60_000);
-      const value = local.toISOString().slice(0, 16);
+      // The field contains UTC, also in a browser of another zone.
+      await page.emulateTimezone('America/New_York');
+      const value = beginning.toISOString().slice(0, 16);
       await page.evaluate(`document.querySelector('#from').value = ${JSON.stringify(value)}`);
       await page.select('#grant-span', '6h');
       expect(await confirm(page)).toMatch(/^initech gets 78 a minute from .* until .*UTC\)\./);
@@ -187,6 +188,7 @@ for (const width of [1280, 390])
       expect(body.grant).toEqual({ limits: { perMinute: 78 }, fromMs, untilMs: fromMs + 6 * 3_600_000 });
       await press(page, 'End the grant');
       await confirm(page);
+      await page.emulateTimezone();
     });
 
     it('rotates the key: the new secret is shown once and stored nowhere', async () => {
@@ -260,6 +262,14 @@ it('a button lifts the ban of a key in a file, whose secrets can be edited only 
   await page.waitForFunction("document.querySelector('.heading .state').textContent !== 'banned'");
   expect(await textOf(page, '.actions button')).toEqual(['Ban…', 'Grant more…']);
   expect(await told()).toContainEqual(expect.stringMatching(/^alice lifted the ban of globex\./));
+});
+
+it('a button shows the command that restores a key of a file', async () => {
+  const page = await showKey('soylent');
+  expect(await textOf(page, '.actions button')).toEqual(['Restore…']);
+  await press(page, 'Restore');
+  expect(await firstText(page, 'dialog code')).toBe('tollgate keys restore --ids soylent');
+  await page.keyboard.press('Escape');
 });
 
 it('the keyboard alone deletes a key, and Esc leaves the dialog and returns the focus', async () => {

@@ -62,7 +62,8 @@ function simulate(random: Random, units: Units) {
   });
   const nowMs = (firstMs / dayMs + partOfToday) * dayMs;
   const endMs = firstMs + daysLeft * dayMs;
-  const found = forecast({ days: days.slice(0, forecastDays), used, limit, nowMs, endMs });
+  const history = { days: days.slice(0, forecastDays), unitsToday: today * partOfToday };
+  const found = forecast({ ...history, used, limit, nowMs, endMs });
   return { found, truth, reachedMs: firstMs + reachedDay * dayMs };
 }
 
@@ -71,9 +72,10 @@ const firstMs = Date.parse('2026-12-04T00:00Z');
 describe('the stated 80 % range contains the truth in about 80 % of simulated months', () => {
   it.each(histories)('%s', (_, units, least, most) => {
     const random = randomFrom(1);
-    let [ranges, inRange, onTime] = [0, 0, 0];
+    let [ranges, inRange, onTime, unlike] = [0, 0, 0, 0];
     for (let month = 0; month < 1_000; month++) {
       const { found, truth, reachedMs } = simulate(random, units);
+      if (found.kind === 'unlike_today') unlike += 1;
       if (found.kind !== 'forecast') continue;
       ranges += 1;
       if (truth >= found.low && truth <= found.high) inRange += 1;
@@ -85,12 +87,13 @@ describe('the stated 80 % range contains the truth in about 80 % of simulated mo
     // Dates are whole days, so the range of dates contains the truth more often.
     expect(onTime / ranges).toBeGreaterThan(0.8);
     expect(ranges).toBeGreaterThan(750);
+    expect(unlike).toBeLessThan(15);
   });
 });
 
 const atNoon = firstMs + dayMs / 2;
 /** Ten days are left, and a half. */
-const month = { used: 1_000, limit: 1_350, nowMs: atNoon, endMs: firstMs + 11 * dayMs };
+const month = { unitsToday: 50, used: 1_000, limit: 1_350, nowMs: atNoon, endMs: firstMs + 11 * dayMs };
 const forecastOf = (days: readonly number[], changes: Partial<History> = {}) =>
   forecast({ days, ...month, ...changes });
 const constant = Array.from({ length: 14 }, () => 100);
@@ -134,6 +137,17 @@ describe('a forecast', () => {
     [0, { kind: 'few_days', activeDays: 0 }],
   ])('needs more than %d days with requests', (active, expected) => {
     expect(forecastOf(constant.map((units, day) => (day < active ? units : 0)))).toEqual(expected);
+  });
+
+  it.each([
+    ['an even key', constant, 130],
+    ['an even key with one unit a day', constant.map(() => 1), 4],
+    ['a key with days of 90 and 110', constant.map((_, day) => (day % 2 ? 90 : 110)), 138],
+    ['a key of workdays, on a workday', byWeekday, 130],
+  ])('of %s is refused if today already exceeds each day of the history by far', (_, days, most) => {
+    const refused = forecastOf(days, { unitsToday: most + 1 });
+    expect(refused).toEqual({ kind: 'unlike_today', most: expect.closeTo(most, 0) });
+    expect(forecastOf(days, { unitsToday: most - 1 }).kind).toBe('forecast');
   });
 
   it('is refused if the days are too uneven', () => {

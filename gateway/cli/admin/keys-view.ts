@@ -4,11 +4,10 @@ import { stateText, stateTone } from '../../admin/words/keys.js';
 import { refusedInWords } from '../../admin/words/usage.js';
 import type { KeyFacts } from '../../capabilities/interfaces/commands.ts';
 import { keySchema } from '../../keys/key-schema.ts';
-import { toLimits } from '../../keys/limits/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { exemptionWords } from '../../shared/words/exemptions.js';
 import { beginning, counted, ending, figure } from '../../shared/words/figures.js';
-import { limitsInWords, policyName, windowText } from '../../shared/words/limit-names.js';
+import { limitsInWords, windowText } from '../../shared/words/limit-names.js';
 import { ago, clock, instant, span } from '../output/figures.ts';
 import { colourOf } from '../output/list.ts';
 import type { Screen } from '../output/screen.ts';
@@ -25,15 +24,12 @@ export function placeText({ source, file, line }: Pick<KeyItem, 'source' | 'file
 }
 
 /**
- * Describes a grant, such as `day 5,000 until 2026-11-25 24:00 UTC, in 1 day 13 hours`. The text of a grant that begins later
+ * Describes a grant, such as `5,000 a day until 2026-11-25 24:00 UTC, in 1 day 13 hours`. The text of a grant that begins later
  * also contains its beginning and its length.
  */
 export function grantText(grant: NonNullable<KeyItem['grant']>, nowMs: number): string {
   const { limits = {}, fromMs, untilMs } = grant;
-  const parts = toLimits(limits).map(
-    ({ window, group, max }) => `${policyName(window, group)} ${figure(max)}`,
-  );
-  const what = [...parts, ...exemptionWords(grant)].join(', ');
+  const what = [limitsInWords(limits), ...exemptionWords(grant)].filter(Boolean).join(', ');
   if (fromMs === undefined) return `${what} until ${ending(untilMs)}, in ${span(untilMs - nowMs)}`;
   return `${what} from ${beginning(fromMs)}, in ${span(fromMs - nowMs)}, until ${ending(untilMs)}, for ${span(untilMs - fromMs)}`;
 }

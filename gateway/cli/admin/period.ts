@@ -1,5 +1,5 @@
 import { calendarWindowsMs } from '../../shared/calendar-windows.ts';
-import { parseDate } from '../../shared/schema/dates-and-durations.ts';
+import { agePattern, parseDate } from '../../shared/schema/dates-and-durations.ts';
 import type { UsageStep } from '../../shared/schema/query-words.ts';
 import { dayMs, minuteMs } from '../../shared/words/figures.js';
 import type { PeriodOptions } from '../command.ts';
@@ -11,7 +11,7 @@ interface Period {
   readonly to: string | undefined;
 }
 
-const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs };
+const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: dayMs };
 
 /**
  * Returns the timestamps of a period in the form of the admin API. `--from` a day means the start of this day in UTC, and `--to` a day means
@@ -174,9 +174,24 @@ function timeOfDay(text: string, nowMs: number): number | undefined {
   return named === undefined && atMs !== undefined && atMs > nowMs ? atMs - dayMs : atMs;
 }
 
+/**
+ * Returns the duration of `--overlap` in the form of the admin API: as it is written, or until a time or the end of a day.
+ *
+ * @throws a CommandError
+ */
+export function overlapOf(text: string, nowMs: number): string {
+  if (agePattern.test(text)) return text;
+  const lengthMs = grantMs('--overlap', text, { nowMs, afterMs: nowMs }) - nowMs;
+  if (lengthMs <= 0)
+    throw new CommandError(`--overlap ${text} is in the past. 0s ends the older secrets at once.`);
+  // A duration has at most six digits, so a long one is rounded up to whole minutes or hours.
+  const forms = Object.entries(unitMs).map(([unit, ms]) => `${Math.ceil(lengthMs / ms)}${unit}`);
+  return forms.find((form) => agePattern.test(form)) ?? text;
+}
+
 /** @param afterMs what a length of time is counted from, and what a time of the day comes after */
 function grantMs(
-  option: '--from' | '--until',
+  option: '--from' | '--until' | '--overlap',
   text: string,
   { nowMs, afterMs }: { readonly nowMs: number; readonly afterMs: number },
 ): number {
@@ -184,14 +199,18 @@ function grantMs(
   const daysAhead = ['today', 'tomorrow'].indexOf(text);
   const isDay = daysAhead !== -1 || /^[\d-]{10}$/.test(text);
   const writtenMs = daysAhead === -1 ? parseDate(text) : startOfDay(nowMs) + daysAhead * dayMs;
-  if (writtenMs !== undefined) return isDay && option === '--until' ? writtenMs + dayMs : writtenMs;
+  if (writtenMs !== undefined) return isDay && option !== '--from' ? writtenMs + dayMs : writtenMs;
   const [, number, unit = ''] = /^\+(\d{1,6})([mhd])$/.exec(text) ?? [];
   if (number !== undefined) return afterMs + Number(number) * (unitMs[unit] ?? dayMs);
   const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
   if (hours === undefined) {
-    const ofDay = option === '--until' ? 'the end of that day' : 'the start of that day';
+    const ofDay = option === '--from' ? 'the start of that day' : 'the end of that day';
+    const lengths =
+      option === '--overlap'
+        ? 'a duration such as 24h, 30m, 7d or 0s'
+        : 'a length of time such as +6h, +30m or +2d';
     throw new CommandError(
-      `${option} must be a date such as 2026-12-01 or today or tomorrow (${ofDay}, in UTC), a time such as 2026-12-01T18:00:00Z, 18:00 (the next one, in UTC), or a length of time such as +6h, +30m or +2d.`,
+      `${option} must be a date such as 2026-12-01 or today or tomorrow (${ofDay}, in UTC), a time such as 2026-12-01T18:00:00Z, 18:00 (the next one, in UTC), or ${lengths}.`,
     );
   }
   const atMs = startOfDay(afterMs) + Number(hours) * 3_600_000 + Number(minutes) * 60_000;

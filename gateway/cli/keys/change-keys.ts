@@ -4,6 +4,7 @@ import type { LimitsByField } from '../../keys/limits/limit-fields.ts';
 import { isoOf, parseDuration } from '../../shared/schema/dates-and-durations.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { clientOf } from '../admin/find-gateway.ts';
+import { overlapOf } from '../admin/period.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { createDirectoryKeys } from './directory-keys.ts';
@@ -63,7 +64,8 @@ export async function createKey(argument: string | undefined, options: CreateOpt
 
 /** Issues a new secret for each key, whose older secrets expire after the overlap. */
 export async function rotateKeys(argument: string | undefined, options: RotateOptions): Promise<void> {
-  const { overlap, expires, out } = options;
+  const { expires, out } = options;
+  const overlap = overlapOf(options.overlap, Date.now());
   const only = onlyKey(argument, options);
   if (only !== undefined && out === undefined) return issueFor({ id: only, overlap, expires }, options);
   requireFutureDate(expires);

@@ -150,8 +150,7 @@ function addChanging(keys: Command): void {
     )
     .option(
       '--overlap <time>',
-      'how long the older secrets stay valid: 24h, 30m, 7d, or 0s for an immediate end',
-      age,
+      'how long the older secrets stay valid: 24h, 30m, 7d, 0s (an immediate end), or until 2026-12-15 (the end of that day, in UTC), 18:00, 2026-12-01T18:00Z',
       '24h',
     )
     .option(...expires)

@@ -44,8 +44,8 @@ export function editedText({ key, where, isChanged }: ChangedKey, nowMs: number)
   if (!isChanged) return `${key.id} is as wanted already, in ${where}: nothing was changed.`;
   const later = key.changes?.filter(({ from }) => Date.parse(from) > nowMs) ?? [];
   const plans = later.map(({ from, plan }) => ` From ${instant(from)} UTC on, it is on the plan ${plan}.`);
-  const when = key.source === 'file' ? 'within 2 s' : 'from the next request on, on every process';
-  return `${key.id} is edited, in ${where}. This applies ${when}.${plans.join('')}`;
+  const when = key.source === 'file' ? 'within 2 s' : 'from the next request on';
+  return `${key.id} is edited, in ${where}. Every process knows this ${when}.${plans.join('')}`;
 }
 
 export function disabledText({ key, where, isChanged }: ChangedKey, nowMs: number): string {

@@ -16,6 +16,7 @@ const limitsOf = {
   sparse: monthly,
   refused: monthly,
   full: small,
+  risen: { plan: 'enterprise', limits: { perMonth: 6 } },
   daily: { plan: 'enterprise', limits: { perMinute: 100, perDay: 1_000 } },
 };
 type Id = keyof typeof limitsOf;
@@ -32,14 +33,17 @@ const pastDays: Partial<Record<Id, PastDay[]>> = {
   sparse: [...daysOf(3, () => 1_000), { daysAgo: 40, admitted: 1 }],
   refused: daysOf(40, () => 1_000).map((day) => (day.daysAgo < 4 ? { ...day, refusedByMonth: 5 } : day)),
   daily: daysOf(40, () => 1_000),
+  risen: daysOf(40, () => 1),
 };
 
 let gateway: RunningGateway;
 beforeAll(async () => {
   const started = await startWithPastDays({ keys, token: entry, days: pastDays, nowMs });
   gateway = started.gateway;
-  const full = keys.find((key) => key.entry.id === 'full')?.secret;
-  await fetch(`${gateway.baseUrl}/pets`, { headers: { authorization: `Bearer ${full}` } });
+  for (const id of ['full', ...Array.from({ length: 5 }, () => 'risen')]) {
+    const secret = keys.find((key) => key.entry.id === id)?.secret;
+    await fetch(`${gateway.baseUrl}/pets`, { headers: { authorization: `Bearer ${secret}` } });
+  }
   return started.stop;
 });
 
@@ -90,6 +94,19 @@ describe('the forecast of a key', () => {
     expect(body.sentence).toMatch(
       /^full has used its present limit of 1 unit a month\. The next month begins on 1 \w+\.$/,
     );
+  });
+
+  it('is refused if today exceeds what the days allow, and says where the last hour leads', async () => {
+    const reply = await ask('/keys/risen/forecast');
+    const { body } = reply;
+    const { limitAt, ...today } = body.today;
+    expect([today, body.used, body.expected]).toEqual([{ units: 5, most: 4 }, 5, undefined]);
+    expect(body.sentence).toMatch(
+      /^No forecast: risen was charged 5 units today, but the last 14 days allow at most 4 for a whole day\. At the pace of the last hour, it reaches its present limit of 6 units a month on \d+ \w+ at about \d\d:\d\d UTC\.$/,
+    );
+    // One unit is left at 5 units an hour.
+    expect(Math.abs(Date.parse(limitAt) - Date.now() - 12 * 60_000)).toBeLessThan(30_000);
+    expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
   });
 
   it.each(Object.entries(none))('of %s is refused with the reason', async (id, sentence) => {

@@ -51,8 +51,8 @@ test('grant --no-brownouts exempts a key, and keys show and keys list say so', a
   expect(granted).toMatchObject({ exitCode: 0, stderr: '' });
   expect(granted.stdout).toMatch(/^reporter has a grant: no brownouts until .* UTC, in 6 hours\./);
   const both = await run('grant reporter --no-brownouts --per-day 7 --until +6h');
-  expect(both.stdout).toMatch(/^reporter has a grant: day 7, no brownouts until .* UTC, in 6 hours\./);
-  expect((await run('show reporter')).stdout).toMatch(/^grant +day 7, no brownouts until .* UTC, in /m);
+  expect(both.stdout).toMatch(/^reporter has a grant: 7 a day, no brownouts until .* UTC, in 6 hours\./);
+  expect((await run('show reporter')).stdout).toMatch(/^grant +7 a day, no brownouts until .* UTC, in /m);
 });
 
 test.each([

@@ -200,6 +200,6 @@ describe('the period of a grant', () => {
       'from 2026-11-24 00:00 UTC, in 1 day 13 hours, until 2026-11-24 24:00 UTC, for 1 day',
     ],
   ])('%j is shown as %s', (period, text) => {
-    expect(grantText({ limits: { perDay: 5_000 }, ...period }, nowMs)).toBe(`day 5,000 ${text}`);
+    expect(grantText({ limits: { perDay: 5_000 }, ...period }, nowMs)).toBe(`5,000 a day ${text}`);
   });
 });

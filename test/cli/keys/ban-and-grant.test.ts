@@ -72,7 +72,7 @@ test('grant raises a key’s limits for a while on every process, ungrant ends i
   expect(granted).toMatchObject({ exitCode: 0, stderr: '' });
   expect(granted.stdout).toMatch(
     new RegExp(
-      `^${id} has a grant: day 5,000 until .* UTC, in 6 hours\\.\n${id} .* 5,000 a day in place of 2`,
+      `^${id} has a grant: 5,000 a day until .* UTC, in 6 hours\\.\n${id} .* 5,000 a day in place of 2`,
     ),
   );
   await expect.poll(async () => (await call(spent.secret)).status).toBe(200);
@@ -93,7 +93,9 @@ test('grant --group raises a limit of a group on every process, and leaves the l
   expect([(await call(reporter.secret)).status, (await call(reporter.secret)).status]).toEqual([200, 429]);
   const granted = await run('grant reporter --group reports --per-day 50 --until +6h');
   expect(granted).toMatchObject({ exitCode: 0, stderr: '' });
-  expect(granted.stdout).toMatch(/^reporter has a grant: reports-day 50 until .* UTC, in 6 hours\.\n/);
+  expect(granted.stdout).toMatch(
+    /^reporter has a grant: 50 a day for the group reports until .* UTC, in 6 hours\.\n/,
+  );
   expect(granted.stdout).toMatch(
     / UTC(?: on [\d-]+)?: 50 a day for the group reports in place of 1\. It may call: /,
   );
@@ -101,7 +103,7 @@ test('grant --group raises a limit of a group on every process, and leaves the l
   const shown = await run('show reporter');
   expect(shown.stdout).toMatch(/^this day for the group reports +\d of 50 used, starts over at .* UTC$/m);
   expect(shown.stdout).toMatch(
-    /^grant +reports-day 50 until .* UTC, in 5 hours 59 minutes$|^grant +reports-day 50 until .* in 6 hours$/m,
+    /^grant +50 a day for the group reports until .* UTC, in 5 hours 59 minutes$|^grant +50 a day for the group reports until .* in 6 hours$/m,
   );
   expect((await run('list')).stdout).toMatch(/^reporter +free +\w+ +(minute|reports-day) \d+\/\d+ /m);
   await run('ungrant reporter');
@@ -132,10 +134,10 @@ test('a grant that begins later is announced with its beginning, its end and its
   const period = `from ${day} 00:00 UTC, in [^,]+, until ${day} 24:00 UTC, for 1 day`;
   expect(stdout).toMatch(
     new RegExp(
-      `^${id} will have a grant: day 5,000 ${period}\\.\n${id} \\(free\\) will have a grant from ${day} 00:00 UTC until ${day} 24:00 UTC: `,
+      `^${id} will have a grant: 5,000 a day ${period}\\.\n${id} \\(free\\) will have a grant from ${day} 00:00 UTC until ${day} 24:00 UTC: `,
     ),
   );
-  expect((await run(`show ${id}`)).stdout).toMatch(new RegExp(`^grant +day 5,000 ${period}$`, 'm'));
+  expect((await run(`show ${id}`)).stdout).toMatch(new RegExp(`^grant +5,000 a day ${period}$`, 'm'));
   const other = await run(`grant ${id} --per-day 5000 --until tomorrow`);
   expect([other.exitCode, other.stderr]).toEqual([
     1,

@@ -286,6 +286,13 @@ test('with keys rotate --overlap 0s the older secrets expire at once, and --json
   expect(loaded.kind === 'valid' && loaded.settings.keys.find(digestSecret(secret))?.key.id).toBe('acme');
 });
 
+test('with keys rotate --overlap 2036-12-15 the older secrets stay valid until the end of that day', async () => {
+  const { file } = configFolder();
+  const rotate = ['keys', 'rotate', 'acme', '--overlap', '2036-12-15', '--json', '--config', file];
+  const { secrets } = JSON.parse((await tollgate(rotate)).stdout);
+  expect(secrets[0].expiresAt).toMatch(/^2036-12-16T00:/);
+});
+
 test('keys revoke and keys restore together leave the file unchanged, and report when there is nothing to do', async () => {
   const { file, pathOf } = configFolder({ 'keys.yaml': commentedKeys });
   const run = (command: string) => tollgate(['keys', command, 'acme', '--config', file]);
@@ -372,7 +379,11 @@ test.each([
   ['revoke somebody-else', 'keys.yaml; "keys configured" shows its keys.'],
   ['add-secret', 'Which key? Give its id, as in "keys create acme --plan free".'],
   ['create acme --id other --plan free', 'Which key, acme or other? Give its id once.'],
-  ['rotate acme --overlap soon', /It must be a duration such as 24h, 30m, 7d or 0s\.\n/],
+  ['rotate acme --overlap soon', /^--overlap must be a date .*, or a duration such as 24h, 30m, 7d or 0s\.$/],
+  [
+    'rotate acme --overlap 2020-01-01',
+    '--overlap 2020-01-01 is in the past. 0s ends the older secrets at once.',
+  ],
   ['rotate acme --expires 2020-01-01', '--expires is in the past: the secret would never be valid.'],
   ['revoke \u001b[2Jacme', 'There is no key \\u{1b}[2Jacme in '],
 ])('keys %s prints the problem, and writes nothing', async (command, message) => {

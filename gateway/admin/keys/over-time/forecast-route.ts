@@ -1,7 +1,7 @@
 import type { Changes } from '../../../fleet/changes.ts';
 import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
-import { dayMs, figure } from '../../../shared/words/figures.js';
+import { counted, dayMs, figure, hourMs } from '../../../shared/words/figures.js';
 import { type Forecast, forecast, forecastDays } from '../../../usage/forecast.ts';
 import { totalsKeptDays } from '../../../usage/read/daily-totals.ts';
 import { type UsageRow, usageRows } from '../../../usage/read/usage-rows.ts';
@@ -34,22 +34,30 @@ export function forecastRoute(sources: KeySources, changes: Pick<Changes, 'read'
       const month = { id, limit, used: status.used[place] ?? 0, nowMs, endMs };
       const days = sources.usage && (await recordedDays(sources.usage, id, nowMs));
       if (sources.usage !== undefined && days === undefined) return storeUnavailable();
-      const view = forecastView(month, days);
+      const { usage } = sources;
+      const unitsOfLastHour = async () => {
+        const period = { fromMs: nowMs - hourMs, toMs: nowMs };
+        return unitsSince(
+          nowMs - hourMs,
+          usage && (await usageRows(usage, id, { ...period, step: 'minute' }, nowMs)),
+        );
+      };
+      const view = await forecastView(month, days, unitsOfLastHour);
       const units = unitsSince(calendarStartMs('month', nowMs), days);
       const [listed] = found ?? [];
       const begun =
         listed && (await limitBeginnings(sources, changes, { listed, status }, [{ window: 'month', units }]));
       const setMs = begun?.get('month');
       if (setMs === undefined) return jsonResponse(view);
-      const since = `The limit a month was set on ${dateOf(setMs)} at ${isoOf(setMs).slice(11, 16)} UTC, and does not count the earlier requests of this month.`;
+      const since = `The limit a month was set on ${dateOf(setMs)} at ${timeOf(setMs)} UTC, and does not count the earlier requests of this month.`;
       return jsonResponse({ ...view, sentence: `${view.sentence} ${since}` });
     },
   });
 }
 
 function unitsSince(startMs: number, rows: readonly UsageRow[] = []): number {
-  const ofMonth = rows.filter(({ at }) => Date.parse(at) >= startMs);
-  return ofMonth.reduce((sum, { units, admitted }) => sum + (units ?? admitted), 0);
+  const since = rows.filter(({ at }) => Date.parse(at) >= startMs);
+  return since.reduce((sum, { units, admitted }) => sum + (units ?? admitted), 0);
 }
 
 interface Month {
@@ -71,12 +79,16 @@ function recordedDays(
 }
 
 /** @param rows the recorded days; undefined without a usage record */
-function forecastView(month: Month, rows: readonly UsageRow[] | undefined): KeyForecast {
+async function forecastView(
+  month: Month,
+  rows: readonly UsageRow[] | undefined,
+  unitsOfLastHour: () => Promise<number>,
+): Promise<KeyForecast> {
   const { id, limit, used, nowMs, endMs } = month;
   const none = (reason: string): KeyForecast => ({ limit, used, sentence: `No forecast: ${reason}.` });
   if (lacksData()) return none('Redis is away, and the record of this process alone is incomplete');
   if (used >= limit) {
-    const sentence = `${id} has used its present limit of ${unitsAMonth(limit)}. The next month begins on ${dateOf(endMs)}.`;
+    const sentence = `${id} has used ${presentLimit(limit)}. The next month begins on ${dateOf(endMs)}.`;
     return { limit, used, sentence };
   }
   if (rows === undefined) return none('usage is not recorded, because usage.keepDays is 0');
@@ -99,10 +111,21 @@ function forecastView(month: Month, rows: readonly UsageRow[] | undefined): KeyF
     );
   }
   const units = days.map((row) => row?.units ?? row?.admitted ?? 0);
-  const found = forecast({ days: units, used, limit, nowMs, endMs });
+  const unitsToday = unitsSince(todayMs, rows);
+  const found = forecast({ days: units, unitsToday, used, limit, nowMs, endMs });
   switch (found.kind) {
     case 'few_days':
       return none(`${id} was charged on only ${found.activeDays} of the last ${forecastDays} days`);
+    case 'unlike_today': {
+      const today = { units: unitsToday, most: Math.round(found.most) };
+      const { sentence } = none(
+        `${id} was charged ${counted(unitsToday, 'unit')} today, but the last ${forecastDays} days allow at most ${figure(today.most)} for a whole day`,
+      );
+      const limitMs = nowMs + ((limit - used) / (await unitsOfLastHour())) * hourMs;
+      if (limitMs >= endMs) return { limit, used, today, sentence };
+      const then = `At the pace of the last hour, it reaches ${presentLimit(limit)} on ${dateOf(limitMs)} at about ${timeOf(limitMs)} UTC.`;
+      return { limit, used, today: { ...today, limitAt: isoOf(limitMs) }, sentence: `${sentence} ${then}` };
+    }
     case 'uneven':
       return none(`the last ${forecastDays} days of ${id} are too uneven`);
     case 'forecast': {
@@ -127,7 +150,7 @@ function sentenceOf(
   { id, limit }: Month,
   { expected, low, high, earliestMs, latestMs }: Extract<Forecast, { kind: 'forecast' }>,
 ): string {
-  const ofMonth = `its present limit of ${unitsAMonth(limit)}`;
+  const ofMonth = presentLimit(limit);
   const reached = () => {
     if (earliestMs === undefined) return `${id} does not reach ${ofMonth}`;
     if (latestMs === undefined) return `${id} may reach ${ofMonth}, on ${dateOf(earliestMs)} at the earliest`;
@@ -138,8 +161,8 @@ function sentenceOf(
   return `At the pace of the last ${forecastDays} days, ${reached()}; expected ${figure(expected)} by the month's end${range}.`;
 }
 
-function unitsAMonth(limit: number): string {
-  return `${figure(limit)} ${limit === 1 ? 'unit' : 'units'} a month`;
+function presentLimit(limit: number): string {
+  return `its present limit of ${counted(limit, 'unit')} a month`;
 }
 
 const months = [
@@ -151,4 +174,8 @@ const months = [
 function dateOf(atMs: number): string {
   const date = new Date(atMs);
   return `${date.getUTCDate()} ${months[date.getUTCMonth()]}`;
+}
+
+function timeOf(atMs: number): string {
+  return isoOf(atMs).slice(11, 16);
 }

@@ -174,7 +174,7 @@ export const actions = {
   },
   restore: {
     button: 'Restore…',
-    isOffered: (key) => isInDirectory(key) && isRevoked(key),
+    isOffered: isRevoked,
     title: 'Restore',
     says: ({ who }, where) =>
       `The secrets of ${who} work again within a second, ${where}. Secrets that have ended stay ended.`,
@@ -292,13 +292,13 @@ function rangeText(numbers) {
 }
 
 const fromField = () => html`<div class="field">
-  <label for="from">From (your local time; empty means at once)</label>
+  <label for="from">From (UTC; empty means at once)</label>
   <input id="from" name="from" type="datetime-local" />
 </div>`;
 
 /** The chosen time, epoch ms; undefined means at once, as for a time in the past. @param {FormData} form */
 function fromIn(form) {
-  const chosenMs = Date.parse(String(form.get('from')));
+  const chosenMs = Date.parse(`${form.get('from')}Z`);
   return chosenMs > nowMs() ? chosenMs : undefined;
 }
 

@@ -142,8 +142,9 @@ export const errorColumns = [
  * @param {{ now: number, isLong?: boolean }} options
  */
 export function windowBar({ name, limit, used, resetMs }, { now, isLong = false }) {
-  // After its reset, a window shows 0 used requests, even before the next response.
-  const usedNow = resetMs <= now ? 0 : used;
+  // In a list, a window shows 0 used requests after its reset, even before the next response. On the page of a key, it
+  // agrees with the sentence above it until the next response.
+  const usedNow = resetMs <= now && !isLong ? 0 : used;
   const part = Math.min(1, usedNow / limit);
   const tone = part >= 1 ? 'bad' : part >= 0.8 && windowIn(name) !== 'second' ? 'near' : '';
   const figures = `${figure(usedNow)} of ${figure(limit)}`;

@@ -95,6 +95,12 @@ const keyForecast = z
       .describe(
         'The same day for the low end of the range; absent if it does not reach the limit in this month.',
       ),
+    today: z
+      .object({ units: count, most: count, limitAt: instant.optional() })
+      .optional()
+      .describe(
+        'Why there is no forecast: the units of the present day so far are more than `most`, which the last 14 days allow for a whole day. At the pace of the last hour, the key reaches the limit at `limitAt`; absent if it does not in this month.',
+      ),
   })
   .register(components, { id: 'KeyForecast' });
 
@@ -105,7 +111,7 @@ export const getKeyForecastWire = defineWire({
   tag: 'Keys',
   summary: 'When a key reaches its limit a month',
   description:
-    'A forecast of the units that the key is charged until the end of the present UTC month, from the units of the last 14 complete days. The present limit a month of all operations counts, also if a plan change or a grant has changed it in this month; limits of groups have no forecast. There is no forecast with fewer than 14 complete days on record, with requests on fewer than 5 of them, if the limit a month refused requests on one of them, if they are so uneven that the range says nothing, and while Redis is away.',
+    'A forecast of the units that the key is charged until the end of the present UTC month, from the units of the last 14 complete days. The present limit a month of all operations counts, also if a plan change or a grant has changed it in this month; limits of groups have no forecast. There is no forecast with fewer than 14 complete days on record, with requests on fewer than 5 of them, if the limit a month refused requests on one of them, if they are so uneven that the range says nothing, if the present day already has more units than they allow for a whole day, and while Redis is away.',
   params: { id: keyIdParameter },
   answers: { 200: { description: 'The forecast, or the reason why there is none.', schema: keyForecast } },
 });

@@ -118,7 +118,7 @@ function proofLines({ reproduced }: Pick<Simulation, 'reproduced'>, screen: Scre
   return [
     screen.paint('warning', proof),
     ...wrapText(
-      `In ${counted(minutesThatDiffer, 'minute')} the replay differs from the record (${figure(replayedRefusals)} refusals in all), and the figures below use the same rules:`,
+      `In ${counted(minutesThatDiffer, 'minute')} the replay differs from the record, with ${counted(replayedRefusals, 'refusal')} in all. The figures below are an estimate for the same reasons:`,
       screen.columns,
     ),
     ...listed.flatMap(([why, minutes]) =>

@@ -9,9 +9,8 @@ import {
 import type { Events } from '../../../fleet/events.ts';
 import type { EventKind } from '../../../fleet/kinds/kinds.ts';
 import type { Presence } from '../../../fleet/presence.ts';
-import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { dayMs } from '../../../shared/words/figures.js';
+import { dayMs, ending } from '../../../shared/words/figures.js';
 import type { Circumstance, ReplayedKey } from '../replay/explain-difference.ts';
 
 export interface CircumstanceSources {
@@ -53,7 +52,7 @@ export async function readCircumstances(
     if (change.action === 'grant') {
       const untilMs = Date.parse(String(change.after?.untilAt));
       const atMs = Date.parse(String(change.after?.fromAt ?? change.at));
-      const text = `given by ${change.by}, until ${isoOf(untilMs || 0)}.`;
+      const text = `given by ${change.by}, until ${ending(untilMs || 0)}.`;
       found.push({ kind: 'grant', atMs, text, concerns, untilMs });
     } else {
       const atMs = Date.parse(change.at);

@@ -215,7 +215,7 @@ function keysOf({ keys, moreKeys }, openKey, isTried) {
 }
 
 /**
- * Shows how exact the simulation's result is: a summary with collapsed details.
+ * Shows how exact the simulation's result is: a summary with details, which are open if the replay differs from the record.
  *
  * @param {Simulation['totals']} totals @param {Simulation['reproduced']} reproduced
  */
@@ -228,7 +228,7 @@ function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
       : isBounded
         ? `Between ${figure(refusedThenMin)} and ${counted(refusedThenMax, 'refusal')} with these limits.`
         : 'The replay of the present plan agrees with the record.';
-  return html`<details class="certainty">
+  return html`<details class="certainty" open=${minutesThatDiffer > 0}>
     <summary class=${minutesThatDiffer > 0 ? 'near' : 'muted'}>${summary}</summary>
     ${isBounded && html`<p>At least ${figure(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused. The exact number depends on the order of requests within a minute, because of bans, limits per second and requests of different costs.</p>`}
     <p>The replay of the present plan reproduces ${figure(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')}.</p>

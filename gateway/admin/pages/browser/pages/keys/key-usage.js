@@ -188,9 +188,9 @@ function chargedUnits(row) {
 /** States when the key reaches its limit a month. @param {{ id: string }} props */
 function KeyForecast({ id }) {
   const polled = usePolled('/keys/{id}/forecast', minuteMs, { params: { id } });
-  const { limit, used = 0, sentence, expected, earliestAt } = polled.body ?? {};
+  const { limit, used = 0, sentence, expected, earliestAt, today } = polled.body ?? {};
   if (limit === undefined || sentence === undefined) return null;
-  const tone = earliestAt !== undefined || used >= limit ? 'near' : expected ? '' : 'muted';
+  const tone = (earliestAt ?? today) || used >= limit ? 'near' : expected ? '' : 'muted';
   return html`<${Fresh} polled=${polled}>
     <p class=${`forecast ${tone}`}>${sentence} <${CopyButton} text=${sentence} /></p>
   <//>`;
