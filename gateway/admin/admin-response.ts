@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errors } from '../shared/errors.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import { awayText } from './words/list.js';
 
 export const apiPrefix = '/api/v1';
 
@@ -14,6 +15,8 @@ export interface AdminResponse {
   readonly contentType?: string;
   /** Header fields of this response only, such as `Allow`. These fields replace common fields of the same name. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
+  /** What an error says after "Redis does not reply", so that the API can say since when. */
+  readonly withoutRedis?: string;
   /** Called when the response is written, or when the client has disconnected. */
   readonly onWritten?: () => void;
 }
@@ -56,7 +59,7 @@ const catalogue = {
   },
   store_unavailable: {
     status: 503,
-    message: 'Redis does not reply, and only Redis has this data; retry later.',
+    message: `${awayText({})}, and only Redis has this data; retry later.`,
   },
   busy: {
     status: 503,
@@ -83,14 +86,18 @@ export function jsonResponse(body: object): AdminResponse {
   return { status: 200, body: JSON.stringify(body) };
 }
 
-/** @param message names what only Redis has; by default, the message of the error */
-export function storeUnavailable(message?: string): AdminResponse {
-  return errorResponse('store_unavailable', message, { 'Retry-After': '1' });
+/** @param rest names what only Redis has @param cause the beginning of the message */
+export function storeUnavailable(
+  rest = ', and only Redis has this data; retry later.',
+  cause = awayText({}),
+): AdminResponse {
+  const error = errorResponse('store_unavailable', cause + rest, { 'Retry-After': '1' });
+  return { ...error, withoutRedis: rest };
 }
 
 /** For a change that was not tried, because the store did not reply. */
 export function nothingChanged(): AdminResponse {
-  return storeUnavailable('Redis does not reply. Nothing was changed; retry later.');
+  return storeUnavailable('. Nothing was changed; retry later.');
 }
 
 /** @param body undefined when the store did not reply */

@@ -100,6 +100,8 @@ export const version = z
 export const missing = z
   .object({
     sinceAt: instant.optional().describe('Since when Redis is away. Absent if it has just become so.'),
+    reason: z.string().optional().describe('Why Redis is away, with its address and the setting to check.'),
+    what: list(z.string()).describe('What is not complete, such as `requests`.'),
   })
   .register(components, { id: 'Missing' })
   .optional()

@@ -8,6 +8,17 @@ export interface FaultPlace {
   readonly setting: string;
 }
 
+/** Redis answers NOAUTH with a text about its protocol. */
+export function plainReason(message: string): string {
+  return message.startsWith('NOAUTH') ? 'NOAUTH Redis requires a password' : message;
+}
+
+/** The reason of an outage with the place to look at, for operators. */
+export function reasonWithPlace(reason: string, { address, setting }: FaultPlace): string {
+  const at = reason.includes(address) ? '' : ` at ${address}`;
+  return `${reason.replace(/\.$/, '')}${at}; check ${setting}`;
+}
+
 /** @param reason the error of the connection, or of the server */
 export function faultPlaceOf(redis: RedisSettings, reason: string): FaultPlace {
   const { url, cluster = [], sentinel, password, username } = redis;

@@ -1,4 +1,5 @@
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
+import { plainReason } from './fault-place.ts';
 import type { RedisConnection } from './redis-connection.ts';
 
 /** Redis did not reply, or refused the call. `mayHaveRun`: a write may have taken effect fully or partly. */
@@ -13,7 +14,7 @@ export const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply wi
 
 /** An error reply from Redis means that the call has written nothing. */
 export function toAway(error: Error): Away {
-  return { kind: 'away', mayHaveRun: !isErrorReply(error), reason: error.message };
+  return { kind: 'away', mayHaveRun: !isErrorReply(error), reason: plainReason(error.message) };
 }
 
 /** `ReplyError` of ioredis is not imported, because a gateway without Redis does not load ioredis. */

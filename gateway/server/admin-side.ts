@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { createLateAdminApi } from '../admin/api/late-admin-api.ts';
 import { loadInTurns, schemaParts } from '../admin/api/load-in-turns.ts';
-import { awaySinceMs } from '../admin/api/missing-data.ts';
+import { outageOf } from '../admin/api/missing-data.ts';
 import type { LentMembers } from '../admin/api/read-sources.ts';
 import { tokenNameOf } from '../admin/api/tokens/authenticate.ts';
 import { createAdminListener } from '../admin/listener/admin-listener.ts';
@@ -153,7 +153,7 @@ export function createAdminSide({
       readEvents: (page) => events.read(page),
       readChanges: (page) => changes.read(page),
       readProcesses: () => presence.read(),
-      awaySinceMs: async () => awaySinceMs(limiter.state()),
+      outage: async () => outageOf(limiter.state()),
       ...served.memory,
       planFigures,
       readMembers,

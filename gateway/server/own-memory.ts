@@ -1,4 +1,5 @@
-import type { Key, KeyStatus } from '../shared/model.ts';
+import type { KeyInMemory } from '../request/limit/read-statuses.ts';
+import type { KeyStatus } from '../shared/model.ts';
 import { latestOf } from '../usage/store/active-keys.ts';
 import { type Counts, packCounts } from '../usage/store/counts.ts';
 import type { StoredRecord, UsageStore } from '../usage/store/usage-store.ts';
@@ -11,9 +12,7 @@ import type { Stores } from './stores.ts';
  */
 export interface OwnMemory {
   /** The counts as the process has last seen them, with its own decisions. */
-  readStatuses(
-    keys: readonly Pick<Key, 'id' | 'limits'>[],
-  ): Promise<readonly (KeyStatus | undefined)[] | undefined>;
+  readStatuses(keys: readonly KeyInMemory[]): Promise<readonly (KeyStatus | undefined)[] | undefined>;
   /** The requests that the process has recorded. */
   readRecords: UsageStore['read'];
   readActive: UsageStore['active'];
@@ -78,7 +77,8 @@ export function joinMemories(all: () => readonly OwnMemory[]): OwnMemory {
 const nothing: StoredRecord = { fields: new Map(), batches: new Map() };
 
 function fullest(all: readonly KeyStatus[]): KeyStatus | undefined {
-  const usedIn = ({ used }: KeyStatus) => used.reduce((sum, requests) => sum + requests, 0);
+  const usedIn = ({ used, isUnknown }: KeyStatus) =>
+    isUnknown ? -1 : used.reduce((sum, requests) => sum + requests, 0);
   return all.toSorted((a, b) => usedIn(b) - usedIn(a))[0];
 }
 

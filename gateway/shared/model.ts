@@ -323,6 +323,8 @@ export interface KeyStatus {
    * limits.
    */
   readonly grant?: Grant;
+  /** While Redis is away: nothing is known about the counts of the key. */
+  readonly isUnknown?: true;
 }
 
 /** A key with `after` refusals within `withinMs` is banned for `forMs`. Each further ban lasts twice as long, up to `maxMs`. */

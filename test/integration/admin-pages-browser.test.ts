@@ -751,7 +751,7 @@ describe('a fleet', () => {
     await redis.kill();
     await page.waitForSelector('.verdict .bad');
     expect(await firstText(page, '.verdict .bad')).toMatch(
-      /^Redis is away \(.+\): limits are counted by each process on its own\. Since \d\d:\d\d:\d\d, \d+ s\.$/,
+      /^Redis is away \(.+\): limits are counted by each process on its own, and only this gateway is known here\. Since \d\d:\d\d:\d\d, \d+ s\.$/,
     );
     expect(await firstText(page, '.facts')).toContain('Redis away since');
     await redis.restart();

@@ -3,6 +3,7 @@ import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { faultsOf } from '../support/described-replies.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { makeKey, type RunningGateway, startGateway, testConfig } from '../support/gateway-process.ts';
+import { inspect } from '../support/inspect.ts';
 import { runTollgate } from '../support/run-tollgate.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { patientStore } from '../support/tuning.ts';
@@ -128,7 +129,11 @@ describe('a gateway whose Redis goes away', () => {
     expect((await ask('/directory')).status).toBe(503);
     const find = { method: 'POST', json: { ids: ['issued', 'unread'] } };
     expect((await ask('/directory/ids', find)).status).toBe(503);
-    expect((await ask('/keys', { method: 'POST', json: { id: 'new', plan: 'free' } })).status).toBe(503);
+    const create = await ask('/keys', { method: 'POST', json: { id: 'new', plan: 'free' } });
+    expect([create.status, create.body.message]).toEqual([
+      503,
+      expect.stringMatching(/^Redis has been away since .* UTC \(.+\)\. Nothing was changed: retry later\.$/),
+    ]);
   });
 
   it.each([['keys', 'list'], ['usage', 'acme'], ['why', 'acme'], ['plans']])(
@@ -141,7 +146,9 @@ describe('a gateway whose Redis goes away', () => {
       expect(ran.exitCode).toBe(0);
       expect(ran.stdout).toMatch(/ 7 |free/);
       if (args[0] !== 'plans')
-        expect(ran.stderr).toMatch(/^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. .*\n$/);
+        expect(ran.stderr).toMatch(
+          /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. Missing: requests.* that this gateway does not know itself\. Reason: .+; check redis\.url\.\n$/,
+        );
     },
   );
 });
@@ -188,4 +195,119 @@ it('a supervisor asks its workers: their counts, and the requests that they have
     await gateway.stop();
     await redis.stop();
   }
+});
+
+describe('of two gateways whose Redis goes away, one', () => {
+  let other: RunningGateway;
+  const command = (...args: string[]) =>
+    runTollgate(args, { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token });
+  const sendTo = async (to: RunningGateway, requests: number) => {
+    const own = gateway;
+    gateway = to;
+    await send(requests).finally(() => {
+      gateway = own;
+    });
+  };
+  const grant = (id: string) => ({
+    path: `/keys/${id}/grant`,
+    sent: {
+      method: 'POST',
+      json: { limits: { perMinute: 90 }, untilAt: new Date(Date.now() + 3_600_000).toISOString() },
+    },
+  });
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    [gateway, other] = [await start(), await start()];
+    await withinOneMinute(20_000);
+    await sendTo(other, 4);
+    await sendTo(gateway, 3);
+    const ofOther = new URL(other.adminUrl).port;
+    const { path, sent } = grant('acme');
+    await askAdmin(Number(ofOther), `/api/v1${path}`, { token: token.token, ...sent });
+    const own = grant('quiet');
+    expect((await ask(own.path, own.sent)).status).toBe(200);
+    // The list reads the sums of hours, and the counts of keys.
+    await until('all requests are recorded', async () => (await ask('/keys')).body.keys[0].offered24h === 7);
+    await redis.kill();
+    await isAway();
+  });
+  afterAll(async () => {
+    await Promise.all([gateway.stop(), other.stop()]);
+    await redis.stop();
+  });
+
+  it('knows the grants that it has made, and those that its pages have read', async () => {
+    for (const id of ['acme', 'quiet'])
+      expect((await ask(`/keys/${id}`)).body.why.sentence).toMatch(/has a grant until .*: 90 a minute/);
+  });
+
+  it('knows the counts that its pages have read', async () => {
+    const { windows } = (await ask('/keys/acme')).body;
+    expect(windows.map(({ used }: { used: number }) => used)).toEqual([7, 7]);
+  });
+
+  it('shows the same number of requests in the sentence, the figures and the operations of a key', async () => {
+    const { stdout } = await command('keys', 'show', 'acme');
+    const [, table = ''] = stdout.split('OPERATION, 24 H');
+    const calls = [...table.matchAll(/^\S.*? {2,}(\d+)(?: +\d+ +\d+)?$/gm)].map(([, one]) => Number(one));
+    const total = Number(/^last 24 h +(\d+) requests/m.exec(stdout)?.[1]);
+    expect(stdout).toContain(`none of its ${total} requests was refused`);
+    expect(calls.reduce((sum, one) => sum + one, 0)).toBe(total);
+  });
+
+  it('says in one line since when and why Redis is away, and that it knows only itself', async () => {
+    const top = (await command('top', '--once')).stdout.split('\n');
+    const told = top.slice(1, top.indexOf('')).join(' ');
+    expect(told).toMatch(
+      /^Redis is away \(.+; check redis\.url\): limits are counted by each process on its own, and only this gateway is known here\. Since \d\d:\d\d:\d\d UTC, \d+ s\.(?!.*Redis)/,
+    );
+    expect((await command('processes')).stderr).toMatch(
+      /^Redis has been away since .* UTC\. Missing: processes that this gateway does not know itself\. Reason: .+\n$/,
+    );
+  });
+});
+
+describe('a gateway that starts with', () => {
+  const wrong = (url: string) => url.replace('//', '//:wrong@');
+  it.each([
+    ['a wrong password', wrong, 'WRONGPASS'],
+    ['no password, though Redis requires one', (url: string) => url, 'NOAUTH'],
+  ])(
+    '%s names the address, the setting and the reason, and does not know what Redis has',
+    async (_, urlOf, code) => {
+      redis = await startRedis();
+      const inspector = inspect(redis.url);
+      await inspector.config('SET', 'requirepass', 'right');
+      inspector.disconnect();
+      gateway = await startGatewayHere(config(urlOf(redis.url)), { files });
+      try {
+        await isAway();
+        const { host } = new URL(redis.url);
+        const { sentence } = (await ask('/state')).body.verdict;
+        expect(sentence).toMatch(
+          new RegExp(
+            `^Redis is away \\(${code} [^(]{1,60} at ${host}; check redis\\.\\w+\\): limits are counted`,
+          ),
+        );
+        const [event] = (await ask('/events?kind=incident')).body.events;
+        expect(event.text).toContain(`at ${host}; check redis.`);
+        expect((await ask('/keys/acme')).body).toMatchObject({
+          ...{ state: 'unknown', windows: [], missing: { reason: expect.stringContaining(host) } },
+          why: { sentence: 'What acme (free) has used is not known, because Redis is away.' },
+        });
+        const unknown = [['changes'], ['usage', 'acme'], ['usage'], ['usage', '--all', '--month', '2026-11']];
+        for (const args of unknown) {
+          const ran = await runTollgate(args, {
+            TOLLGATE_ADMIN: gateway.adminUrl,
+            TOLLGATE_ADMIN_TOKEN: token.token,
+          });
+          expect(ran.stdout).toBe('Unknown: Redis is away.\n');
+        }
+      } finally {
+        await gateway.stop();
+        await redis.stop();
+      }
+    },
+  );
 });

@@ -10,6 +10,7 @@ import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, apiPrefix, errorResponse } from '../admin-response.ts';
 import { ranByFault, ranByField, ranBySchema } from '../wires/ran-by.ts';
+import { type Outage, withOutage } from './missing-data.ts';
 import { type ReadBody, readBody } from './request-body.ts';
 import { answer, type RequestWithoutBody, type Route, routeRequest } from './route.ts';
 import { type AskThread, nameOf } from './thread-routes.ts';
@@ -24,6 +25,7 @@ export interface AdminApiOptions {
   readonly routes: readonly Route[];
   readonly askThread: AskThread;
   readonly requestFlush: RequestFlush;
+  readonly outage: () => Outage;
   readonly admin: () => AdminSettings;
   readonly log: Pick<Logger, 'warn' | 'error'>;
   readonly nowMs: () => number;
@@ -43,6 +45,7 @@ export function createAdminApi({
   routes,
   askThread,
   requestFlush,
+  outage,
   admin,
   log,
   nowMs,
@@ -137,12 +140,12 @@ export function createAdminApi({
     if (author === undefined) return errorResponse('invalid_request', ranByFault);
     const request = { params, query: parsed.query, token, author, headers };
     if (route.readsCounts) requestFlush();
-    if (route.waits) return answerHere(req, route, request);
-    return (
-      (await (route.inThread
-        ? answerInThread(req, route, request, waiting)
-        : turns.take(token.name, () => answerHere(req, route, request), waiting))) ?? busy()
-    );
+    const response = route.waits
+      ? await answerHere(req, route, request)
+      : await (route.inThread
+          ? answerInThread(req, route, request, waiting)
+          : turns.take(token.name, () => answerHere(req, route, request), waiting));
+    return response === undefined ? busy() : withOutage(response, outage());
   }
 
   async function answerHere(

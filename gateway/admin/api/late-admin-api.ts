@@ -1,5 +1,6 @@
 import type { AdminApi, AdminApiOptions } from './admin-api.ts';
 import { loadInTurns, schemaParts } from './load-in-turns.ts';
+import { outageOf } from './missing-data.ts';
 import type { ApiSources } from './routes.ts';
 
 /**
@@ -9,7 +10,7 @@ import type { ApiSources } from './routes.ts';
 export function createLateAdminApi({
   sources,
   ...options
-}: Omit<AdminApiOptions, 'routes'> & { readonly sources: ApiSources }): AdminApi {
+}: Omit<AdminApiOptions, 'routes' | 'outage'> & { readonly sources: ApiSources }): AdminApi {
   let loaded: Promise<AdminApi> | undefined;
 
   return async (...request) => {
@@ -22,7 +23,9 @@ export function createLateAdminApi({
     const { createRoutes } = await loadInTurns(parts, () => import('./routes.ts'));
     const { createAdminApi } = await import('./admin-api.ts');
     const ofCapabilities = await sources.ofCapabilities();
-    return createAdminApi({ ...options, routes: [...(await createRoutes(sources)), ...ofCapabilities] });
+    const routes = [...(await createRoutes(sources)), ...ofCapabilities];
+    const outage = () => outageOf(sources.state().store);
+    return createAdminApi({ ...options, routes, outage });
   }
 }
 

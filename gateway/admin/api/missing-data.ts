@@ -1,40 +1,66 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { StoreState } from '../../request/limit/limiter.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import type { AdminResponse } from '../admin-response.ts';
+import { type AdminResponse, storeUnavailable } from '../admin-response.ts';
+import { awayText } from '../words/list.js';
 
-/** Whether the response in progress lacks data, because Redis did not reply. */
-const inProgress = new AsyncLocalStorage<{ isMissing: boolean }>();
+/** What a response lacks while Redis is away: the plural of its entries, for a sentence. */
+export type Lacking =
+  | 'changes'
+  | 'deliveries'
+  | 'details of keys'
+  | 'events'
+  | 'keys'
+  | 'processes'
+  | 'requests';
+
+/** Since when and why Redis is away. Both are undefined if the process does not know that it is away. */
+export interface Outage {
+  readonly sinceAt?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** What the response in progress lacks, because Redis did not reply. */
+const inProgress = new AsyncLocalStorage<Set<Lacking>>();
 
 /** Notes that the response in progress lacks data that only Redis has. */
-export function noteMissing(): void {
-  const response = inProgress.getStore();
-  if (response !== undefined) response.isMissing = true;
+export function noteMissing(what: Lacking): void {
+  inProgress.getStore()?.add(what);
 }
 
 /** Whether the response in progress lacks data so far. */
 export function lacksData(): boolean {
-  return inProgress.getStore()?.isMissing ?? false;
+  return (inProgress.getStore()?.size ?? 0) > 0;
 }
 
-/** Makes a response, and returns whether it lacks data. */
+/** Makes a response, and returns what it lacks. */
 export async function noteWhile(
   respond: () => Promise<AdminResponse>,
-): Promise<{ readonly response: AdminResponse; readonly isMissing: boolean }> {
-  const noted = { isMissing: false };
+): Promise<{ readonly response: AdminResponse; readonly what: readonly Lacking[] }> {
+  const noted = new Set<Lacking>();
   const response = await inProgress.run(noted, respond);
-  return { response, isMissing: noted.isMissing };
+  return { response, what: [...noted] };
 }
 
-/** The time since which Redis or one of its servers is away, epoch ms; undefined while none is. */
-export function awaySinceMs(store: StoreState): number | undefined {
-  if (store.kind === 'memory' || store.available) return undefined;
+export function outageOf(store: StoreState): Outage {
+  if (store.kind === 'memory' || store.available) return {};
   const away = (store.servers ?? [store]).filter(({ available }) => !available);
-  return Math.min(...away.map(({ since }) => Date.parse(since)));
+  const sinceMs = Math.min(...away.map(({ since }) => Date.parse(since)));
+  return { sinceAt: isoOf(sinceMs), reason: store.reason };
 }
 
-/** @param sinceMs the time since which Redis is away, epoch ms; undefined if the process does not know that it is away */
-export function withMissing(response: AdminResponse, sinceMs: number | undefined): AdminResponse {
-  const missing = { sinceAt: isoOf(sinceMs) };
+export function withMissing(
+  response: AdminResponse,
+  what: readonly Lacking[],
+  outage: Outage,
+): AdminResponse {
+  const missing = { ...outage, what };
   return { ...response, body: JSON.stringify({ ...JSON.parse(String(response.body)), missing }) };
+}
+
+/** Says in an error since when and why Redis is away. */
+export function withOutage(response: AdminResponse, outage: Outage): AdminResponse {
+  const { withoutRedis: rest } = response;
+  if (rest === undefined || outage.sinceAt === undefined) return response;
+  return storeUnavailable(rest, `${awayText(outage)} (${outage.reason})`);
 }

@@ -2,7 +2,6 @@ import type { Events } from '../../fleet/events.ts';
 import type { FlushFleet } from '../../fleet/flush/flush-fleet.ts';
 import type { Fault } from '../../fleet/process-state.ts';
 import type { BlockedSecrets } from '../../keys/leaks/blocked/blocked-secrets.ts';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
@@ -16,7 +15,7 @@ import { listUpstreamsWire } from '../wires/fleet/upstreams.ts';
 import { changesView } from './fleet/changes-view.ts';
 import { stateView } from './fleet/state-view.ts';
 import { upstreamsView } from './fleet/upstreams-view.ts';
-import { awaySinceMs } from './missing-data.ts';
+import { type Lacking, outageOf } from './missing-data.ts';
 import { createReadRoutes } from './read-routes.ts';
 import type { ReadSources } from './read-sources.ts';
 import { defineRoute, type Route } from './route.ts';
@@ -40,10 +39,9 @@ export interface ApiSources extends ReadSources {
 export async function createRoutes(sources: ApiSources): Promise<readonly Route[]> {
   const { state, faults, presence, changes, events, keys, keyChanges, blocked } = sources;
   const { settings, bounds } = keys;
-  /** Since when Redis is away, if a list has only the entries of this process. */
-  const missingFrom = ({ isComplete }: { readonly isComplete: boolean }) => {
-    return isComplete ? {} : { missing: { sinceAt: isoOf(awaySinceMs(state().store)) } };
-  };
+  /** The member `missing` of a response with the data of this process alone. */
+  const missingFrom = ({ isComplete }: { readonly isComplete: boolean }, what: Lacking) =>
+    isComplete ? {} : { missing: { ...outageOf(state().store), what: [what] } };
   return [
     flushRoute(sources.flushFleet, bounds),
     defineRoute({
@@ -53,7 +51,7 @@ export async function createRoutes(sources: ApiSources): Promise<readonly Route[
         const { upstreams } = settings();
         const fleet = await presence.read();
         const found = { upstreams, fleet, faults: faults(), token, nowMs: keys.nowMs(), bounds };
-        return jsonResponse(stateView(state(), found));
+        return jsonResponse({ ...stateView(state(), found), ...missingFrom(fleet, 'processes') });
       },
     }),
     ...(await createReadRoutes(sources)),
@@ -62,7 +60,11 @@ export async function createRoutes(sources: ApiSources): Promise<readonly Route[
     defineRoute({
       ...listUpstreamsWire,
       needs: 'read',
-      respond: async () => jsonResponse(upstreamsView(settings().upstreams, await presence.read(), bounds)),
+      async respond() {
+        const fleet = await presence.read();
+        const view = upstreamsView(settings().upstreams, fleet, bounds);
+        return jsonResponse({ ...view, ...missingFrom(fleet, 'processes') });
+      },
     }),
     defineRoute({
       ...listChangesWire(bounds),
@@ -71,7 +73,7 @@ export async function createRoutes(sources: ApiSources): Promise<readonly Route[
         const asked = { ...query, fromMs: from, toMs: to };
         const [page, { processes }] = await Promise.all([changes.read(asked), presence.read()]);
         const view = changesView(page, { processes, nowMs: keys.nowMs() });
-        return jsonResponse({ ...view, ...missingFrom(page) });
+        return jsonResponse({ ...view, ...missingFrom(page, 'changes') });
       },
     }),
     defineRoute({
@@ -79,7 +81,7 @@ export async function createRoutes(sources: ApiSources): Promise<readonly Route[
       needs: 'read',
       async respond({ query: { kind, from, to, ...query } }) {
         const page = await events.list({ ...query, kinds: kind, fromMs: from, toMs: to });
-        return jsonResponse({ ...page, ...missingFrom(page) });
+        return jsonResponse({ ...page, ...missingFrom(page, 'events') });
       },
     }),
   ];

@@ -1,6 +1,6 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse, storeUnavailable } from '../admin-response.ts';
-import { noteWhile, withMissing } from './missing-data.ts';
+import { noteWhile, type Outage, withMissing } from './missing-data.ts';
 import type { SentBody } from './request-body.ts';
 import { answer, type RequestWithoutBody, type Route } from './route.ts';
 
@@ -19,10 +19,9 @@ export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-/** @param awaySinceMs the time since which Redis is away, epoch ms; undefined if the main thread does not know that it is away */
 export function createThreadRoutes(
   routes: readonly Route[],
-  awaySinceMs: () => Promise<number | undefined>,
+  outage: () => Promise<Outage>,
   bounds: Bounds,
 ): AskThread {
   const byName = new Map(routes.map((route) => [nameOf(route), route]));
@@ -31,8 +30,8 @@ export function createThreadRoutes(
     if (route === undefined) return errorResponse('not_found');
     const respond = () =>
       answer(route, { ...request, headers: {}, author: { by: request.token.name } }, sent, bounds);
-    const { response, isMissing } = await noteWhile(respond);
-    if (!isMissing || response.status !== 200) return response;
-    return route.isExact ? storeUnavailable() : withMissing(response, await awaySinceMs());
+    const { response, what } = await noteWhile(respond);
+    if (what.length === 0 || response.status !== 200) return response;
+    return route.isExact ? storeUnavailable() : withMissing(response, what, await outage());
   };
 }

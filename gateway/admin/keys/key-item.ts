@@ -23,7 +23,8 @@ export interface ItemFacts extends ListedKey {
 
 export function keyItemOf(facts: ItemFacts): KeyItem {
   const { key, source, place, status, recent } = facts;
-  const isKnown = recent !== 'off' && recent !== 'unknown';
+  const isUnknown = status?.isUnknown === true;
+  const isKnown = recent !== 'off' && recent !== 'unknown' && !(isUnknown && recent === undefined);
   return {
     id: key.id,
     name: key.name,
@@ -32,10 +33,12 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
     source,
     ...place,
     newestSecretAt: isoOf(newestSecret(facts.secrets, facts.nowMs)?.createdMs),
-    windows: (status?.rateLimit.windows ?? []).map(({ name, group, limit, remaining, resetMs }, index) => {
-      const used = status?.used[index] ?? 0;
-      return { name: policyName(name, group), limit, used, remaining, resetMs };
-    }),
+    windows: (isUnknown ? [] : (status?.rateLimit.windows ?? [])).map(
+      ({ name, group, limit, remaining, resetMs }, index) => {
+        const used = status?.used[index] ?? 0;
+        return { name: policyName(name, group), limit, used, remaining, resetMs };
+      },
+    ),
     ...(status && banAndGrant({ ...status, ban: status.rateLimit.ban })),
     ...(isKnown && {
       lastSeenMs: recent?.lastSeenMs,
@@ -84,7 +87,7 @@ function stateOf({ key, status, secrets, recent, nowMs, isUnread }: ItemFacts): 
   if (isUnread) return 'unknown';
   const fixed = fixedState(key, secrets, nowMs);
   if (fixed !== undefined) return fixed;
-  if (status === undefined) return 'unknown';
+  if (status === undefined || status.isUnknown) return 'unknown';
   const { rateLimit, used } = status;
   if (rateLimit.ban !== undefined) return 'banned';
   if (rateLimit.windows.some(({ remaining }) => remaining === 0)) return 'limited';

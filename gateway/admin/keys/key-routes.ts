@@ -22,8 +22,7 @@ import { showKey } from './show-key.ts';
 
 /** The response about a key of the directory that this process has not read before Redis was away. */
 function unreadKey(id: string): AdminResponse {
-  const message = `Redis does not reply, and the key ${id} is not in what this gateway has read before; retry later.`;
-  return storeUnavailable(message);
+  return storeUnavailable(`, and the key ${id} is not in what this gateway has read before; retry later.`);
 }
 
 export function createKeyRoutes(sources: KeyDetailSources, changes: Pick<Changes, 'read'>): readonly Route[] {

@@ -8,9 +8,9 @@ import { groupNames } from '../../shared/limits.ts';
 import { countedBy, type Key } from '../../shared/model.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { dayMs } from '../../shared/words/figures.js';
-import type { SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
+import type { RecentUsage, SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
 import { rowOf } from '../../usage/read/usage-rows.ts';
-import { offeredOf, unitsOf } from '../../usage/tally.ts';
+import { offeredOf, sumOf, unitsOf } from '../../usage/tally.ts';
 import { noteMissing } from '../api/missing-data.ts';
 import { trialOfKeyView } from '../plans/trial-figures.ts';
 import type { KeyDetail } from '../wires/keys/key.ts';
@@ -60,14 +60,14 @@ export async function showKey(
   ]);
   const status = statuses?.get(id);
   if (status === undefined) return 'no_store';
-  if (ofCapabilities === undefined) noteMissing();
+  if (ofCapabilities === undefined) noteMissing('details of keys');
   const [recent, minutes, operations, addresses, refusedNetworks, secretsUsed, ofTrial] = recorded ?? [];
   const isRecorded =
     recent && minutes && operations && addresses && refusedNetworks && secretsUsed && ofTrial;
   if (usage && !isRecorded) return 'no_store';
   const begun = await limitBeginnings(sources, changes, { listed, status }, recordedUses(minutes, nowMs));
   const facts = { ...listed, status, begun, counted: countedBy(sources.settings().operations), nowMs };
-  const item = keyItemOf({ ...facts, recent: usage ? recent?.get(id) : 'off' });
+  const item = keyItemOf({ ...facts, recent: usage ? recentIn(recent?.get(id), minutes) : 'off' });
   const later = laterTerms(key, sources.settings().plans, nowMs).map((one) => upcomingOf(one, key));
   const detail: KeyDetail = {
     ...members,
@@ -114,6 +114,16 @@ export async function showKey(
     }),
   };
   return { detail, version };
+}
+
+/** The sums of the minutes that the page shows. While Redis is away, sums of hours can be of another time. */
+function recentIn(
+  recent: RecentUsage | 'unknown' | undefined,
+  minutes: readonly UsageMinute[] = [],
+): RecentUsage | 'unknown' | undefined {
+  if (typeof recent !== 'object') return recent;
+  const tally = sumOf(minutes.map((minute) => minute.tally));
+  return { ...recent, offered: offeredOf(tally), admitted: tally.admitted, units: unitsOf(tally) };
 }
 
 /** The recorded units of the last 24 hours in the present day and month. */

@@ -106,6 +106,7 @@ function nowSentence(facts: WhyFacts): string {
       return expiredSentence(name, secrets);
     case undefined:
   }
+  if (status.isUnknown) return `What ${name} has used is not known, because Redis is away.`;
   const grant = grantText(facts);
   // If the text begins with a sentence about the grant, the next sentence begins with "It" and not with the key's name.
   const who = grant === undefined ? name : `${name} ${grant} It`;
@@ -220,7 +221,7 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   const offered = offeredOf(tally);
   if (offered === 0) {
     // For a key without a valid secret, `unauthorizedSentence` describes the requests.
-    if (state === 'unused' || isWithoutSecret(facts)) return '';
+    if (state === 'unused' || isWithoutSecret(facts) || facts.status.isUnknown) return '';
     return hasCalledToday(facts)
       ? 'Its requests are not recorded yet; recording takes up to a minute.'
       : 'In the last 24 h it sent no request.';
@@ -287,7 +288,7 @@ function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]):
   const requests = unauthorizedIn(minutes);
   const last = minutes.findLast(({ unauthorized = 0 }) => unauthorized > 0);
   if (last === undefined) {
-    return isWithoutSecret(facts) && facts.secrets.length > 0
+    return isWithoutSecret(facts) && facts.secrets.length > 0 && !facts.status.isUnknown
       ? 'In the last 24 h no request with its secrets got 401.'
       : '';
   }

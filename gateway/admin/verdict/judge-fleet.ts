@@ -59,11 +59,11 @@ export function judgeFleet({
   readonly bounds: Bounds;
 }): Verdict {
   const { processes } = fleet;
-  const away = storeFaults(store, processes);
-  const failing = [
-    ...gatewayFailing(processes, away.length > 0, nowMs, bounds),
-    ...upstreamsFailing(processes),
-  ].sort((a, b) => b.share - a.share);
+  const inGateway = gatewayFailing(processes, nowMs, bounds);
+  const away = storeFaults(store, fleet, inGateway);
+  const failing = [...(away.length > 0 ? [] : inGateway), ...upstreamsFailing(processes)].sort(
+    (a, b) => b.share - a.share,
+  );
   const faults = [
     ...failing.map(({ share: _, ...fault }) => fault),
     ...away,
@@ -88,10 +88,9 @@ interface Failing extends Fault {
   readonly share: number;
 }
 
-/** Returns a fault if too many requests fail in the gateway. If Redis is or was away, the text names this cause. */
+/** Returns a fault if too many requests fail in the gateway. If Redis was away, the text names this cause. */
 function gatewayFailing(
   processes: readonly KnownProcess[],
-  isRedisAway: boolean,
   nowMs: number,
   { failingRequestsMin, failingShareMin, failuresShownMs }: Bounds,
 ): Failing[] {
@@ -103,9 +102,8 @@ function gatewayFailing(
     available && backAt > sinceAt && nowMs - Date.parse(backAt) <= failuresShownMs ? [backAt] : [],
   );
   const [lastBack] = back.toSorted().reverse();
-  const wasAway =
+  const cause =
     lastBack === undefined ? '' : `: Redis was away until ${timeText(Date.parse(lastBack), nowMs)}`;
-  const cause = isRedisAway ? ': Redis is away' : wasAway;
   const share = failed / requests;
   const text = `${percent(share)} of the requests of the last minute failed in the gateway (${figure(failed)} × 5xx or cut off)${cause}.`;
   return [{ severity: 'bad', code: 'gateway_fails_requests', text, sinceAt, share }];
@@ -135,12 +133,18 @@ function upstreamsFailing(processes: readonly KnownProcess[]): Failing[] {
   });
 }
 
-function storeFaults(store: GatewayState['store'], processes: readonly KnownProcess[]): Fault[] {
+/** The fault of Redis, which is the cause of the requests that fail in the gateway. */
+function storeFaults(
+  store: GatewayState['store'],
+  { processes, isComplete }: Fleet,
+  failing: readonly Fault[],
+): Fault[] {
   const away = processes.filter((one) => !one.store.available);
   const seen = away.map((one) => one.store.sinceAt ?? one.startedAt);
-  const fault = (text: string, sinceAt: string): Fault[] => [
-    { severity: 'bad', code: 'redis_away', text, sinceAt },
-  ];
+  const fault = (what: string, sinceAt: string): Fault[] => {
+    const text = [what, ...failing.map((one) => one.text)].join(' ');
+    return [{ severity: 'bad', code: 'redis_away', text, sinceAt }];
+  };
   if (store.kind === 'memory' || store.available) {
     const [first] = seen.toSorted();
     if (first === undefined) return [];
@@ -159,7 +163,8 @@ function storeFaults(store: GatewayState['store'], processes: readonly KnownProc
       : `limits${isPart ? ' of their keys' : ''} are counted by each process on its own`;
   const why = isPart || reason === undefined ? '' : ` (${reason})`;
   const verb = isPart && gone.length > 1 ? 'are' : 'is';
-  return fault(`${what} ${verb} away${why}: ${effect}.`, earliest([since, ...seen]) ?? since);
+  const known = isComplete ? '' : ', and only this gateway is known here';
+  return fault(`${what} ${verb} away${why}: ${effect}${known}.`, earliest([since, ...seen]) ?? since);
 }
 
 function upstreamFaults(processes: readonly KnownProcess[]): Fault[] {

@@ -44,6 +44,21 @@ export function spentWindows({ windows, ban: { untilMs } = { untilMs: 0 } }) {
   return windows.filter(({ remaining, resetMs }) => remaining === 0 && resetMs > untilMs);
 }
 
+/**
+ * The operations that a key called, and the requests whose operation is not known while Redis is away.
+ *
+ * @param {BodyOf<'/keys/{id}'>} key
+ * @returns {readonly Calls[]}
+ */
+export function callsOf({ operations24h = [], offered24h = 0, missing }) {
+  const rest = offered24h - operations24h.reduce((sum, { requests }) => sum + requests, 0);
+  return missing && rest > 0
+    ? [...operations24h, { operationId: 'not known', requests: rest }]
+    : operations24h;
+}
+
+/** @typedef {{ operationId: string, requests: number, clientErrors?: number, serverErrors?: number }} Calls */
+
 /** The orders of the list. @type {Readonly<Record<KeySort, string>>} */
 export const keySorts = {
   refused: 'most refused',
@@ -91,7 +106,7 @@ export const keyList = {
       missing: noFigure,
       terminal: { title: 'Refused 24h' },
     },
-    last_seen: { title: 'Last seen', kind: 'ago', value: ({ lastSeenMs }) => lastSeenMs, missing: 'never' },
+    last_seen: { title: 'Last seen', kind: 'ago', value: seenMs, missing: 'never' },
     newest_secret: {
       title: 'Newest secret',
       kind: 'ago',
@@ -107,6 +122,11 @@ export const keyList = {
   idOf: ({ id }) => id,
   empty: noKeys,
 };
+
+/** @param {Key} key */
+function seenMs({ offered24h, lastSeenMs }) {
+  return lastSeenMs ?? (offered24h === undefined ? noFigure : undefined);
+}
 
 /** Returns the window with the largest used share, such as `minute 60/60`. @param {Key} key */
 function fullestWindow({ windows }) {

@@ -100,16 +100,34 @@
  */
 
 /**
- * The sentence about a page or list that is not complete.
- *
- * @param {{ readonly sinceAt?: string | undefined }} missing since when Redis is away, ISO 8601; absent if that is not known
+ * @typedef {{ readonly sinceAt?: string | undefined, readonly reason?: string | undefined, readonly what?: readonly string[] }} Missing what
+ * a response lacks while Redis is away, and since when; `sinceAt` is absent if that is not known
  */
-export function missingText({ sinceAt }) {
-  const away =
-    sinceAt === undefined
-      ? 'Redis does not reply'
-      : `Redis has been away since ${sinceAt.slice(0, 16).replace('T', ' ')} UTC`;
-  return `${away}. This gateway shows what it knows itself, and what it had read before.`;
+
+/** @param {Missing} missing */
+export function awayText({ sinceAt }) {
+  return sinceAt === undefined
+    ? 'Redis does not reply'
+    : `Redis has been away since ${sinceAt.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** The line about a page or list that is not complete. @param {Missing} missing */
+export function missingText(missing) {
+  const { reason, what = [] } = missing;
+  const lacking =
+    what.length > 0 &&
+    `Missing: ${what.join(', ').replace(/, ([^,]*)$/, ' and $1')} that this gateway does not know itself.`;
+  return [`${awayText(missing)}.`, lacking, reason && `Reason: ${reason}.`].filter(Boolean).join(' ');
+}
+
+/**
+ * The text in place of rows. A response that is not complete does not show that there are none.
+ *
+ * @template Text
+ * @param {unknown} page the response @param {Text} empty
+ */
+export function emptyText(page, empty) {
+  return Object(page).missing === undefined ? empty : 'Unknown: Redis is away.';
 }
 
 /** Whether the value is a time, epoch ms. @param {Column<never>['kind']} kind */

@@ -9,19 +9,12 @@ import { clientOf } from './find-gateway.ts';
 
 export async function listProcesses(options: Asking): Promise<void> {
   const { body, json } = await (await clientOf(options)).ask(getStateWire);
-  const { isComplete, answeredBy, processes } = Object(json);
-  show(options, { body, json: { isComplete, answeredBy, processes } }, processesLines);
-}
-
-export const incompleteText =
-  'Redis did not answer, so these are only the figures of the process that answered.';
-
-function withNotice(isComplete: boolean, lines: readonly string[]): readonly string[] {
-  return isComplete ? lines : [incompleteText, ...lines];
+  const { isComplete, missing, answeredBy, processes } = Object(json);
+  show(options, { body, json: { isComplete, missing, answeredBy, processes } }, processesLines);
 }
 
 function processesLines(state: FleetState, screen: Screen, nowMs: number): readonly string[] {
-  return withNotice(state.isComplete, table(processColumns(state, nowMs), state.processes, screen));
+  return table(processColumns(state, nowMs), state.processes, screen);
 }
 
 /** Eight digits suffice to distinguish versions of the configuration. */

@@ -1,6 +1,7 @@
 import type { KeyDetail } from '../../admin/wires/keys/key.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
-import { stateText, stateTone } from '../../admin/words/keys.js';
+import { type Calls, callsOf, stateText, stateTone } from '../../admin/words/keys.js';
+import { emptyText } from '../../admin/words/list.js';
 import { refusedInWords } from '../../admin/words/usage.js';
 import type { KeyFacts } from '../../capabilities/interfaces/commands.ts';
 import { keySchema } from '../../keys/key-schema.ts';
@@ -52,12 +53,13 @@ export function keyLines(
   screen: Screen,
   nowMs: number,
 ): string[] {
-  const { operations24h = [], recentRefusals = [] } = key;
+  const { recentRefusals = [] } = key;
+  const calls = callsOf(key);
   return [
     ...wrapText(key.why.sentence, screen.columns).map((line) => screen.paint('title', line)),
     '',
     ...factTable(key.id, factsOf(key, ofCapabilities, nowMs), screen),
-    ...(operations24h.length === 0 ? [] : ['', ...table(operationColumns, operations24h, screen)]),
+    ...(calls.length === 0 ? [] : ['', ...table(operationColumns, calls, screen)]),
     ...(recentRefusals.length === 0 ? [] : ['', ...table(refusalColumns, recentRefusals, screen)]),
   ];
 }
@@ -84,8 +86,13 @@ function factsOf(
     ['grant', grant && grantText(grant, nowMs)],
     ['trial, 24 h', key.trial?.sentence],
     ...ofCapabilities.flatMap((factsOn) => factsOn(key)),
-    ['strikes', `${counted(strikes, 'refusal that counts', 'refusals that count')} towards the next ban`],
-    ['last seen', lastSeenMs === undefined ? 'not on record' : ago(lastSeenMs, nowMs)],
+    [
+      'strikes',
+      strikes === 0 && key.missing
+        ? undefined
+        : `${counted(strikes, 'refusal that counts', 'refusals that count')} towards the next ban`,
+    ],
+    ['last seen', lastSeenMs === undefined ? emptyText(key, 'not on record') : ago(lastSeenMs, nowMs)],
     [
       'last 24 h',
       offered24h === undefined
@@ -154,7 +161,7 @@ function leakText({
   return parts.filter(Boolean).join(' ');
 }
 
-const operationColumns: readonly Column<NonNullable<KeyDetail['operations24h']>[number]>[] = [
+const operationColumns: readonly Column<Calls>[] = [
   { title: 'OPERATION, 24 H', cell: ({ operationId }) => operationId || '(none)', cutsTo: 12 },
   { title: 'REQUESTS', cell: ({ requests }) => requests },
   { title: '4XX', cell: ({ clientErrors }) => clientErrors },

@@ -1,6 +1,7 @@
 import {
   type Asked,
   type Column,
+  emptyText,
   isFigure,
   type List,
   type Say,
@@ -26,7 +27,9 @@ export function listLines<Page, Row>(
   const rows = list.rows(page);
   return [
     ...(list.head?.(page, sayAt(nowMs)) ?? []).flatMap((sentence) => sentenceLines(sentence, screen)),
-    ...(rows.length === 0 ? sentenceLines(list.empty(asked), screen) : listTable(list, rows, screen, nowMs)),
+    ...(rows.length === 0
+      ? wrapText(emptyText(page, textOf(list.empty(asked))), screen.columns)
+      : listTable(list, rows, screen, nowMs)),
   ];
 }
 

@@ -1,4 +1,4 @@
-import { type Entry, type Timeline, textOf } from '../../admin/words/list.js';
+import { type Entry, emptyText, type Timeline, textOf } from '../../admin/words/list.js';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import { instant } from './figures.ts';
 import { colourOf, sayAt } from './list.ts';
@@ -14,7 +14,7 @@ export function timelineLines<Page, Item>(
 ): readonly string[] {
   const say = sayAt(nowMs);
   const rows = items(page).map((item) => rowOf(entry(item, say), screen));
-  if (rows.length === 0) return wrapText(empty, screen.columns);
+  if (rows.length === 0) return wrapText(emptyText(page, empty), screen.columns);
   return timeList([label.toUpperCase(), text.toUpperCase()], rows, screen);
 }
 

@@ -1,8 +1,9 @@
 import type { FleetState } from '../../admin/wires/fleet/fleet.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
+import { missingText } from '../../admin/words/list.js';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, duration, figure, milliseconds, rate } from '../../shared/words/figures.js';
-import { incompleteText, processColumns, usualVersion } from '../admin/fleet.ts';
+import { processColumns, usualVersion } from '../admin/fleet.ts';
 import { stateCell } from '../admin/keys-view.ts';
 import { clock, instant } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
@@ -78,11 +79,7 @@ export function topPicture(
 const toneOf: Readonly<Record<string, Tone>> = { bad: 'bad', warning: 'warning' };
 
 /** Returns the verdict if everything is well. If there are faults, returns each fault with the time at which it began. */
-function healthLines(
-  { verdict, isComplete }: FleetState,
-  nowMs: number,
-  { columns, paint }: Screen,
-): string[] {
+function healthLines({ verdict, missing }: FleetState, nowMs: number, { columns, paint }: Screen): string[] {
   const { severity, sentence, faults } = verdict;
   const wrapped = (tone: Tone | undefined, text: string) =>
     wrapText(text, columns).map((line) => (tone === undefined ? line : paint(tone, line)));
@@ -93,7 +90,10 @@ function healthLines(
       const since = `Since ${clock(atMs, nowMs)} UTC, ${duration(nowMs - atMs)}.`;
       return wrapped(toneOf[fault.severity], `${fault.text} ${since}`);
     }),
-    ...(isComplete ? [] : wrapped('warning', incompleteText)),
+    // The fault of Redis says it, too.
+    ...(missing === undefined || faults.some(({ code }) => code === 'redis_away')
+      ? []
+      : wrapped('warning', missingText(missing))),
   ];
 }
 

@@ -108,6 +108,12 @@ export function createKeyLedger(bounds: Bounds) {
       return outcome;
     },
 
+    /** Returns the last known counts of a key, also of windows that have ended; undefined if this process knows none. */
+    stateOf(keyId: string): Readonly<QuotaState> | undefined {
+      const state = entries.get(keyId)?.state;
+      return state === emptyQuotaState ? undefined : state;
+    },
+
     /** Returns the last known counts of a key, in the windows that contain `nowMs`. */
     lastSeen({ keyId, limits }: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState> {
       const state = { ...(entries.get(keyId)?.state ?? emptyQuotaState) };
@@ -128,8 +134,7 @@ export function createKeyLedger(bounds: Bounds) {
 
     /** Replaces a key's counts after an operator's change: a lifted ban, a reset, or a grant. */
     replace(keyId: string, state: Readonly<QuotaState>) {
-      const entry = entries.get(keyId);
-      if (entry === undefined) return;
+      const entry = entries.get(keyId) ?? entryOf({ keyId, ...noTerms });
       entry.state = state;
       entry.seenMs = undefined;
     },
@@ -224,6 +229,9 @@ export function createKeyLedger(bounds: Bounds) {
     unsentIds.add(entry.keyId);
   }
 }
+
+/** The terms of a key until its first request. */
+const noTerms = { limits: [], bans: { after: Number.POSITIVE_INFINITY, withinMs: 0, forMs: 0, maxMs: 0 } };
 
 function termsIn({ keyId, limits, trial, bans, thresholds }: KeyTerms): KeyTerms {
   return { keyId, limits, trial, bans, thresholds };

@@ -18,7 +18,13 @@ import type { CountsOfKeys } from './counts-of-keys.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter } from './key-limiter.ts';
 import { createMinuteBucket } from './minute-bucket.ts';
-import { createStatusReader, type KeysRead, statusOf } from './read-statuses.ts';
+import {
+  createStatusReader,
+  type KeyInMemory,
+  type KeysRead,
+  statusInMemory,
+  statusOf,
+} from './read-statuses.ts';
 import type { Unavailable } from './stages/open-call.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
@@ -142,13 +148,10 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       return readStatuses(of);
     },
     /** Returns the counts of keys as this process has last seen them, with its own decisions. Asks no other store than its memory. */
-    async readOwnMemory(of: readonly Pick<Key, 'id' | 'limits'>[]): Promise<KeysRead | StoreFailure> {
+    async readOwnMemory(of: readonly KeyInMemory[]): Promise<KeysRead | StoreFailure> {
       if (redis === undefined) return readStatuses(of);
       const at = { windowsMs, nowMs: clock.nowMs() };
-      const keys = of.map((key) => {
-        const { id: keyId, limits } = key;
-        return statusOf(key, ledger.lastSeen({ keyId, limits }, at.nowMs), at);
-      });
+      const keys = of.map((key) => statusInMemory(key, ledger.stateOf(key.id), at));
       return { kind: 'read', keys };
     },
     /** Changes the counts of a key. Other processes apply the change within `bounds.refusalRememberedMs`. */

@@ -12,7 +12,14 @@ export interface KeysRead {
   readonly kind: 'read';
   /** The status of each key; undefined for a key whose Redis server does not reply. */
   readonly keys: readonly (KeyStatus | undefined)[];
+  /** The counts from which the store's status of each key was made. */
+  readonly states?: readonly (Readonly<QuotaState> | undefined)[];
 }
+
+/** A key, with its counts as operators' pages have read them. */
+export type KeyInMemory = Pick<Key, 'id' | 'limits'> & {
+  readonly read?: Readonly<QuotaState> | undefined;
+};
 
 export type ReadStatuses = (keys: readonly Pick<Key, 'id' | 'limits'>[]) => Promise<KeysRead | StoreFailure>;
 
@@ -38,8 +45,26 @@ export function createStatusReader({
       const state = read.states[index];
       return state && statusOf(key, state, { windowsMs, nowMs });
     });
-    return { kind: 'read', keys: statuses };
+    return { kind: 'read', keys: statuses, states: read.states };
   };
+}
+
+/**
+ * Computes the status of a key from what a process knows while the store is away: its own counts, and those that pages have read. The counts
+ * with more requests are the later ones.
+ */
+export function statusInMemory(
+  key: KeyInMemory,
+  own: Readonly<QuotaState> | undefined,
+  at: { readonly windowsMs: WindowsMs; readonly nowMs: number },
+): KeyStatus {
+  const { read = own } = key;
+  const usedIn = (state: Readonly<QuotaState> | undefined) =>
+    statusOf(key, state, at).used.reduce((sum, units) => sum + units, 0);
+  const [later, earlier] = usedIn(read) > usedIn(own) ? [read, own] : [own ?? read, read];
+  const grant = later?.grant ?? earlier?.grant;
+  const status = statusOf(key, later && { ...later, grant }, at);
+  return later === undefined ? { ...status, isUnknown: true } : status;
 }
 
 /** Computes the status of a key at the time `nowMs` from its last counts. */

@@ -64,7 +64,7 @@ export function answerReading(port: MessagePort, data: ReadingData): void {
       lent,
       closed: closed.signal,
     });
-    return createThreadRoutes(await createReadRoutes(sources), () => lent.awaySinceMs(), bounds);
+    return createThreadRoutes(await createReadRoutes(sources), () => lent.outage(), bounds);
   }
 
   function inForce(): Settings {

@@ -1,4 +1,5 @@
 import type { AdminResponse } from '../../admin/admin-response.ts';
+import type { Outage } from '../../admin/api/missing-data.ts';
 import type { LentMembers } from '../../admin/api/read-sources.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
 import type { KeyDetailSources } from '../../admin/keys/key-sources.ts';
@@ -34,8 +35,7 @@ export interface Lent extends LentMembers, OwnMemory {
   readonly readProcesses: Presence['read'];
   readonly planFigures: () => ReadonlyMap<string, PlanFigures>;
   readonly readMembers: KeyDetailSources['readMembers'];
-  /** The time since which Redis is away, epoch ms; undefined while it is not. */
-  readonly awaySinceMs: () => Promise<number | undefined>;
+  readonly outage: () => Promise<Outage>;
 }
 
 /** The records of keys, in Redis or in the main thread's memory. */

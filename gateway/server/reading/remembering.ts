@@ -1,5 +1,6 @@
 import { noteMissing } from '../../admin/api/missing-data.ts';
 import type { DirectoryKey } from '../../keys/directory/directory-key.ts';
+import type { QuotaState } from '../../quota/hash.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { latestOf } from '../../usage/store/active-keys.ts';
 import type { ActiveKey } from '../../usage/store/usage-store.ts';
@@ -20,6 +21,8 @@ export function createRemembering(
   const records = new RecordMemory(bounds.readingRememberedNumbersMax);
   /** Keys of the directory, with the last read key last. */
   const keys = new Map<string, DirectoryKey>();
+  /** Counts of keys, with the last read key last. */
+  const states = new Map<string, Readonly<QuotaState>>();
   let active: readonly ActiveKey[] = [];
   /** Monotonic, ms. */
   let retryAtMs = 0;
@@ -31,9 +34,13 @@ export function createRemembering(
         ({ kind }) => kind === 'read',
       );
       const found = read?.kind === 'read' ? read.keys : asked.map(() => undefined);
+      for (const [index, { id }] of asked.entries()) {
+        const state = read?.kind === 'read' ? read.states?.[index] : undefined;
+        if (state !== undefined) remember(states, id, state);
+      }
       if (!found.includes(undefined)) return { kind: 'read', keys: found };
-      noteMissing();
-      const known = await own.readStatuses(asked);
+      noteMissing('requests');
+      const known = await own.readStatuses(asked.map((key) => ({ ...key, read: states.get(key.id) })));
       return {
         kind: 'read',
         keys: found.map((one, i) => one ?? (known.kind === 'read' ? known.keys[i] : one)),
@@ -52,7 +59,7 @@ export function createRemembering(
       }
       const lacking = reads.filter((_, index) => found[index] === undefined);
       if (lacking.length === 0) return found;
-      noteMissing();
+      noteMissing('requests');
       const recorded = ((await own.readRecords(lacking)) ?? []).values();
       return reads.map((asked, index) => found[index] ?? records.find(asked, recorded.next().value));
     },
@@ -63,7 +70,7 @@ export function createRemembering(
         active = read;
         return read;
       }
-      noteMissing();
+      noteMissing('requests');
       return latestOf([...active, ...((await own.readActive()) ?? [])]);
     },
 
@@ -73,7 +80,7 @@ export function createRemembering(
         (found) => found !== undefined,
       );
       if (read !== undefined) return read;
-      noteMissing();
+      noteMissing('requests');
       const lastSeen = new Map(active.map((one) => [one.keyId, one.lastSeenMs]));
       const recorded = (await own.readLastSeen(ids)) ?? [];
       return ids.map((id, index) => Math.max(lastSeen.get(id) ?? 0, recorded[index] ?? 0));
@@ -90,8 +97,8 @@ export function createRemembering(
           ({ kind }) => kind === 'found',
         );
         const found = read?.kind === 'found' ? read.keys : ids.map(() => 'unknown' as const);
-        for (const key of found) if (typeof key === 'object') rememberKey(key);
-        if (found.includes('unknown')) noteMissing();
+        for (const key of found) if (typeof key === 'object') remember(keys, key.id, key);
+        if (found.includes('unknown')) noteMissing('keys');
         return {
           kind: 'found',
           keys: found.map((key, index) => (key === 'unknown' ? (keys.get(ids[index] ?? '') ?? key) : key)),
@@ -104,7 +111,7 @@ export function createRemembering(
           ({ kind }) => kind === 'page',
         );
         if (read?.kind === 'page') return read;
-        noteMissing();
+        noteMissing('keys');
         const { after = '', prefix = '', limit } = query;
         const ids = [...keys.keys()].filter((id) => id > after && id.startsWith(prefix)).sort();
         const page = ids.slice(0, limit);
@@ -124,12 +131,12 @@ export function createRemembering(
     return reply;
   }
 
-  function rememberKey(key: DirectoryKey): void {
-    keys.delete(key.id);
-    keys.set(key.id, key);
-    for (const oldest of keys.keys()) {
-      if (keys.size <= bounds.readingRememberedKeysMax) break;
-      keys.delete(oldest);
+  function remember<Known>(all: Map<string, Known>, id: string, known: Known): void {
+    all.delete(id);
+    all.set(id, known);
+    for (const oldest of all.keys()) {
+      if (all.size <= bounds.readingRememberedKeysMax) break;
+      all.delete(oldest);
     }
   }
 }

@@ -76,7 +76,7 @@ export function startWorker({
       readStatuses: (keys) =>
         askMemory(
           'readStatuses',
-          keys.map(({ id, limits }) => ({ id, limits })),
+          keys.map(({ id, limits, read }) => ({ id, limits, read })),
         ),
       readRecords: (reads) => askMemory('readRecords', reads),
       readActive: () => askMemory('readActive'),

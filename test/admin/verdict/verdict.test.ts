@@ -54,7 +54,11 @@ const invalid: Fault = {
  */
 function judge(
   members: readonly Partial<KnownProcess>[] = [{}, {}],
-  { store = redis, own = [] }: { store?: GatewayState['store']; own?: readonly Fault[] } = {},
+  {
+    store = redis,
+    own = [],
+    isComplete = true,
+  }: { store?: GatewayState['store']; own?: readonly Fault[]; isComplete?: boolean } = {},
 ) {
   const processes = members.map((each, index) =>
     processState(`p${index + 1}`, {
@@ -66,7 +70,7 @@ function judge(
       ...each,
     }),
   );
-  const fleet = { isComplete: true, answeredBy: 'p1', processes };
+  const fleet = { isComplete, answeredBy: 'p1', processes };
   return judgeFleet({ store, fleet, own, nowMs: Date.parse(at('10:06:00')), bounds: defaultBounds });
 }
 
@@ -176,6 +180,17 @@ describe('the verdict on a fleet', () => {
       [{}],
       { store: { ...redis, available: false, onFailure: 'refuse', since: at('10:02:00') } },
       ['bad', 'redis_away', 'Redis is away: requests with a key are answered 503.', '10:02:00'],
+    ],
+    [
+      'Redis away, which makes requests fail, for the only process that is known',
+      [failingInGateway(20, '10:05:03')],
+      { store: { ...redis, available: false, since: at('10:02:00') }, isComplete: false },
+      [
+        'bad',
+        'redis_away',
+        'Redis is away: limits are counted by each process on its own, and only this gateway is known here. 2.0 % of the requests of the last minute failed in the gateway (20 × 5xx or cut off).',
+        '10:02:00',
+      ],
     ],
     [
       'one server of a Redis Cluster away',

@@ -401,7 +401,7 @@ describe('two gateways on one Redis', () => {
   });
 });
 
-it('changes states for an empty list that other processes are not shown while Redis is away', async () => {
+it('changes states in place of an empty list that the changes are not known while Redis is away', async () => {
   const sentences = async (url: string, bounds = {}) => {
     const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
     const upstream = { url: backend.url };
@@ -418,9 +418,9 @@ it('changes states for an empty list that other processes are not shown while Re
   await expect.poll(said).toMatchObject({ stdout: `${changeList.empty}\n`, stderr: '' });
   const saidAlone = await sentences('redis://127.0.0.1:1');
   expect(await saidAlone()).toMatchObject({
-    stdout: `${changeList.empty}\n`,
+    stdout: 'Unknown: Redis is away.\n',
     stderr: expect.stringMatching(
-      /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. This gateway shows/,
+      /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. Missing: changes that this gateway does not know itself\. Reason: .*127\.0\.0\.1:1; check redis\.url\.\n$/,
     ),
   });
 });

@@ -94,12 +94,20 @@ describe('the screen of top', () => {
     ];
     const verdict = { severity: 'bad', sentence: 'Redis is away.', faults };
     const colours = screenOf({ isTTY: true, columns: 100 }, { TERM: 'xterm' });
-    const lines = topPicture(dataOf({ verdict, isComplete: false }), { nowMs }, colours);
+    const lines = topPicture(
+      dataOf({ verdict, isComplete: false, missing: { what: ['processes'] } }),
+      { nowMs },
+      colours,
+    );
     expect(lines.slice(1, 4)).toEqual([
       '\u001b[31mRedis is away. Since 10:29:00 UTC, 2 min.\u001b[0m',
       '\u001b[33mThe record pauses. Since 2026-11-21 10:31:00 UTC, 24 h.\u001b[0m',
-      '\u001b[33mRedis did not answer, so these are only the figures of the process that answered.\u001b[0m',
+      '',
     ]);
+    const missing = { what: ['processes'] };
+    expect(topPicture(dataOf({ isComplete: false, missing }), { nowMs }, plain)[2]).toBe(
+      'Redis does not reply. Missing: processes that this gateway does not know itself.',
+    );
     const draining = {
       ...{ severity: 'notice', code: 'draining', text: 'A gateway drains.' },
       sinceAt: '2026-11-22T10:31:00Z',

@@ -6,7 +6,7 @@ import type { Change } from '../../../quota/adjust.ts';
 import type { Away } from '../../../redis/redis-reply.ts';
 import type { QuotaChanged, StoreFailure } from '../../../request/limit/store/quota-store.ts';
 import { type AdminToken, type Author, keyIdPattern } from '../../../shared/model.ts';
-import { type AdminResponse, errorResponse } from '../../admin-response.ts';
+import { type AdminResponse, errorResponse, storeUnavailable } from '../../admin-response.ts';
 import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-sources.ts';
 
 export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'> {
@@ -79,7 +79,7 @@ export function noDirectory(): Refused {
 }
 
 /**
- * The response when Redis is away, or when the directory in memory is full. If the change may have been made, the
+ * The response when Redis is away. If the change may have been made, the
  * caller also writes `message` into the record of changes.
  */
 export function storeFailed({ mayHaveRun, reason }: Pick<Away, 'mayHaveRun' | 'reason'>): Refused & {
@@ -88,6 +88,7 @@ export function storeFailed({ mayHaveRun, reason }: Pick<Away, 'mayHaveRun' | 'r
   const advice = mayHaveRun
     ? 'The change may have been made: check before you repeat it.'
     : 'Nothing was changed: retry later.';
-  const message = `The store failed (${reason}). ${advice}`;
-  return { ...refused('store_unavailable', message, { 'Retry-After': '1' }), message };
+  const cause = `Redis failed (${reason})`;
+  const response = storeUnavailable(`. ${advice}`, cause);
+  return { kind: 'refused', response, message: `${cause}. ${advice}` };
 }

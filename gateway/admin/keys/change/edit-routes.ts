@@ -46,7 +46,7 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
 async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<AdminResponse> {
   const ended = await sources.limiter.adjust(key.id, { grant: 'none' });
   if (ended.kind !== 'changed') {
-    const message = `${key.id} is deleted. The store failed (${ended.reason}) while its grant was ended: the grant may still apply to a later key with this id.`;
+    const message = `${key.id} is deleted. Redis failed (${ended.reason}) while its grant was ended: the grant may still apply to a later key with this id.`;
     return errorResponse('store_unavailable', message);
   }
   const kept = await keptOfId(sources, key);

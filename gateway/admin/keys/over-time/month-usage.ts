@@ -3,6 +3,7 @@ import { dayMs } from '../../../shared/words/figures.js';
 import { firstDayOf, monthAfter, totalsKeptDays } from '../../../usage/read/daily-totals.ts';
 import type { Requests } from '../../../usage/read/usage-reader.ts';
 import { differingUnits, offeredOf, unitsOf } from '../../../usage/tally.ts';
+import { lacksData } from '../../api/missing-data.ts';
 import type { MonthPage } from '../../wires/keys/usage.ts';
 import { findKeys, pageOfIds } from '../find-keys.ts';
 import type { KeySources } from '../key-sources.ts';
@@ -45,7 +46,7 @@ export async function monthUsage(
   const keys = page.ids.flatMap((id, index): MonthPage['keys'] => {
     const { offered, admitted, units } = found[index] ?? { offered: 0, admitted: 0, units: 0 };
     const key = byId.get(id);
-    if (key === undefined && offered === 0) return [];
+    if (offered === 0 && (key === undefined || lacksData())) return [];
     const differing = differingUnits({ admitted, units });
     return [{ id, name: key?.name, plan: key?.plan, offered, admitted, units: differing }];
   });

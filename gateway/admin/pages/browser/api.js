@@ -113,6 +113,9 @@ export async function askForPages(path, query) {
   return pages;
 }
 
+/** What the responses of the open page lack while Redis is away. @type {Set<string>} */
+export const missingHere = new Set();
+
 /** Each function requests one polled path of the open page immediately. @type {Set<() => void>} */
 const polls = new Set();
 
@@ -178,6 +181,7 @@ async function exchange(path, { headers, ...options }) {
     throw new ApiError(response?.status ?? 0, 'The gateway does not respond.', false);
   }
   noteClock(response.headers.get('Date'));
+  for (const one of body?.missing?.what ?? []) missingHere.add(one);
   if (response.ok) return { body, version: response.headers.get('ETag') ?? undefined };
   const message = typeof body?.message === 'string' ? body.message : `The status is ${response.status}.`;
   // A 401 means a wrong token, and `no_tokens` means that no token is configured. `onRefused` is called only if the tab
@@ -292,12 +296,12 @@ export function useRows(path, { id, params, step, fromMs, everyMs }) {
       const askedMs = nowMs();
       const fromMs = Math.max(firstMs, completeUntilMs - stillGrowingMs);
       const query = { from: new Date(fromMs).toISOString(), step };
-      /** @type {{ rows: RowOf<Path>[] }} */
+      /** @type {{ rows: RowOf<Path>[], missing?: unknown }} */
       const body = await request(addressOf(path, { params, query }), { signal });
       for (const row of body.rows) rows.set(Date.parse(row.at), row);
       for (const atMs of rows.keys()) if (atMs < firstMs - keptBeforeMs) rows.delete(atMs);
       completeUntilMs = askedMs;
-      return new Map(rows);
+      return Object.assign(new Map(rows), { missing: body.missing });
     }
     return repeat(everyMs, find, setPolled);
   }, [id, everyMs]);

@@ -44,7 +44,7 @@ import { useTheme } from './theme.js';
  * @property {(atMs: number) => void} [onPick] called with the beginning of a period that the operator has clicked, or
  * has chosen by the arrow keys and Enter
  * @property {number | undefined} [pickedMs] the beginning of the period that the chart marks
- * @property {string} [note] the text in place of figures, while there are no figures
+ * @property {string} [note] the text below the chart while there are no figures
  */
 
 const height = 220;
@@ -114,10 +114,9 @@ export function Chart(props) {
     : html`<div class="plot" ref=${holder} role="img" aria-label=${label}></div>`;
   return html`<figure class="chart">
     ${plot}
-    ${last === undefined && note && html`<p class="note">${note}</p>`}
     <figcaption>
-      <span class="at" title=${atMs === undefined ? '' : fullInstant(atMs)}
-        >${atMs === undefined ? '' : periodText(step, atMs, Date.now())}</span
+      <span class=${atMs === undefined ? 'note' : 'at'} title=${atMs === undefined ? '' : fullInstant(atMs)}
+        >${atMs === undefined ? note : periodText(step, atMs, Date.now())}</span
       >
       ${[...series, ...over].map(
         (one) => html`<span class="legend" key=${one.label}>

@@ -88,11 +88,11 @@ function storeFact({ store: { kind, available, sinceAt, reason } }) {
 }
 
 /** @param {State} state */
-function processesFact({ processes, config }) {
+function processesFact({ processes, config, isComplete }) {
   const others = processes.filter(({ configVersion }) => configVersion !== config.version).length;
   const title = processes.map((one) => `${one.host} pid ${one.pid}: ${shortVersion(one.configVersion)}`);
   return html`<span title=${title.join('\n')}
-    ><b>${figure(processes.length)}</b> ${processes.length === 1 ? 'process' : 'processes'}
+    ><b>${figure(processes.length)}</b> ${processes.length === 1 ? 'process' : 'processes'}${!isComplete && html`<span class="healthy"> known</span>`}
     ${others > 0 && html`<span class="near differs">, ${figure(others)} with another config</span>`}</span
   >`;
 }

@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { missingText } from '../../words/list.js';
-import { forgetToken, hasToken, keepToken, whenRefused } from './api.js';
+import { forgetToken, hasToken, keepToken, missingHere, whenRefused } from './api.js';
 import { Header } from './header.js';
 import { listenToKeys } from './keyboard.js';
 import { useLive } from './live.js';
@@ -31,7 +31,10 @@ function App() {
   useEffect(() => {
     document.title = `${title} · Tollgate`;
     // When the operator opens another page, the focus moves to the page's beginning.
-    if (shownPath.current !== path) main.current?.focus({ preventScroll: true });
+    if (shownPath.current !== path) {
+      main.current?.focus({ preventScroll: true });
+      missingHere.clear();
+    }
     shownPath.current = path;
   }, [title, path]);
 
@@ -50,7 +53,7 @@ function App() {
     <a class="skip" href="#main">Skip to the page</a>
     <${Header} live=${live} open=${page?.name} />
     <main id="main" tabindex="-1" ref=${main} aria-label=${title}>
-      ${store?.available === false && html`<p class="near missing" role="status">${missingText(store)}</p>`}
+      ${store?.available === false && html`<p class="near missing" role="status">${missingText({ ...store, what: [...missingHere] })}</p>`}
       <${Page} key=${path} params=${page?.params ?? {}} query=${query} live=${live} />
     </main>
   `;

@@ -3,6 +3,7 @@ import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { duration, figure, percent, relative } from '../../../shared/words/figures.js';
 import { windowIn, windowText } from '../../../shared/words/limit-names.js';
+import { emptyText } from '../../words/list.js';
 import { isStale, nowMs, showSoon } from './api.js';
 import { fullInstant, utcClock } from './formats.js';
 import { changeQuery, keyPath } from './router.js';
@@ -126,14 +127,14 @@ export function cards(items, { columns, idOf, isSteady = false, key }) {
   </table>`;
 }
 
-/** @type {Column<{ readonly clientErrors: number, readonly serverErrors: number }>[]} */
+/** @type {Column<{ readonly clientErrors?: number, readonly serverErrors?: number }>[]} */
 export const errorColumns = [
   { title: '4xx', kind: 'number', cell: ({ clientErrors }) => figure(clientErrors) },
   {
     title: '5xx',
     kind: 'number',
     cell: ({ serverErrors }) => figure(serverErrors),
-    isBad: ({ serverErrors }) => serverErrors > 0,
+    isBad: ({ serverErrors = 0 }) => serverErrors > 0,
   },
 ];
 
@@ -257,13 +258,13 @@ export function Age({ polled }) {
  * @param {ComponentChildren} empty
  */
 export function instead({ body, error }, empty) {
-  if (body !== undefined) return html`<div class="empty">${empty}</div>`;
+  if (body !== undefined) return html`<div class="empty">${emptyText(body, empty)}</div>`;
   return html`<div class="empty" role=${error ? 'alert' : 'status'}>${error?.message ?? 'Loading …'}</div>`;
 }
 
 /** In place of a chart's figures. @param {Polled} polled @param {string} empty */
 export function noteOf({ body, error }, empty) {
-  return error?.message ?? (body ? empty : 'Loading …');
+  return error?.message ?? (body ? emptyText(body, empty) : 'Loading …');
 }
 
 /**

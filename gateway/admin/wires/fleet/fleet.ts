@@ -5,6 +5,7 @@ import {
   instant,
   isComplete,
   list,
+  missing,
   positive,
   processId,
   version,
@@ -112,6 +113,7 @@ export const fleetState = z
       )
       .describe('The certificates of the listeners with TLS, by the name of the setting.'),
     isComplete,
+    missing,
     answeredBy: processId,
     token: z.object({ name: z.string(), may: words('read', 'write') }).describe('The token of this request.'),
     processes: list(gatewayProcess).describe(

@@ -5,6 +5,7 @@ import {
   instant,
   isComplete,
   list,
+  missing,
   positive,
   processId,
   words,
@@ -45,6 +46,7 @@ export const lookupError = z.string().optional().describe('The reason why the ho
 export const upstreamsPage = z
   .object({
     isComplete,
+    missing,
     upstreams: list(
       z.object({
         name: z.string(),

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { type AdminResponse, errorResponse, jsonResponse } from '../../../admin/admin-response.ts';
+import { type AdminResponse, jsonResponse, storeUnavailable } from '../../../admin/admin-response.ts';
 import { defineRoute, type Route } from '../../../admin/api/route.ts';
 import { leakChange } from '../../../fleet/changes.ts';
 import { digestSecret, isInventedSecret } from '../../../shared/secrets.ts';
@@ -54,8 +54,8 @@ function reportedSecret(
 }
 
 function incomplete(reason: string): AdminResponse {
-  const message = `The store failed (${reason}). Some of the secrets may have ended: send the report again.`;
-  return errorResponse('store_unavailable', message, { 'Retry-After': '1' });
+  const rest = '. Some of the secrets may have ended: send the report again.';
+  return storeUnavailable(rest, `Redis failed (${reason})`);
 }
 
 function judgement(

@@ -49,11 +49,11 @@ export function deliveriesRoute({ keys: { settings, bounds }, redis, lent }: Rea
         }),
         lent.countDeliveries(),
       ]);
-      if (figures.read === undefined) noteMissing();
+      if (figures.read === undefined) noteMissing('deliveries');
       const counts = figures.read ?? figures.last;
       if (counts === undefined) {
         return storeUnavailable(
-          'Redis does not reply, and this gateway has not read the deliveries of webhooks before; retry later.',
+          ', and this gateway has not read the deliveries of webhooks before; retry later.',
         );
       }
       const troubled = counts.waiting + counts.failed === 0 ? [] : await readTroubled();
@@ -64,7 +64,7 @@ export function deliveriesRoute({ keys: { settings, bounds }, redis, lent }: Rea
   async function list(query: DeliveriesQuery) {
     const page = await read(query);
     if (page === undefined) {
-      noteMissing();
+      noteMissing('deliveries');
       return { events: memory.find(query), isRemembered: true };
     }
     memory.remember(page.events);

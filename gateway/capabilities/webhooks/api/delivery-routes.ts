@@ -55,9 +55,7 @@ export function createDeliveryRoutes(
   async function read(id: string) {
     const event = eventIdPattern.test(id) ? await queue.read(id) : 'unknown';
     if (event === undefined) {
-      return storeUnavailable(
-        `Redis does not reply, and the webhook event ${id} is only in Redis; retry later.`,
-      );
+      return storeUnavailable(`, and the webhook event ${id} is only in Redis; retry later.`);
     }
     return event === 'unknown' ? unknownEvent() : event;
   }

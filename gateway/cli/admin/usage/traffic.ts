@@ -1,5 +1,6 @@
 import { getTrafficWire } from '../../../admin/wires/operations.ts';
 import { csv } from '../../../admin/words/csv.js';
+import { emptyText } from '../../../admin/words/list.js';
 import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import type { AnswerOf } from '../../../shared/http/wire.ts';
 import type { UsageStep } from '../../../shared/schema/query-words.ts';
@@ -93,7 +94,7 @@ function trafficLines(
   const { step, before } = traffic;
   const compared = compareRows(traffic.rows, before?.rows, noRequests, shift);
   const { rows } = compared;
-  if (rows.length === 0) return ['No request is recorded in this period.'];
+  if (rows.length === 0) return [emptyText(traffic, 'No request is recorded in this period.')];
   const total = sumOf(rows);
   const requestsOf = ({ requests }: TrafficRow) => requests;
   const columns: readonly Column<TrafficRow>[] = [

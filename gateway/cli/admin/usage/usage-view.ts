@@ -1,5 +1,6 @@
 import type { UsageRow } from '../../../admin/wires/keys/usage.ts';
 import { csv } from '../../../admin/words/csv.js';
+import { emptyText } from '../../../admin/words/list.js';
 import { refusedInWords } from '../../../admin/words/usage.js';
 import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import { planWindows } from '../../../shared/model.ts';
@@ -27,11 +28,11 @@ export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[]
   const { screen, shift, mayLackRows } = shown;
   const isEmpty = usage.rows.length === 0 && (before?.rows.length ?? 0) === 0;
   const lines = isEmpty
-    ? [`No request of ${printable(id)} is recorded in this period.`]
+    ? [emptyText(usage, `No request of ${printable(id)} is recorded in this period.`)]
     : usageTable(usage, shown);
   const nothing =
     shift !== undefined && !isEmpty && (before?.rows.length ?? 0) === 0
-      ? [`No request of ${printable(id)} is recorded in the period before.`]
+      ? [emptyText(usage, `No request of ${printable(id)} is recorded in the period before.`)]
       : [];
   const lacking =
     shift !== undefined && mayLackRows

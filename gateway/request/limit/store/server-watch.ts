@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { plainReason } from '../../../redis/fault-place.ts';
 import type { RedisNode } from '../../../redis/redis-connection.ts';
 import { withinDeadline } from '../../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
@@ -135,7 +136,8 @@ export function watchServer(deps: {
     if (failuresInARow >= bounds.storeFailuresMax) leave(why);
   }
 
-  function leave(why: string): void {
+  function leave(because: string): void {
+    const why = plainReason(because);
     probesPassed = 0;
     if (phase === 'away') {
       reason = why;

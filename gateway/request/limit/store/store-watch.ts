@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { FaultPlace } from '../../../redis/fault-place.ts';
+import { type FaultPlace, reasonWithPlace } from '../../../redis/fault-place.ts';
 import type { RedisConnection, RedisNode } from '../../../redis/redis-connection.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type ServerWatch, watchServer } from './server-watch.ts';
@@ -10,6 +10,7 @@ export interface WatchedState {
   readonly available: boolean;
   /** The time since which `available` has this value, ISO 8601. */
   readonly since: string;
+  /** With the address, and with the setting to check. */
   readonly reason?: string | undefined;
   /** The servers of a Redis Cluster, sorted by name. */
   readonly servers?: readonly (Omit<WatchedState, 'servers'> & { readonly name: string })[];
@@ -96,7 +97,7 @@ export function watchStore(deps: {
       onAway(reason) {
         update();
         log.warn({ reason, ...deps.faultPlaceOf(reason) }, `${titleOf(watch)} is away`);
-        deps.onAway(reason, changeOf(watch));
+        deps.onAway(withPlace(reason, watch), changeOf(watch));
       },
       onReason(reason) {
         const place = deps.faultPlaceOf(reason);
@@ -111,6 +112,12 @@ export function watchStore(deps: {
     });
     watches.set(node, watch);
     return watch;
+  }
+
+  /** A server of a Cluster is its own place. */
+  function withPlace(reason: string, { name }: Pick<ServerWatch, 'name'>): string {
+    const { address, setting } = deps.faultPlaceOf(reason);
+    return reasonWithPlace(reason, { address: name ?? address, setting });
   }
 
   function back(watch: ServerWatch, outage: { readonly awayMs: number } | undefined): void {
@@ -130,14 +137,17 @@ export function watchStore(deps: {
   }
 
   function state(): WatchedState {
-    const all = [...watches.values()].map((watch) => ({ name: watch.name, ...watch.state() }));
+    const all = [...watches.values()].map((watch) => {
+      const { reason, ...own } = watch.state();
+      return { name: watch.name, ...own, reason: reason && withPlace(reason, watch) };
+    });
     const away = all.filter(({ phase }) => phase !== 'available');
     const [faulty] = away;
     const sinceMs =
       faulty === undefined
         ? Math.max(...all.map((one) => one.sinceMs))
         : Math.min(...away.map((one) => one.sinceMs));
-    const reason = faulty?.name === undefined ? faulty?.reason : `${faulty.name}: ${faulty.reason}`;
+    const reason = faulty?.reason;
     const servers = all.flatMap(({ name, phase, sinceMs, reason }) =>
       name === undefined
         ? []

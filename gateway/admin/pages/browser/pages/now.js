@@ -149,7 +149,10 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
     const period = { fromMs: toMs - 15 * minuteMs, toMs, stepMs: minuteMs };
     return alongTime(traffic.body, { ...period, merge: ([row]) => row }).found;
   }, [traffic.body]);
-  const limited = refused.body?.keys.filter(({ state }) => state === 'limited' || state === 'banned').length;
+  const { keys, missing } = refused.body ?? {};
+  const limited =
+    keys?.filter(({ state }) => state === 'limited' || state === 'banned').length ||
+    (missing ? undefined : keys && 0);
   const limitedBefore = useHistory(limited, refused.atMs);
   const refusedPart = totals && (totals.perSecond === 0 ? 0 : totals.refusedPerSecond / totals.perSecond);
   // The recorded counts are some seconds old, so the last minute of the processes may have more.

@@ -12,6 +12,7 @@ import {
   relative,
 } from '../../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../../shared/words/limit-names.js';
+import { callsOf } from '../../../../words/keys.js';
 import { nowMs, queryOf, usePolled } from '../../api.js';
 import { clock, fullInstant } from '../../formats.js';
 import { KeyActions, result } from '../../key-actions.js';
@@ -24,6 +25,7 @@ import {
   Fresh,
   html,
   Instant,
+  instead,
   noteOf,
   Section,
   useNow,
@@ -131,7 +133,7 @@ function grantedText(grant) {
 }
 
 /** @param {KeyDetail} key */
-function banAndGrant({ ban, strikes, grant }) {
+function banAndGrant({ missing, ban, strikes, grant }) {
   // The sentence above states the same beginning and end in UTC.
   const time = (/** @type {string} */ text, /** @type {number} */ atMs) =>
     html` ${text}, <${Instant} atMs=${atMs} />`;
@@ -143,20 +145,19 @@ function banAndGrant({ ban, strikes, grant }) {
       }`
     : strikes > 0
       ? `${counted(strikes, 'refusal counts', 'refusals count')} towards the next ban`
-      : 'no refusal counts towards a ban';
+      : !missing && 'no refusal counts towards a ban';
   if (!grant) return first;
   const begin = grant.fromMs && time(`from ${beginning(grant.fromMs)}`, grant.fromMs);
   return html`${first} · granted ${grantedText(grant)}${begin}${begin && ','}${time(`until ${ending(grant.untilMs)}`, grant.untilMs)}`;
 }
 
 /** @param {KeyDetail} key @param {BodyOf<'/operations'>['operations']} known @param {Polled} polled */
-function operations({ operations24h }, known, polled) {
+function operations(key, known, polled) {
   const deprecated = new Set(known.filter((one) => one.deprecation).map(({ operationId }) => operationId));
-  const rows = operations24h ?? [];
-  const none = operations24h
+  const none = key.operations24h
     ? 'No calls in the last 24 hours.'
     : 'Usage is not recorded, because usage.keepDays is 0.';
-  return listSection('Operations, 24 h', polled, rows, none, {
+  return listSection('Operations, 24 h', polled, callsOf(key), none, {
     idOf: ({ operationId }) => operationId,
     columns: [
       {
@@ -172,7 +173,7 @@ function operations({ operations24h }, known, polled) {
 }
 
 /** @param {KeyDetail} key @param {Polled} polled */
-function secrets({ secrets, source }, polled) {
+function secrets({ secrets, source, missing }, polled) {
   const instant = (/** @type {string | undefined} */ at) => html`<${Instant} atMs=${at && Date.parse(at)} />`;
   const note =
     source === 'file' &&
@@ -198,7 +199,11 @@ function secrets({ secrets, source }, polled) {
           kind: 'number',
           cell: ({ createdAt }) => (createdAt ? instant(createdAt) : noFigure),
         },
-        { title: 'Last used', kind: 'number', cell: ({ lastUsedAt }) => instant(lastUsedAt) },
+        {
+          title: 'Last used',
+          kind: 'number',
+          cell: ({ lastUsedAt }) => (missing && !lastUsedAt ? noFigure : instant(lastUsedAt)),
+        },
         {
           title: 'Refused',
           kind: 'number',
@@ -298,6 +303,6 @@ function refusedBy({ refused, banned, undecided = 0, unauthorized = 0 }) {
  */
 function listSection(title, polled, items, empty, table, note) {
   return html`<${Section} title=${title} polled=${polled}>
-    ${items.length === 0 ? html`<p class="empty">${empty}</p>` : cards(items, table)} ${note}
+    ${items.length === 0 ? instead(polled, empty) : cards(items, table)} ${note}
   <//>`;
 }

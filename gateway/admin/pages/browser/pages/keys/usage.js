@@ -37,7 +37,7 @@ export function Usage({ query }) {
     <${CsvButton} key=${month} name=${`usage-${month}.csv`} read=${read} /></div>`;
   return html`<${Section} title=${`Usage in ${month}`} heading="h1" polled=${polled} tools=${tools} name="usage">
     <div class="sentence">
-      ${isWhole && html`<p>${totalText(body.keys)}</p>`}
+      ${isWhole && !(body.missing && body.keys.length === 0) && html`<p>${totalText(body.keys)}</p>`}
       <p class="muted">A month is a month of UTC. ${notice} ${body && !isWhole && 'The keys are sorted by id.'}</p>
     </div>
     ${listTable(monthList, shown, {
