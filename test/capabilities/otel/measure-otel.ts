@@ -12,7 +12,7 @@ import { endAllProcesses, endProcess } from '../../bench/processes.ts';
 import { startRedis } from '../../bench/redis.ts';
 import { runWrk } from '../../bench/run-wrk.ts';
 import { hotKey, takeSample, warmUp } from '../../bench/scenarios.ts';
-import { ratioOfMedians, spreadOf } from '../../bench/statistics.ts';
+import { ratioOf, ratioOfMedians, spreadOf } from '../../bench/statistics.ts';
 import { startBackend } from '../../bench/subjects/direct.ts';
 import { type StartedTollgate, startTollgate } from '../../bench/subjects/tollgate.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -25,7 +25,8 @@ import { freePort } from '../../support/free-port.ts';
  *     node test/capabilities/otel/measure-otel.ts p99 [--starts 3] [--rounds 8] [--seconds 5]
  *
  * `cpu`: the CPU time of a request at several shares, divided by the CPU time without `otel` in the same round. `p99`: the p99 under a steady
- * load beside a dead and a hanging collector, divided in the same way, and the memory at the end. Each start is a new gateway.
+ * load beside a collector that takes all, a dead and a hanging one, divided in the same way, and the largest memory. Each start is a new
+ * gateway.
  */
 const { values, positionals } = parseArgs({
   options: { starts: { type: 'string' }, rounds: { type: 'string' }, seconds: { type: 'string' } },
@@ -71,12 +72,13 @@ async function measure(): Promise<void> {
     off: '',
     ...(isCpu
       ? { '1 %': otel(sink, '1 %'), '100 %': otel(sink, '100 %') }
-      : {
-          'dead, 1 %': otel(dead, '1 %'),
-          'hanging, 1 %': otel(hanging, '1 %'),
-          'dead, 100 %': otel(dead, '100 %'),
-          'hanging, 100 %': otel(hanging, '100 %'),
-        }),
+      : Object.fromEntries(
+          ['1 %', '100 %'].flatMap((share) => [
+            [`taking, ${share}`, otel(sink, share)],
+            [`dead, ${share}`, otel(dead, share)],
+            [`hanging, ${share}`, otel(hanging, share)],
+          ]),
+        )),
     // The control shows how far two equal figures differ on this machine.
     'off again': '# again\n',
   };
@@ -100,16 +102,20 @@ async function measure(): Promise<void> {
     }
     await endProcess(subject.pid);
   }
-  const [off] = all;
   for (const { name, figures, mebibytes } of all) {
-    const ratios = off && ratioOfMedians(figures, off.figures);
     const { median, min, max } = spreadOf(figures);
-    const middle =
-      off && spreadOf(figures.map((figure, round) => figure / (off.figures[round] ?? Number.NaN)));
+    // A collector that is away is compared with one that takes the same share, too.
+    const bases = all.filter((base) => base.name === 'off' || base.name === name.replace(/^\w+/, 'taking'));
+    const ratios = bases.map((base) => {
+      const [byMedians, byRounds] = [ratioOfMedians, ratioOf].map((of) => of(figures, base.figures)?.median);
+      const byQuartiles = quartileOf(figures) / quartileOf(base.figures);
+      return `against ${base.name}: ${[byMedians, byRounds, byQuartiles].map((ratio) => `${ratio?.toFixed(2)}×`).join(' ')}`;
+    });
     console.log(
-      `${name.padEnd(15)} ${median.toFixed(1)} µs (${min.toFixed(1)} to ${max.toFixed(1)}); ${ratios?.median.toFixed(3)}× by medians, ${middle?.median.toFixed(3)}× by rounds; at most ${Math.max(...mebibytes).toFixed(0)} MiB`,
+      `${name.padEnd(15)} median ${median.toFixed(1)} µs (${min.toFixed(1)} to ${max.toFixed(1)}); ${ratios.join('; ')}; at most ${Math.max(...mebibytes).toFixed(0)} MiB`,
     );
   }
+  console.log('Ratios: of the medians, the median of the rounds, of the lower quartiles.');
 
   /** @returns µs of CPU time a request, or the p99 in µs */
   async function load(subject: StartedTollgate, loadSeconds: number): Promise<number> {
@@ -132,6 +138,11 @@ async function measure(): Promise<void> {
     });
     return p99Us;
   }
+}
+
+/** Other work on the machine only adds to a figure, so the lower quartile is steadier than the median. */
+function quartileOf(figures: readonly number[]): number {
+  return figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 4)] ?? Number.NaN;
 }
 
 /** Adds settings to the configuration, in place of those of the edit before, and waits until they are in force. */
