@@ -250,7 +250,7 @@ export const redisKeys = {
     bytesMax: 1_500_000,
     expires: '7 days after the last event.',
     writtenBy:
-      '`fleet/add-report.lua` adds each event. Each process adds at most 16 events of a kind per minute, and at most 20 in one burst.',
+      '`fleet/add-report.lua` adds each event. Each process adds at most 20 events of a kind in one burst, and then about 16 per minute.',
     howMany: 'A single key with the last 2,000 events.',
   },
   eventsReports: {

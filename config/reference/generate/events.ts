@@ -23,7 +23,7 @@ export function eventsPage(): string {
   const typesOf = Map.groupBy(exampleNotices(exampleMs), ({ kind }) => kind);
   return page([
     pageHead('Events', '`gateway/fleet/kinds/` and the capabilities'),
-    'The gateway reports these events. `/api/v1/events` and the page Events list them, and receivers of webhooks get them as posts.',
+    'The gateway reports these events. The list (`/api/v1/events` and the page Events) has some, receivers of webhooks get some as posts, and many are in both.',
     '## Webhooks',
     'The data of each type, with an example of a whole body. Every event also has `text`, the event in one sentence, and `notListed` if the last list was shortened. New versions may add members.',
     ...webhookEventTypes.flatMap(typeParts),

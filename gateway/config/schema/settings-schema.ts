@@ -313,7 +313,7 @@ export const settingsSchema = fields('a mapping of settings', {
   docsPath: ownPath('/docs')
     .optional()
     .describe(
-      'The path of the API reference, which everyone can read. It also switches on /openapi.json. Both paths are outside the base URL. Without this setting, there is no API reference.',
+      'The path of the API reference, which everyone can read. It also switches on /openapi.json. Neither path gets the prefix of the base URL. Without this setting, there is no API reference.',
     ),
   bans: fields('a mapping with after, within, for, max and showReason', {
     after: limit

@@ -83,7 +83,7 @@ const minuteShown = z
         by: z
           .string()
           .describe(
-            'A limit, as in `refused` of a row. Or `ban`, or `undecided` (Redis was away), or `unauthorized` (the secret was not valid). Of a whole hour: `address` (the key does not allow the address of the client), the name of a refusal by a capability such as `brownout`, or `other` for further 4xx.',
+            'A limit, as in `refused` of a row. Or `banned`, or `undecided` (Redis was away), or `unauthorized` (the secret was not valid). Of a whole hour: `address` (the key does not allow the address of the client), the name of a refusal by a capability such as `brownout`, or `other` for further 4xx.',
           ),
         requests: positive,
         per: words('minute', 'hour').describe(
