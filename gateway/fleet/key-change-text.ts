@@ -97,5 +97,5 @@ function descendantsText(descendants: unknown): string {
 
 function othersText(endAt: unknown, nowMs: number): string {
   const until = instantText('until', endAt, nowMs);
-  return until === '' ? '' : `; the older ones are valid${until}`;
+  return until === '' ? '' : `; the last of the older ones is valid${until}`;
 }

@@ -99,15 +99,18 @@ function nowSentence(facts: WhyFacts): string {
   const { rateLimit, banLevel } = status;
   switch (fixedState(key, secrets, nowMs)) {
     case 'disabled':
-      return `${name} ${disabledBecause(key, source)}: each of its requests gets 401.`;
+      return `${name} ${disabledBecause(key, source)}: each of its requests is refused.`;
     case 'no_secret':
       return `${name} has no secret: no client can use it.`;
     case 'expired':
       return expiredSentence(name, secrets);
     case undefined:
   }
-  if (status.isUnknown) return `What ${name} has used is not known, because Redis is away.`;
   const grant = grantText(facts);
+  if (status.isUnknown) {
+    const [before, whose] = grant === undefined ? ['', name] : [`${name} ${grant} `, 'it'];
+    return `${before}What ${whose} has used is not known, because Redis is away.`;
+  }
   // If the text begins with a sentence about the grant, the next sentence begins with "It" and not with the key's name.
   const who = grant === undefined ? name : `${name} ${grant} It`;
   if (rateLimit.ban !== undefined) {
@@ -211,9 +214,9 @@ function expiredSentence(who: string, secrets: readonly SecretView[]): string {
   if (leak !== undefined) {
     const found =
       leak.ancestor === undefined ? 'it' : `the secret ${leak.ancestor}… from which it was issued`;
-    return `The last secret of ${who} ended on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC, because ${found} was found where everyone can read it: each of its requests gets 401 until it has a new secret.`;
+    return `The last secret of ${who} ended on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC, because ${found} was found where everyone can read it: each of its requests is refused until it has a new secret.`;
   }
-  return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC: each of its requests gets 401 until it has a new secret.`;
+  return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC: each of its requests is refused until it has a new secret.`;
 }
 
 function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinute[]): string {

@@ -1,7 +1,7 @@
 import { differences } from '../../admin/keys/change/definition.ts';
 import { manyWords } from '../../admin/words/many-keys.js';
 import type { LimitsByField } from '../../keys/limits/limit-fields.ts';
-import { isoOf, parseDuration } from '../../shared/schema/dates-and-durations.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { clientOf } from '../admin/find-gateway.ts';
 import { overlapOf } from '../admin/period.ts';
@@ -159,8 +159,11 @@ async function issueFor(secret: NewSecret, options: ChangingOptions): Promise<vo
 
 /** @param overlap undefined if the older secrets stay valid */
 function rotationTold({ id: key, secrets }: KeyDefinition, overlap: string | undefined): ToldChange {
-  const newest = secrets.at(-1);
-  const othersEndAt = overlap === undefined ? undefined : isoOf(Date.now() + parseDuration(overlap));
+  const [newest, ...older] = secrets.toReversed();
+  const endsMs = older
+    .map(({ expiresAt = '' }) => Date.parse(expiresAt))
+    .filter((endMs) => endMs > Date.now());
+  const othersEndAt = overlap === undefined || endsMs.length === 0 ? undefined : isoOf(Math.max(...endsMs));
   const action = overlap === undefined ? 'secret' : 'rotate';
   return { action, key, after: { ...(newest && toldSecret(newest)), othersEndAt } };
 }

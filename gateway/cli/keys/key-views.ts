@@ -37,7 +37,9 @@ function olderText(older: ChangedKey['key']['secrets'], nowMs: number): string {
   const endless = valid.filter((endMs) => endMs === Number.POSITIVE_INFINITY).length;
   if (endless === valid.length) return `${many} without an end.`;
   if (endless > 0) return `${many}, ${figure(endless)} without an end.`;
-  return `${many} until ${instant(Math.max(...valid))} UTC.`;
+  const lastMs = Math.max(...valid);
+  const atTheLatest = valid.some((endMs) => endMs < lastMs) ? ' at the latest' : '';
+  return `${many} until ${instant(lastMs)} UTC${atTheLatest}.`;
 }
 
 export function editedText({ key, where, isChanged }: ChangedKey, nowMs: number): string {

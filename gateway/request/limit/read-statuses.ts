@@ -64,7 +64,9 @@ export function statusInMemory(
   const [later, earlier] = usedIn(read) > usedIn(own) ? [read, own] : [own ?? read, read];
   const grant = later?.grant ?? earlier?.grant;
   const status = statusOf(key, later && { ...later, grant }, at);
-  return later === undefined ? { ...status, isUnknown: true } : status;
+  // Another process may have counted requests of a key without counts here.
+  const isKnown = usedIn(later) > 0 || status.rateLimit.ban !== undefined;
+  return isKnown ? status : { ...status, isUnknown: true };
 }
 
 /** Computes the status of a key at the time `nowMs` from its last counts. */

@@ -351,7 +351,7 @@ describe('the sentence that explains the responses to a key', () => {
         grant: { limits: [{ window: 'day', max: 5_000 }], untilMs: Date.parse('2026-11-22T18:00:00Z') },
         isRecorded: false,
       },
-      'acme (free) is disabled in the configuration: each of its requests gets 401.',
+      'acme (free) is disabled in the configuration: each of its requests is refused.',
     ],
     [
       'was refused yesterday',
@@ -383,7 +383,7 @@ describe('the sentence that explains the responses to a key', () => {
     [
       'is revoked',
       { source: 'directory', key: { disabled: true } },
-      'acme (free) is revoked: each of its requests gets 401. In the last 24 h no request with its secrets got 401.',
+      'acme (free) is revoked: each of its requests is refused. In the last 24 h no request with its secrets got 401.',
     ],
     [
       'was revoked while it was in use',
@@ -395,7 +395,7 @@ describe('the sentence that explains the responses to a key', () => {
           ['2026-11-22T10:02:00Z', {}, 130],
         ],
       },
-      'acme (free) is revoked: each of its requests gets 401. While it was valid, none of its 3 requests was refused in the last 24 h. In the last 24 h 131 requests used its secrets and got 401, or 429 after too many from their address, last at 10:02.',
+      'acme (free) is revoked: each of its requests is refused. While it was valid, none of its 3 requests was refused in the last 24 h. In the last 24 h 131 requests used its secrets and got 401, or 429 after too many from their address, last at 10:02.',
     ],
     [
       'was rotated, and one place still has the old secret',
@@ -405,17 +405,17 @@ describe('the sentence that explains the responses to a key', () => {
     [
       'is on a plan that is gone',
       { source: 'directory', key: { limits: [] } },
-      'acme (free) is on a plan that the configuration does not have: each of its requests gets 401. In the last 24 h no request with its secrets got 401.',
+      'acme (free) is on a plan that the configuration does not have: each of its requests is refused. In the last 24 h no request with its secrets got 401.',
     ],
     [
       'is disabled',
       { key: { disabled: true } },
-      'acme (free) is disabled in the configuration: each of its requests gets 401. In the last 24 h no request with its secrets got 401.',
+      'acme (free) is disabled in the configuration: each of its requests is refused. In the last 24 h no request with its secrets got 401.',
     ],
     [
       'has only expired secrets',
       { secrets: [{ digestStart: '01234567', expiresMs: Date.parse('2026-10-01T12:00:00Z') }] },
-      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests gets 401 until it has a new secret. In the last 24 h no request with its secrets got 401.',
+      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests is refused until it has a new secret. In the last 24 h no request with its secrets got 401.',
     ],
     ['has no secret', { secrets: [] }, 'acme (free) has no secret: no client can use it.'],
     ['was never seen', {}, 'acme (free) has sent no request in the last 8 days.'],

@@ -46,6 +46,8 @@ export interface MinuteFacts {
   readonly counted: 'request' | 'unit';
   /** The minutes with requests of the hour. */
   readonly minutesOfHour: readonly UsageMinute[];
+  /** Whether the minutes may lack requests, because Redis is away. */
+  readonly lacksRequests: boolean;
   /** The limits from some time before the minute on, the oldest first. */
   readonly limits: LimitsSteps;
   /** The bans and the outages of Redis that overlap the minute. */
@@ -102,6 +104,8 @@ function summary(facts: MinuteFacts, minute: UsageMinute | undefined): string {
   const offered = minute === undefined ? 0 : offeredOf(minute.tally);
   const admitted = minute?.tally.admitted ?? 0;
   // A request with an invalid secret, or from an address that the key does not allow, does not reach the limits.
+  if (offered === 0 && facts.lacksRequests)
+    return `Redis is away, and this gateway knows no request that reached the limits of ${id} ${when}.`;
   if (offered === 0) return `No request that reached the limits of ${id} is recorded ${when}.`;
   const sent = `${id} sent ${counted(offered, 'request')} ${when}`;
   const alone = facts.countsAlone

@@ -13,6 +13,7 @@ import type { Period } from '../../../shared/schema/dates-and-durations.ts';
 import { counted, dayMs, hourMs, minuteMs } from '../../../shared/words/figures.js';
 import { minuteOfHour } from '../../../usage/usage-calendar.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
+import { lacksData } from '../../api/missing-data.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { readPages } from '../../read-pages.ts';
 import type { WhyMinute } from '../../wires/keys/why.ts';
@@ -131,6 +132,7 @@ async function readMinute(
     nowMs,
     counted: countedBy(settings.operations),
     minutesOfHour,
+    lacksRequests: lacksData(),
     limits,
     bans: bansIn(events, changes, id, minute),
     outages: outagesIn(events, minute),

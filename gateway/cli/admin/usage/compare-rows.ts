@@ -5,6 +5,8 @@ import type { UsageStep } from '../../../shared/schema/query-words.ts';
 import type { Column } from '../../output/table.ts';
 import type { Shift } from '../period.ts';
 
+export const beforeIsUnknown = 'The earlier period is not known, because Redis is away.';
+
 interface Row {
   /** The beginning of the row, ISO 8601. */
   readonly at: string;

@@ -14,7 +14,7 @@ import { show } from '../../output/show.ts';
 import { type Column, table } from '../../output/table.ts';
 import { periodQuery, type Shift, shiftOf } from '../period.ts';
 import { clientAfterFlush } from '../read/flush-counts.ts';
-import { changeColumns, compareRows } from './compare-rows.ts';
+import { beforeIsUnknown, changeColumns, compareRows } from './compare-rows.ts';
 
 interface TrafficOptions extends Asking, PeriodOptions {
   readonly step?: UsageStep | undefined;
@@ -53,16 +53,21 @@ export async function showTraffic({
   const [present, before] = await Promise.all([trafficIn(period), periodBefore && trafficIn(periodBefore)]);
   const body = { ...present.body, ...(before && { before: before.body }) };
   const json = { ...Object(present.json), ...(before && { before: before.json }) };
+  // Zeros in place of what only Redis has would be wrong.
+  const isBeforeKnown = before?.body.missing === undefined;
   const notes = [
-    ...(before ? ['The change of the total leaves out a row that is not over.'] : []),
-    ...(before && periodBefore && beginsLate(before.body, periodBefore.from)
+    ...(isBeforeKnown ? [] : [beforeIsUnknown]),
+    ...(before && isBeforeKnown ? ['The change of the total leaves out a row that is not over.'] : []),
+    ...(before && isBeforeKnown && periodBefore && beginsLate(before.body, periodBefore.from)
       ? [
           `Earlier rows may be missing: Redis keeps the requests of all clients for ${client.bounds.usageOfAllDaysMin} days, or for usage.keepDays if it is longer. A gateway without Redis keeps one day.`,
         ]
       : []),
   ];
   show(options, { body, json }, (traffic: ComparedTraffic, screen) =>
-    asCsv ? trafficCsv(traffic, shift) : trafficLines(traffic, { shift, screen, nowMs, notes }),
+    asCsv
+      ? trafficCsv(traffic, shift)
+      : trafficLines(traffic, { shift: isBeforeKnown ? shift : undefined, screen, nowMs, notes }),
   );
 }
 

@@ -12,7 +12,7 @@ import type { Screen } from '../../output/screen.ts';
 import { type Column, table } from '../../output/table.ts';
 import type { Shift } from '../period.ts';
 import type { ReadUsage } from '../read/read-usage.ts';
-import { changeColumns, compareRows } from './compare-rows.ts';
+import { beforeIsUnknown, changeColumns, compareRows } from './compare-rows.ts';
 
 interface Shown {
   readonly shift: Shift | undefined;
@@ -25,11 +25,14 @@ interface Shown {
 /** The table of the usage of a key, what it is compared with, and the forecast of the key. */
 export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[] {
   const { forecast, before } = usage;
-  const { screen, shift, mayLackRows } = shown;
+  const { screen, mayLackRows } = shown;
+  // Zeros in place of what only Redis has would be wrong.
+  const isBeforeKnown = before?.missing === undefined;
+  const shift = isBeforeKnown ? shown.shift : undefined;
   const isEmpty = usage.rows.length === 0 && (before?.rows.length ?? 0) === 0;
   const lines = isEmpty
     ? [emptyText(usage, `No request of ${printable(id)} is recorded in this period.`)]
-    : usageTable(usage, shown);
+    : usageTable(usage, { ...shown, shift });
   const nothing =
     shift !== undefined && !isEmpty && (before?.rows.length ?? 0) === 0
       ? [emptyText(usage, `No request of ${printable(id)} is recorded in the period before.`)]
@@ -44,7 +47,13 @@ export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[]
   const hasPresent = usage.rows.some(({ at }) => Date.parse(at) >= presentMs);
   const leftOut =
     shift !== undefined && hasPresent ? ['The change of the total leaves out the row that is not over.'] : [];
-  const notes = [...nothing, ...leftOut, ...lacking, ...(forecast ? [printable(forecast.sentence)] : [])];
+  const notes = [
+    ...(isBeforeKnown ? [] : [beforeIsUnknown]),
+    ...nothing,
+    ...leftOut,
+    ...lacking,
+    ...(forecast ? [printable(forecast.sentence)] : []),
+  ];
   return [...lines, ...notes.flatMap((note) => wrapText(note, screen.columns))];
 }
 

@@ -13,6 +13,7 @@ const nothing: MinuteFacts = {
   nowMs: Date.parse('2026-11-25T09:00:00Z'),
   counted: 'request',
   minutesOfHour: [],
+  lacksRequests: false,
   limits: [{ fromAt: '2026-11-23T14:03:00.000Z', limits: { perMinute: 60, perDay: 1_000 } }],
   bans: [],
   outages: [],
