@@ -51,7 +51,7 @@ export class Exchange {
   readonly trace: ExchangeTrace | undefined = undefined;
   /** The time at which the exchange ended; monotonic, ms; 0 before the end. */
   readonly endedMs: number = 0;
-  /** The status of the response, or 499 when the client closed the connection before the response; 0 until the status is known. */
+  /** The status of the response, or 499 when the client was gone before its end; 0 until the status is known. */
   readonly status: number = 0;
   readonly errorCode: ErrorCode | undefined = undefined;
   readonly fault: Fault | undefined = undefined;

@@ -39,7 +39,7 @@ export const aboutErrors: Readonly<Record<ErrorCode, string>> = {
   uri_too_long: 'The request target is longer than 8 KiB.',
   expectation_failed: '`Expect` is not `100-continue`.',
   rate_limited:
-    'A window of the key has fewer units left than the request costs. The message names the window, its limit, the time to wait, and the cost if it is not 1 unit.',
+    'A window of the key has too few units left, or another limit is used up, such as for requests without a valid key. The message names it, the time to wait, and the cost if not 1 unit.',
   too_many_concurrent:
     'The key has reached its limit of requests in progress, and each open WebSocket counts as a request. The refused request is not charged, and does not count towards a ban. Retry when one of the requests in progress has ended.',
   key_banned:

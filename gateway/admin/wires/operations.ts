@@ -131,7 +131,7 @@ const operationUse = z.object({
   statuses: byName(positive)
     .optional()
     .describe(
-      'The number of responses by status. 499 means that the client closed the connection before the response.',
+      'The number of responses by status. 499 means that the client was gone before the response ended.',
     ),
   ownTime: durations.optional(),
   upstreamTime: durations.optional(),

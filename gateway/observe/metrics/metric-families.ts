@@ -68,7 +68,7 @@ export const families: readonly Family[] = [
   counter(
     'requests_total',
     ['operation', 'status', 'decision'],
-    'Finished requests. `operation` is empty without a matching operation. `status` is 499 if the client closed the connection before the response, and 101 for the handshake of a WebSocket.',
+    'Finished requests. `operation` is empty without a matching operation. `status` is 499 if the client was gone before the response ended, and 101 for the handshake of a WebSocket.',
     ({ requests }) =>
       [...requests.requests].flatMap(([operation, byStatus]) =>
         [...byStatus].flatMap(([status, byDecision]) =>
@@ -109,7 +109,7 @@ export const families: readonly Family[] = [
   counter(
     'rejected_total',
     ['code'],
-    'Requests refused before their key was known, by error code: malformed requests, requests without a valid key, and requests refused by the bucket of an address or of preflights.',
+    'Requests refused before their key was known, by error code, such as malformed requests, requests without a valid key, and requests refused by a bucket.',
     ({ requests }) => by('code', requests.rejected),
   ),
   counter(
@@ -176,7 +176,7 @@ export const families: readonly Family[] = [
   counter(
     'store_calls_total',
     ['result'],
-    'Calls to the store. One call decides all requests of a key that arrive in the same turn of the event loop. `result` is `decided`, or `failed` if no reply came in time.',
+    'Calls to the store. One call decides all requests of a key that arrive in the same turn of the event loop. `result` is `decided`, or `failed` if no usable reply came in time.',
     ({ storeCalls }) => by('result', Object.entries(storeCalls)),
   ),
   counter('decided_locally_total', [], 'Requests decided without Redis while it was away.', (state) =>

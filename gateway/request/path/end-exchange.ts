@@ -77,7 +77,7 @@ export function markFailed(exchange: Exchange, errorCode: ErrorCode): void {
   open.fault = fault;
 }
 
-/** Sets the outcome of a request whose client closed the connection before the response. The status 499 comes from nginx. */
+/** Sets the outcome of a request whose client was gone before the end of the response. The status 499 comes from nginx. */
 function markClientGone(exchange: Exchange): void {
   const errorCode = exchange.res.rejection?.code;
   const status = errorCode === undefined ? 499 : errors[errorCode].status;
