@@ -575,6 +575,48 @@ describe('the page', () => {
     expect(await firstText(page, chosen)).toBe(text);
   });
 
+  it('shows all times in UTC, also in a browser of another zone', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await page.emulateTimezone('America/New_York');
+    await page.evaluateOnNewDocument(`{
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      globalThis.drawn = [];
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        drawn.push(text);
+        return fillText.call(this, text, ...place);
+      };
+    }`);
+    const nearHours = [-2, -1, 0, 1].map((hours) => {
+      const near = new Date(Date.now() + hours * 3_600_000);
+      return near.toISOString().slice(11, 13);
+    });
+    const expectUtcCharts = async () => {
+      await page.waitForSelector('figcaption .at');
+      const captions = await page.$$eval('figcaption .at', (all) =>
+        all.map((at) => [at.textContent, at.getAttribute('title')] as const),
+      );
+      for (const [text, title] of captions) expect(title).toContain(`${text?.slice(-5)}:00 UTC`);
+      const drawn = (await page.evaluate('drawn')) as string[];
+      const onAxis = drawn.filter((text) => /^\d\d:\d\d\b/.test(text));
+      expect(onAxis).not.toEqual([]);
+      expect(nearHours).toEqual(expect.arrayContaining(onAxis.map((text) => text.slice(0, 2))));
+      expect(drawn).toContainEqual(expect.stringMatching(/ UTC$/));
+    };
+    await open(page, shared, '/?period=1h', '.rows li .bad');
+    await expectUtcCharts();
+    expect(await firstText(page, 'header.top')).toContain('UTC');
+    const headers = { authorization: `Bearer ${token}` };
+    const { ban } = await (await fetch(`${shared.origin}/api/v1/keys/globex`, { headers })).json();
+    const untilTime = new Date(ban.untilMs).toISOString().slice(11, 19);
+    expect((await textOf(page, '.rows li')).find((line) => line.startsWith('globex'))).toContain(untilTime);
+    await open(page, shared, '/keys/acme?period=1h', '.two + .section td time');
+    await expectUtcCharts();
+    const minutes = await page.$$eval('.two + .section td time', (all) =>
+      all.map((time) => [time.textContent?.slice(-5), time.getAttribute('datetime')?.slice(11, 16)] as const),
+    );
+    for (const [text, inUtc] of minutes) expect(text).toBe(inUtc);
+  });
+
   it('zooms the chart of a key when dragged, and keeps the zoom in the address', {
     tags: 'full',
   }, async () => {

@@ -154,7 +154,7 @@ for (const width of [1280, 390])
       expect(await firstText(page, 'dialog p')).toContain('within a second, on 2 processes');
       await page.type('#grant-minute', '77');
       expect(await confirm(page)).toMatch(
-        /^initech has 77 a minute until .*UTC\)\. This applies on 2 processes\.$/,
+        /^initech has 77 a minute until .*UTC\. This applies on 2 processes\.$/,
       );
       await page.waitForFunction(
         "document.querySelector('.ban').textContent.includes('granted 77 a minute')",
@@ -182,7 +182,7 @@ for (const width of [1280, 390])
       const value = beginning.toISOString().slice(0, 16);
       await page.evaluate(`document.querySelector('#from').value = ${JSON.stringify(value)}`);
       await page.select('#grant-span', '6h');
-      expect(await confirm(page)).toMatch(/^initech gets 78 a minute from .* until .*UTC\)\./);
+      expect(await confirm(page)).toMatch(/^initech gets 78 a minute from .* until .*UTC\./);
       const { body } = await api('GET', '/keys/initech');
       const fromMs = beginning.getTime();
       expect(body.grant).toEqual({ limits: { perMinute: 78 }, fromMs, untilMs: fromMs + 6 * 3_600_000 });

@@ -29,8 +29,7 @@ import { useTheme } from './theme.js';
  * @property {number} toMs
  * @property {Series[]} series
  * @property {Series[]} [over] for stacked bars: series that are drawn as lines over the bars
- * @property {'day' | 'month'} [step] the length of a value's period, in UTC. Without it, the periods are shorter than a day,
- * and the axis has local time
+ * @property {'day' | 'month'} [step] the length of a value's period. Without it, the periods are shorter than a day
  * @property {'stacked' | 'lines'} kind `stacked` shows bars with the series on top of each other
  * @property {(value: number | undefined) => string} write formats a value with its unit
  * @property {(value: number) => string} [writeAxis]
@@ -253,7 +252,7 @@ function dataOf({ timesMs, series, over = [], kind, isLog }) {
  * @returns {uPlot.Options}
  */
 function optionsOf(latest, width, point) {
-  const { kind, series, over = [], step, isLog = false } = latest.current;
+  const { kind, series, over = [], isLog = false } = latest.current;
   const colours = getComputedStyle(document.documentElement);
   const colour = (/** @type {string} */ name) => colours.getPropertyValue(`--${name}`).trim();
   const drawn = kind === 'stacked' ? series.toReversed() : series;
@@ -264,7 +263,7 @@ function optionsOf(latest, width, point) {
     width: Math.max(width, 100),
     height,
     legend: { show: false },
-    ...(step && { tzDate: (at) => uPlot.tzDate(new Date(at * 1_000), 'Etc/UTC') }),
+    tzDate: (at) => uPlot.tzDate(new Date(at * 1_000), 'Etc/UTC'),
     // The space above the plot is for the texts of events, which would otherwise cover bars.
     padding: [latest.current.markers ? 8 + markerRows * markerRowHeight : 12, 20, 0, 0],
     scales: {
@@ -301,7 +300,7 @@ function optionsOf(latest, width, point) {
         ticks: { stroke: colour('line'), width: 1, size: 4 },
         space: 70,
         size: 30,
-        values: (_, splits) => splits.map((at) => axisLabel(latest.current, at * 1_000)),
+        values: (_, splits) => splits.map((at, index) => axisLabel(latest.current, at * 1_000, index === 0)),
       },
       {
         stroke: colour('muted'),
@@ -382,9 +381,13 @@ const wholeSteps = Array.from({ length: 16 }, (_, power) => 10 ** power).flatMap
   5 * ten,
 ]);
 
-/** The end of a chart of days or months gets no label, because no bar begins there. @param {ChartProps} props @param {number} atMs */
-function axisLabel({ step, toMs }, atMs) {
-  if (step === undefined) return axisTime(atMs);
+/**
+ * The first time names the zone. The end of a chart of days or months gets no label, because no bar begins there.
+ *
+ * @param {ChartProps} props @param {number} atMs @param {boolean} isFirst
+ */
+function axisLabel({ step, toMs }, atMs, isFirst) {
+  if (step === undefined) return `${axisTime(atMs)}${isFirst ? ' UTC' : ''}`;
   return atMs < toMs ? axisPeriod(step, atMs) : '';
 }
 

@@ -37,6 +37,7 @@ export function Header({ live, open }) {
           >${nav.text}</a
         >`;
       })}
+      <span class="zone">All times are UTC</span>
     </nav>
   </header>`;
 }

@@ -106,7 +106,7 @@ export function minute(atMs, { clock }) {
   return html`<time dateTime=${new Date(atMs).toISOString()} title=${fullInstant(atMs)}>${clock(atMs).slice(0, -3)}</time>`;
 }
 
-/** A page shows local times. @param {number} nowMs @returns {Say} */
+/** A page shows times of UTC, and its header names the zone. @param {number} nowMs @returns {Say} */
 export function sayAt(nowMs) {
   return { nowMs, clock: (atMs) => clock(atMs, nowMs) };
 }

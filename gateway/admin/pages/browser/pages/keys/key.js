@@ -134,7 +134,7 @@ function grantedText(grant) {
 
 /** @param {KeyDetail} key */
 function banAndGrant({ missing, ban, strikes, grant }) {
-  // The sentence above states the same beginning and end in UTC.
+  // The sentence above states the same beginning and end.
   const time = (/** @type {string} */ text, /** @type {number} */ atMs) =>
     html` ${text}, <${Instant} atMs=${atMs} />`;
   const first = ban
