@@ -320,7 +320,7 @@ function networksSentence(refused: readonly RefusedNetwork[], nowMs: number): st
   return `In the last 24 h ${counted(requests, 'request')} had a valid secret but came from an address that the key does not allow, last at ${minuteOf(lastMs, nowMs)}: ${listOf(parts)}.`;
 }
 
-/** Whether every request of the key gets 401. */
+/** Whether every request of the key is refused, because it has no valid secret or is disabled. */
 function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
   return fixedState(key, secrets, nowMs) !== undefined;
 }
