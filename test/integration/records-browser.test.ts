@@ -110,6 +110,33 @@ it('the changes of one key are a page and a file, and the page of the key leads 
   expect(complaints.filter((text) => !text.includes('blob:'))).toEqual([]);
 });
 
+it('a letter that is typed while the filter goes into the URL stays', async () => {
+  const { page } = await open('/changes');
+  const field = 'input[aria-label="Id of a key"]';
+  await page.waitForSelector(field);
+  await page.$eval(field, (input) => {
+    const type = (text: string) => {
+      input.value = text;
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+    };
+    const replaceState = history.replaceState.bind(history);
+    history.replaceState = (...args) => {
+      replaceState(...args);
+      history.replaceState = replaceState;
+      type('globex');
+    };
+    type('glob');
+  });
+  await page.waitForFunction(() => location.search.includes('key=glob'));
+  // Two frames later, the page has read the new URL.
+  const shown = await page.$eval(field, async (input) => {
+    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+    return input.value;
+  });
+  expect(shown).toBe('globex');
+  await page.waitForFunction(() => location.search.includes('key=globex'));
+});
+
 it('the id of a request leads from the search field to its story, from a file or from pasted lines', async () => {
   const id = '6f1f2f3a-0f4e-4c57-9d2a-5e2f1c9b7a10';
   const line = {

@@ -349,16 +349,20 @@ const typingMs = 250;
 export function SearchInAddress({ name, chosen = '', hint, charsMax }) {
   const typed = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
   const [text, setText] = useState(chosen);
-  // The Back button or a link may change the URL.
-  useEffect(() => setText(chosen), [chosen]);
+  const written = useRef(chosen);
+  // The Back button or a link may change the URL. The field's own change must not undo what was typed since.
+  useEffect(() => {
+    if (chosen !== written.current) setText(chosen);
+    written.current = chosen;
+  }, [chosen]);
   useEffect(() => () => clearTimeout(typed.current), []);
   const type = (/** @type {any} */ { currentTarget: { value } }) => {
     setText(value);
     clearTimeout(typed.current);
-    typed.current = setTimeout(
-      () => changeQuery({ [name]: value, after: undefined }, { replace: true }),
-      typingMs,
-    );
+    typed.current = setTimeout(() => {
+      written.current = value;
+      changeQuery({ [name]: value, after: undefined }, { replace: true });
+    }, typingMs);
   };
   const label = `${hint.charAt(0).toUpperCase()}${hint.slice(1)}`;
   return html`<input type="search" value=${text} onInput=${type} maxlength=${charsMax} placeholder=${hint} aria-label=${label} />`;
