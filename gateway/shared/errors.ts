@@ -24,7 +24,8 @@ export const aboutErrors: Readonly<Record<ErrorCode, string>> = {
     'The request is malformed or ambiguous HTTP, or has a query or body that the operation does not accept. The message names the fault.',
   missing_key:
     'The request has no `Authorization: Bearer`. If the key is in a field such as `X-API-Key`, `X-Api-Token` or `Ocp-Apim-Subscription-Key`, in a parameter such as `?api_key=` or `?key=`, or in `Authorization` without `Bearer`, the message names this place.',
-  invalid_key: 'The secret is unknown, expired, disabled, or was found where everyone can read it.',
+  invalid_key:
+    'The secret is unknown, expired, disabled, on a plan that the configuration does not have, or was found where everyone can read it.',
   invalid_signature: 'A report of leaked secrets has no valid signature.',
   address_not_allowed:
     'The key may not be used from the client’s address, which the message names. The request is charged to this address, in the same way as a request without a valid key.',

@@ -146,7 +146,7 @@ export const listChangesWire = (bounds: Bounds) =>
     tag: 'Configuration',
     summary: 'The record of changes',
     description:
-      'Changes of keys, reloads of the configuration with their changes to the tokens of this API, and failed reloads, the newest first. If several processes report a change of the same files within a minute, the list has one entry. The last 20,000 changes are kept for 90 days, or without Redis as long as the process runs.',
+      'Changes of keys, changes that capabilities make, reloads of the configuration with their changes to the tokens of this API, and failed reloads, the newest first. If several processes report a change of the same files within a minute, the list has one entry. The last 20,000 changes are kept for 90 days, or without Redis as long as the process runs.',
     query: pageOf(bounds.changesPerPageMax).extend({
       key: keyId
         .optional()

@@ -135,7 +135,7 @@ const owner = z
       refusedFor: words('id_in_configuration', 'no_plan')
         .optional()
         .describe(
-          'The reason why a directory key that is neither revoked nor expired is refused: the configuration has another key with this id, or gives the key no limits. Absent for other keys.',
+          'The reason why the configuration refuses a directory key, also a key that is revoked or expired: the configuration has another key with this id, or gives the key no limits. Absent for other keys.',
         ),
     }),
   ])

@@ -32,7 +32,9 @@ const receiverId = z.string().meta({
 
 const receiverUrl = z
   .string()
-  .describe('The URL of the receiver without its path and parameters, which may contain a token.');
+  .describe(
+    'The URL of the receiver. Its path and parameters, which may contain a token, are shown as `***`.',
+  );
 
 const lastShape = {
   at: instant.describe('The end of the attempt.'),
