@@ -6,6 +6,8 @@ import { awayText } from './words/list.js';
 
 export const apiPrefix = '/api/v1';
 
+const onlyInRedis = ', and only Redis has this data; retry later.';
+
 /** A response of the admin listener. `commonFields` are added to every response. */
 export interface AdminResponse {
   readonly status: number;
@@ -59,7 +61,7 @@ const catalogue = {
   },
   store_unavailable: {
     status: 503,
-    message: `${awayText({})}, and only Redis has this data; retry later.`,
+    message: `${awayText({})}${onlyInRedis}`,
   },
   busy: {
     status: 503,
@@ -87,10 +89,7 @@ export function jsonResponse(body: object): AdminResponse {
 }
 
 /** @param rest names what only Redis has @param cause the beginning of the message */
-export function storeUnavailable(
-  rest = ', and only Redis has this data; retry later.',
-  cause = awayText({}),
-): AdminResponse {
+export function storeUnavailable(rest = onlyInRedis, cause = awayText({})): AdminResponse {
   const error = errorResponse('store_unavailable', cause + rest, { 'Retry-After': '1' });
   return { ...error, withoutRedis: rest };
 }

@@ -1,5 +1,5 @@
 import { dateText } from '../shared/schema/dates-and-durations.ts';
-import { utcMinute } from '../shared/words/figures.js';
+import { listOf, utcMinute } from '../shared/words/figures.js';
 
 /** For sentences about keys and processes. Times are UTC. */
 
@@ -75,9 +75,4 @@ function textsOf(changes: unknown): readonly string[] {
 export function instantText(word: string, at: unknown, nowMs: number): string {
   const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
   return Number.isNaN(atMs) ? '' : ` ${word} ${timeText(atMs, nowMs)}`;
-}
-
-/** "a, b and c". */
-export function listOf(parts: readonly string[]): string {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 }

@@ -145,7 +145,7 @@ export function createAdminApi({
       : await (route.inThread
           ? answerInThread(req, route, request, waiting)
           : turns.take(token.name, () => answerHere(req, route, request), waiting));
-    return response === undefined ? busy() : withOutage(response, outage());
+    return response === undefined ? busy() : withOutage(response, outage);
   }
 
   async function answerHere(

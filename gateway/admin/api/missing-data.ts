@@ -4,7 +4,7 @@ import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { type AdminResponse, storeUnavailable } from '../admin-response.ts';
 import { awayText } from '../words/list.js';
 
-/** What a response lacks while Redis is away: the plural of its entries, for a sentence. */
+/** The entries that a response may lack while Redis is away, as a plural for a sentence. */
 export type Lacking =
   | 'changes'
   | 'deliveries'
@@ -59,8 +59,10 @@ export function withMissing(
 }
 
 /** Says in an error since when and why Redis is away. */
-export function withOutage(response: AdminResponse, outage: Outage): AdminResponse {
+export function withOutage(response: AdminResponse, outageNow: () => Outage): AdminResponse {
   const { withoutRedis: rest } = response;
-  if (rest === undefined || outage.sinceAt === undefined) return response;
+  if (rest === undefined) return response;
+  const outage = outageNow();
+  if (outage.sinceAt === undefined) return response;
   return storeUnavailable(rest, `${awayText(outage)} (${outage.reason})`);
 }

@@ -1,11 +1,11 @@
-import { listOf, ordinal, timeText } from '../../fleet/wording.ts';
+import { ordinal, timeText } from '../../fleet/wording.ts';
 import { perLimit } from '../../keys/limits/limit-texts.ts';
 import { calendarStartMs } from '../../shared/calendar-windows.ts';
 import { maxOf } from '../../shared/limits.ts';
 import type { Key, KeyStatus, PlanWindow, Window } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { KeyState } from '../../shared/schema/query-words.ts';
-import { beginning, counted, ending, figure, hourMs } from '../../shared/words/figures.js';
+import { beginning, counted, ending, figure, hourMs, listOf } from '../../shared/words/figures.js';
 import { groupIn, limitsInWords, policyName, windowIn, windowText } from '../../shared/words/limit-names.js';
 import type { OperationHour } from '../../usage/read/operations-reader.ts';
 import {

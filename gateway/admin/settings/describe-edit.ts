@@ -22,8 +22,8 @@ import { settingsMembers } from './settings-view.ts';
 /**
  * Describes the changes of a reload, each as a text such as "free 60 → 50 a minute" or "key acme disabled". No text
  * contains a secret, a digest or a customer's name. The comparison of the keys yields to the event loop regularly.
- * `limitsBefore` contains the limits before the reload, for the plans and keys that the texts name. `keys` are the edited keys. `planEdits` has a text for each changed
- * member of each changed plan.
+ * `limitsBefore` contains the limits before the reload, for the plans and keys that the texts name. `keys` has the ids of
+ * the edited keys. `planEdits` has a text for each changed member of each changed plan.
  */
 export async function describeEdit(
   before: Settings,
@@ -47,7 +47,7 @@ export async function describeEdit(
   return {
     edits: left > 0 ? [...shown, `${figure(left)} more`] : shown,
     limitsBefore,
-    keys: ofKeys.ids.length > 0 ? ofKeys.ids : undefined,
+    keys: ofKeys.edited.length > 0 ? ofKeys.edited : undefined,
     planEdits: diff.lists.plans.changed.map(({ id, changes }) => ({
       plan: id,
       edits: changes.map(planText),
@@ -115,15 +115,15 @@ async function keyTexts(
   { keys: before }: Settings,
   { keys: after }: Settings,
   { editedKeysNamedMax, editedKeysFoundMax }: Bounds,
-): Promise<{ readonly texts: string[]; readonly changed: readonly KeyEdit[]; readonly ids: string[] }> {
-  const ids: string[] = [];
+): Promise<{ readonly texts: string[]; readonly changed: readonly KeyEdit[]; readonly edited: string[] }> {
+  const edited: string[] = [];
   const found = new Map<KeyEdit['edit'], { number: number; named: KeyEdit[] }>();
   for (const one of changedKeys(tableIn(before), tableIn(after))) {
     if (one === undefined) {
       await nextTurn();
       continue;
     }
-    if (ids.length < editedKeysFoundMax) ids.push(one.id);
+    if (edited.length < editedKeysFoundMax) edited.push(one.id);
     const same = found.get(one.edit) ?? { number: 0, named: [] };
     same.number += 1;
     if (same.named.length < editedKeysNamedMax) same.named.push(one);
@@ -135,7 +135,7 @@ async function keyTexts(
     const more = number > named.length ? ` and ${figure(number - named.length)} more` : '';
     return [`${number === 1 ? 'key' : 'keys'} ${ids}${more} ${edit}`];
   });
-  return { texts, changed: found.get('changed')?.named ?? [], ids };
+  return { texts, changed: found.get('changed')?.named ?? [], edited };
 }
 
 /** Describes the edit of a key, for example "key acme plan: free → pro, name". */

@@ -1,6 +1,8 @@
 // The form in which a list of the admin API is described for the command line and for the pages. A browser imports this
 // file, too.
 
+import { listOf, utcMinute } from '../../shared/words/figures.js';
+
 /**
  * The meaning of a value for an operator: good, about to become bad, bad, or not in use. A terminal and a page show the
  * meaning as a colour.
@@ -106,17 +108,13 @@
 
 /** @param {Missing} missing */
 export function awayText({ sinceAt }) {
-  return sinceAt === undefined
-    ? 'Redis does not reply'
-    : `Redis has been away since ${sinceAt.slice(0, 16).replace('T', ' ')} UTC`;
+  return sinceAt === undefined ? 'Redis does not reply' : `Redis has been away since ${utcMinute(sinceAt)}`;
 }
 
 /** The line about a page or list that is not complete. @param {Missing} missing */
 export function missingText(missing) {
   const { reason, what = [] } = missing;
-  const lacking =
-    what.length > 0 &&
-    `Missing: ${what.join(', ').replace(/, ([^,]*)$/, ' and $1')} that this gateway does not know itself.`;
+  const lacking = what.length > 0 && `Missing: ${listOf(what)} that this gateway does not know itself.`;
   return [`${awayText(missing)}.`, lacking, reason && `Reason: ${reason}.`].filter(Boolean).join(' ');
 }
 

@@ -93,6 +93,11 @@ export function ending(atMs) {
   return atMs % dayMs === 0 ? `${new Date(atMs - 1).toISOString().slice(0, 10)} 24:00 UTC` : beginning(atMs);
 }
 
+/** "a, b and c". @param {readonly string[]} parts */
+export function listOf(parts) {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+}
+
 /** @param {string | undefined} version */
 export function shortVersion(version) {
   return version === undefined ? noFigure : version.slice(0, 6);

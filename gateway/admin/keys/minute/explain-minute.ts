@@ -1,6 +1,6 @@
 import type { CountedRefusal } from '../../../capabilities/interfaces/words.ts';
 import { countedRefusals } from '../../../capabilities/lists/words.js';
-import { listOf, timeText } from '../../../fleet/wording.ts';
+import { timeText } from '../../../fleet/wording.ts';
 import { toLimits } from '../../../keys/limits/limit-fields.ts';
 import { perLimit } from '../../../keys/limits/limit-texts.ts';
 import {
@@ -12,7 +12,7 @@ import {
 import { maxOf } from '../../../shared/limits.ts';
 import { type Key, type Limits, type PlanWindow, planWindows } from '../../../shared/model.ts';
 import { isoOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
-import { counted, figure, minuteMs } from '../../../shared/words/figures.js';
+import { counted, figure, listOf, minuteMs } from '../../../shared/words/figures.js';
 import { groupIn, windowIn } from '../../../shared/words/limit-names.js';
 import type { OperationHour, RefusedCalls } from '../../../usage/read/operations-reader.ts';
 import type { TrialUsage } from '../../../usage/read/trial-reader.ts';

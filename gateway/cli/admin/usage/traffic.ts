@@ -5,6 +5,7 @@ import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import type { AnswerOf } from '../../../shared/http/wire.ts';
 import type { UsageStep } from '../../../shared/schema/query-words.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type TrafficEnding, trafficEndings } from '../../../usage/traffic.ts';
 import type { Asking, PeriodOptions } from '../../command.ts';
 import { CommandError } from '../../output/command-error.ts';
@@ -55,20 +56,23 @@ export async function showTraffic({
   const json = { ...Object(present.json), ...(before && { before: before.json }) };
   // Zeros in place of what only Redis has would be wrong.
   const isBeforeKnown = before?.body.missing === undefined;
-  const notes = [
-    ...(isBeforeKnown ? [] : [beforeIsUnknown]),
-    ...(before && isBeforeKnown ? ['The change of the total leaves out a row that is not over.'] : []),
-    ...(before && isBeforeKnown && periodBefore && beginsLate(before.body, periodBefore.from)
-      ? [
-          `Earlier rows may be missing: Redis keeps the requests of all clients for ${client.bounds.usageOfAllDaysMin} days, or for usage.keepDays if it is longer. A gateway without Redis keeps one day.`,
-        ]
-      : []),
-  ];
+  const notes = before && periodBefore ? notesOn(before.body, periodBefore.from, client.bounds) : [];
   show(options, { body, json }, (traffic: ComparedTraffic, screen) =>
     asCsv
       ? trafficCsv(traffic, shift)
       : trafficLines(traffic, { shift: isBeforeKnown ? shift : undefined, screen, nowMs, notes }),
   );
+}
+
+/** @param before the earlier period @param from its asked beginning */
+function notesOn(before: Traffic, from: string, { usageOfAllDaysMin }: Bounds): readonly string[] {
+  if (before.missing !== undefined) return [beforeIsUnknown];
+  const leftOut = 'The change of the total leaves out a row that is not over.';
+  if (!beginsLate(before, from)) return [leftOut];
+  return [
+    leftOut,
+    `Earlier rows may be missing: Redis keeps the requests of all clients for ${usageOfAllDaysMin} days, or for usage.keepDays if it is longer. A gateway without Redis keeps one day.`,
+  ];
 }
 
 /** Whether the rows begin later than the asked period. */

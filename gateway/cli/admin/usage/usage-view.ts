@@ -35,7 +35,7 @@ export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[]
     : usageTable(usage, { ...shown, shift });
   const nothing =
     shift !== undefined && !isEmpty && (before?.rows.length ?? 0) === 0
-      ? [emptyText(usage, `No request of ${printable(id)} is recorded in the period before.`)]
+      ? [`No request of ${printable(id)} is recorded in the period before.`]
       : [];
   const lacking =
     shift !== undefined && mayLackRows

@@ -33,14 +33,14 @@ export function Request({ params: { id = '' } }) {
   }
   const search = async (/** @type {readonly Blob[]} */ parts) => {
     newest.current += 1;
-    const search = newest.current;
+    const own = newest.current;
     setReading(true);
     setFound(undefined);
     setNote('');
     const result = await findIn(parts, id.toLowerCase()).catch(
       (error) => `The log cannot be read. ${error.message}`,
     );
-    if (search !== newest.current) return;
+    if (own !== newest.current) return;
     if (typeof result === 'string') setNote(result);
     else setFound(result);
     setReading(false);
