@@ -6,6 +6,7 @@ import { periodOf } from '../../shared/schema/query-parameters.ts';
 import { dayMs } from '../../shared/words/figures.js';
 import type { OperationUsage } from '../../usage/read/operations-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
+import { lacksData } from '../api/missing-data.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import {
@@ -40,11 +41,13 @@ async function operationsView(
   const used =
     usage === undefined ? [] : await usage.reader.operations(keptPeriod(period, usage.state(), nowMs()));
   if (used === undefined) return undefined;
+  // Without a record, or while Redis is away, no known request does not mean that there were none.
+  const unused = usage === undefined || lacksData() ? undefined : noRequests;
   const byId = new Map(used.map((operation) => [operation.operationId, operation]));
   const { operations } = settings();
   const known = operations.map((operation) => ({
     ...describe(operation, nowMs()),
-    ...(usage && figuresOf(byId.get(operation.id))),
+    ...figuresOf(byId.get(operation.id) ?? unused),
   }));
   const ids = new Set(operations.map(({ id }) => id));
   // Recorded operations that are not in the present API document.
@@ -94,9 +97,11 @@ export function deprecationShown({
   return { ...dates, successor, afterSunset, ...Object.assign({}, ...ofCapabilities) };
 }
 
-function figuresOf(used: OperationUsage | undefined): Partial<OperationUse> {
-  if (used === undefined) return { requests: 0, statuses: {} };
-  const { requests, byStatus, own, upstream, lastMs } = used;
+const noRequests = { requests: 0, byStatus: new Map() };
+
+function figuresOf(used: Partial<OperationUsage> | undefined): Partial<OperationUse> {
+  if (used === undefined) return {};
+  const { requests, byStatus = [], own, upstream, lastMs } = used;
   return {
     requests,
     statuses: Object.fromEntries(byStatus),

@@ -127,7 +127,11 @@ const operationUse = z.object({
   stability: words('experimental', 'beta').optional(),
   cost: operationCost,
   deprecation: deprecation.optional(),
-  requests: count.optional().describe('Requests for the operation; absent without a usage record.'),
+  requests: count
+    .optional()
+    .describe(
+      'Requests for the operation. Absent without a usage record, and if no request is known while Redis is away.',
+    ),
   statuses: byName(positive)
     .optional()
     .describe(

@@ -16,6 +16,9 @@ import { refusalColumns, refusalMembers, refusalsOf } from './callers.js';
 
 const percentiles = /** @type {const} */ (['p50', 'p95', 'p99']);
 
+/** A number of requests, which is unknown without a record. */
+const callCount = /** @type {const} */ ({ kind: 'count', missing: noFigure });
+
 /** The operations with their requests and times. @type {List<OperationsPage, Operation>} */
 export const operationList = {
   columns: {
@@ -33,26 +36,26 @@ export const operationList = {
       terminal: { isOptional: true },
     },
     cost: { title: 'Cost', kind: 'count', isOptional: true, value: ({ cost }) => cost },
-    requests: { title: 'Calls', kind: 'count', value: ({ requests }) => requests },
-    limited: { title: '429', kind: 'count', value: (one) => requestsWith(one, (status) => status === 429) },
+    requests: { title: 'Calls', ...callCount, value: ({ requests }) => requests },
+    limited: { title: '429', ...callCount, value: (one) => requestsWith(one, (status) => status === 429) },
     client_errors: {
       title: 'Other 4xx',
-      kind: 'count',
+      ...callCount,
       value: (one) => requestsWith(one, (status) => status >= 400 && status < 500 && status !== 429),
     },
     server_errors: {
       title: '5xx',
-      kind: 'count',
+      ...callCount,
       value: (one) => requestsWith(one, (status) => status >= 500),
       // A 501 without an operation is not marked as a failure, because the client sent an unknown method.
       tone: (one) =>
-        requestsWith(one, (status) => status >= 500 && !(status === 501 && one.operationId === '')) > 0
+        requestsWith(one, (status) => status >= 500 && !(status === 501 && one.operationId === ''))
           ? 'bad'
           : undefined,
     },
     ...timeColumns('own', 'Own', ({ ownTime }) => ownTime),
     ...timeColumns('upstream', 'Upstream', ({ upstreamTime }) => upstreamTime),
-    last_call: { title: 'Last call', kind: 'ago', missing: 'never', value: ({ lastMs }) => lastMs },
+    last_call: { title: 'Last call', kind: 'ago', missing: noFigure, value: ({ lastMs }) => lastMs },
   },
   onTerminal: [
     ...['operation', 'requests', 'limited', 'client_errors', 'server_errors', 'own', 'upstream'],
@@ -210,11 +213,14 @@ function byUrgency(one, other) {
   return rank(one) - rank(other) || (other.requests ?? 0) - (one.requests ?? 0);
 }
 
-/** @param {Operation} operation @param {(status: number) => boolean} isWanted */
-function requestsWith({ statuses = {} }, isWanted) {
-  return Object.entries(statuses).reduce(
-    (sum, [status, number]) => (isWanted(Number(status)) ? sum + number : sum),
-    0,
+/** @param {Operation} operation @param {(status: number) => boolean} isWanted @returns {number | undefined} undefined if it is not known */
+function requestsWith({ statuses }, isWanted) {
+  return (
+    statuses &&
+    Object.entries(statuses).reduce(
+      (sum, [status, number]) => (isWanted(Number(status)) ? sum + number : sum),
+      0,
+    )
   );
 }
 

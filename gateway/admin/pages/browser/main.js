@@ -37,6 +37,10 @@ function App() {
     }
     shownPath.current = path;
   }, [title, path]);
+  const isAway = live.state?.store.available === false;
+  useEffect(() => {
+    if (!isAway) missingHere.clear();
+  }, [isAway]);
 
   if (!isAllowed) {
     const enter = (/** @type {string} */ token) => {

@@ -192,7 +192,7 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
         `Own time, p99, ${minutes}`,
       ),
     )}
-    ${tile('keys limited', `${figure(limited)}${limited === refusedMax ? '+' : ''}`, sparkline(limitedBefore, 'Keys limited or banned since this page was opened'))}
+    ${tile('keys limited or banned', `${figure(limited)}${limited === refusedMax ? '+' : ''}`, sparkline(limitedBefore, 'Keys limited or banned since this page was opened'))}
     ${tile(
       'upstream failures, 15 min',
       figure(theirs),

@@ -1,4 +1,4 @@
-import { counted, figure, relative } from '../../../../shared/words/figures.js';
+import { counted, figure, noFigure, relative } from '../../../../shared/words/figures.js';
 import { callerList } from '../../../words/callers.js';
 import {
   deprecatedList,
@@ -45,7 +45,9 @@ export function Operations({ query }) {
           state: { cell: operationState },
           own: timesCell('Own p50/95/99 ms', ({ ownTime }) => ownTime),
           upstream: timesCell('Upstream p50/95/99 ms', ({ upstreamTime }) => upstreamTime),
-          last_call: { cell: ({ lastMs }) => html`<${Instant} atMs=${lastMs} />` },
+          last_call: {
+            cell: ({ lastMs }) => (lastMs === undefined ? noFigure : html`<${Instant} atMs=${lastMs} />`),
+          },
         },
       })}
     <//>
