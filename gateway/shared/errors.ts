@@ -21,16 +21,16 @@ export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
 /** When a client gets each error: sentences for `config/reference/errors.md`, in Markdown. */
 export const aboutErrors: Readonly<Record<ErrorCode, string>> = {
   invalid_request:
-    'The request is malformed or ambiguous HTTP, or has a query or body that the operation does not accept. The message names the fault.',
+    'The request is malformed or ambiguous HTTP, or has a query or body that a path of the gateway does not accept. The message names the fault.',
   missing_key:
     'The request has no `Authorization: Bearer`. If the key is in a field such as `X-API-Key`, `X-Api-Token` or `Ocp-Apim-Subscription-Key`, in a parameter such as `?api_key=` or `?key=`, or in `Authorization` without `Bearer`, the message names this place.',
   invalid_key:
-    'The secret is unknown, expired, disabled, on a plan that the configuration does not have, or was found where everyone can read it.',
+    'The secret is unknown, expired or leaked, or its key is disabled or on no plan of the configuration.',
   invalid_signature: 'A report of leaked secrets has no valid signature.',
   address_not_allowed:
     'The key may not be used from the client’s address, which the message names. The request is charged to this address, in the same way as a request without a valid key.',
   operation_not_allowed:
-    'The key may not call this operation, or the operation costs more than a limit of the key. If the cost is too high, the message says so, and the request is not charged.',
+    'The key may not call this operation, or the operation costs more than a limit of the key. If the cost is too high, the message says so, and the request is not charged. Or the secret cannot be rotated.',
   not_found: 'There is no such path, or no such resource.',
   method_not_allowed: 'The path does not have this method. `Allow` lists the methods of the path.',
   request_timeout:
@@ -45,15 +45,15 @@ export const aboutErrors: Readonly<Record<ErrorCode, string>> = {
     'The key has reached its limit of requests in progress, and each open WebSocket counts as a request. The refused request is not charged, and does not count towards a ban. Retry when one of the requests in progress has ended.',
   key_banned:
     'The key is banned because it kept sending requests after 429, or by the operator of the API. The message states when the ban ends.',
-  headers_too_large: 'The header is longer than 32 KiB or has more than 100 fields.',
+  headers_too_large:
+    'The request line and the header fields are longer than 32 KiB, or there are more than 100 fields.',
   internal: 'A bug of the gateway.',
-  method_not_implemented: 'The method is unknown.',
+  method_not_implemented: 'The method is unknown, `CONNECT` or `TRACE`.',
   upstream_failed: 'The API did not send a well-formed response.',
-  store_unavailable:
-    'The store of the gateway is unavailable, so the gateway cannot check the limits or look up the secret.',
-  too_many_uploads: 'The key has reached its limit of unfinished request bodies.',
+  store_unavailable: 'The store of the gateway does not reply in time.',
+  too_many_uploads: 'The unfinished request bodies of the key have used its share of the memory.',
   too_many_websockets: 'The key has reached its limit of open WebSockets.',
-  upstream_unavailable: 'The API cannot be reached.',
+  upstream_unavailable: 'The API cannot be reached, or too many requests wait for it.',
   upstream_timeout: 'The API did not answer in time.',
 };
 

@@ -24,7 +24,7 @@ export function notifyFamilies(
     {
       suffix: 'notify_dropped_total',
       type: 'counter',
-      help: 'Webhook events that were removed while a delivery waited, because 10,000 events waited. All processes of a fleet report the same number.',
+      help: 'Webhook events that were removed before their delivery, because 10,000 events waited, in Redis or in a process while Redis was away. All processes of a fleet report the same number.',
       valuesOf: () => one(state()?.dropped),
     },
   ];

@@ -23,7 +23,7 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
       typeOf: typeOfChange,
       when: {
         'key.created':
-          'The admin API or a command has created a key. An import is one event with `"change":"import"` and the number of created keys (`count`) in place of `key`.',
+          'The admin API, or a command with a token, has created a key. An import is one event with `"change":"import"` and the number of created keys (`count`) in place of `key`.',
         'key.revoked': 'A key was revoked, or deleted (`"change":"delete"`).',
         'key.rotated':
           'An operator or the holder of a key (`"by":"holder"`) rotated its secret. A further secret (`secret_issued`) and a removed secret (`secret_removed`) also cause this event.',
@@ -39,7 +39,10 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
           .optional()
           .describe('The first 8 digits of the digest of the new or removed secret.'),
         expiresAt: z.string().optional().describe('The expiry of the new secret.'),
-        oldEndsAt: z.string().optional().describe('The time at which the older secrets end.'),
+        oldEndsAt: z
+          .string()
+          .optional()
+          .describe('The end of the last older secret, or of the one that the holder presented.'),
         unconfirmed: z
           .literal(true)
           .optional()

@@ -78,7 +78,7 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
       typeOf: () => 'quota.threshold',
       when: {
         'quota.threshold':
-          'A key has used a percentage of its limit per hour, day or month. The event is sent once for each key, window, group and percentage.',
+          'A key has used a percentage of its limit per hour, day or month. The event is sent once for each key, window, group and percentage, and again after a reset of the counts.',
       },
       data: (z) => ({
         ...ofKey(z),
@@ -192,7 +192,10 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
     }),
     webhook: webhook({
       typeOf: () => 'key.expiring',
-      when: { 'key.expiring': 'A secret expires in 14 days, or in one day. Disabled keys are omitted.' },
+      when: {
+        'key.expiring':
+          'A secret has reached 14 days, or one day, before its expiry. Disabled keys are omitted.',
+      },
       data: (z) => ({
         ...ofKey(z),
         digestStart: z.string().describe('The first 8 digits of the digest of the secret.'),

@@ -43,7 +43,7 @@ export const operationKinds: Kinds<OperationSunset> = {
     identity: ({ operation, sunsetMs, days }) => ({ kind: 'once', what: [operation, sunsetMs, days] }),
     webhook: webhook({
       typeOf: () => 'operation.sunset',
-      when: { 'operation.sunset': 'An operation reaches its sunset in 30, 7 or one day.' },
+      when: { 'operation.sunset': 'An operation has reached 30 days, 7 days or one day before its sunset.' },
       data: (z) => ({
         operation: z.string(),
         method: z.string(),
@@ -57,7 +57,7 @@ export const operationKinds: Kinds<OperationSunset> = {
           .array(z.strictObject({ key: z.string(), requests: z.int() }))
           .optional()
           .describe(
-            'The keys that have called the operation, as many as fit. Absent without a usage record.',
+            'The keys that have called the operation, as many as fit. Absent if the usage record is off or cannot be read.',
           ),
       }),
       list: 'callers',

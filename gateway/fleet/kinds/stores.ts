@@ -59,7 +59,7 @@ export const storeKinds: ListedKinds<StoreEvent | DataLost> = {
       typeOf: () => 'store.away',
       when: {
         'store.away':
-          'Redis is away, or one server of a Cluster. The event is sent when Redis is back, because Redis keeps the events.',
+          'Redis is away, or one server of a Cluster. Redis keeps the events, so this one is sent when the server that keeps them is reachable.',
       },
       data: (z) => ({
         server: z.string().optional().describe('The server of a Cluster.'),
@@ -82,7 +82,7 @@ export const storeKinds: ListedKinds<StoreEvent | DataLost> = {
     list: { group: 'incident', many: 'times Redis came back', entry },
     webhook: webhook({
       typeOf: () => 'store.back',
-      when: { 'store.back': 'Redis is back.' },
+      when: { 'store.back': 'Redis, or the server of a Cluster, is back.' },
       data: (z) => ({ server: z.string().optional(), awaySeconds: z.int() }),
       members: ({ server, awayMs }) => ({ server, awaySeconds: Math.round(awayMs / 1_000) }),
       examples: () => [{ kind: 'store_back', awayMs: 42_000 }],

@@ -110,7 +110,7 @@ export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
           .number()
           .optional()
           .describe(
-            'The largest share of failures in a minute, from 0 to 1; 0 if the gateway was restarted and has not measured one since.',
+            'The largest share of failures in a minute, from 0 to 1; 0 if the gateway was restarted and has not measured one since. Absent for a removed upstream.',
           ),
       }),
       members: ({ upstream, ended, sinceMs, failingMs, worstShare }) => ({

@@ -109,7 +109,7 @@ export const families: readonly Family[] = [
   counter(
     'rejected_total',
     ['code'],
-    'Requests refused before their key was known, by error code, such as malformed requests, requests without a valid key, and requests refused by a bucket.',
+    'Requests refused before their key was known, by error code, such as malformed requests, requests without a valid key, and requests refused by the bucket of an address.',
     ({ requests }) => by('code', requests.rejected),
   ),
   counter(
@@ -134,16 +134,12 @@ export const families: readonly Family[] = [
         value: totalOfKeys(state.requests, id),
       })),
   ),
-  gauge(
-    'operation_sunset_timestamp_seconds',
-    ['operation'],
-    'Time at which a deprecated operation is removed.',
-    (state) =>
-      deprecated(state).flatMap(({ id, deprecation }) =>
-        deprecation?.sunsetMs === undefined
-          ? []
-          : [{ labels: { operation: id }, value: deprecation.sunsetMs / 1000 }],
-      ),
+  gauge('operation_sunset_timestamp_seconds', ['operation'], 'Sunset of a deprecated operation.', (state) =>
+    deprecated(state).flatMap(({ id, deprecation }) =>
+      deprecation?.sunsetMs === undefined
+        ? []
+        : [{ labels: { operation: id }, value: deprecation.sunsetMs / 1000 }],
+    ),
   ),
   gauge(
     'keys',
@@ -191,7 +187,7 @@ export const families: readonly Family[] = [
   gauge(
     'directory_held_keys',
     [],
-    'Keys of the key directory in the cache of this process.',
+    'Keys of the key directory in the caches of all processes.',
     ({ directory }) => one(directory?.heldKeys),
   ),
   gauge(
