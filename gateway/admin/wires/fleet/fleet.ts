@@ -41,7 +41,7 @@ const storeShown = z
       .string()
       .optional()
       .describe(
-        'Why a Redis server decides with a script instead of a Redis Function. Absent if all servers run the function. The decisions are the same, and cost Redis up to 1.9 times the CPU.',
+        'Why a Redis server decides with a script instead of a Redis Function. Absent if all servers run the function. The decisions are the same, and cost Redis up to about twice the CPU.',
       ),
     servers: list(
       z.object({
