@@ -32,7 +32,7 @@ export function accessLine(exchange: Exchange): string {
   line += `,"status":${exchange.status}`;
   if (errorCode !== undefined) line += `,"error":"${errorCode}"`;
   if (fault !== undefined) line += `,"fault":"${fault}"`;
-  if (cause !== undefined) line += `,"cause":${quoted(cause)}`;
+  if (cause !== undefined) line += `,"cause":${quoted(shownCause(cause))}`;
   if (key !== undefined) line += key.logged;
   else if (invalidSecret !== undefined) line += invalidSecretMembers(invalidSecret);
   line += `,"address":"${exchange.address}"`;
@@ -62,6 +62,12 @@ export function shownPath(path: string): string {
   return short.length > pathShownMax ? `${short.slice(0, pathShownMax)}…` : short;
 }
 
+/** A cause may quote a certificate with many names. */
+export function shownCause(cause: string): string {
+  return cause.length > causeShownMax ? `${cause.slice(0, causeShownMax)}…` : cause;
+}
+
+const causeShownMax = 500;
 const segmentShownMax = 20;
 const pathShownMax = 2_000;
 const longSegment = new RegExp(`[^/]{${segmentShownMax + 1},}`, 'g');

@@ -41,6 +41,7 @@ const trials: readonly string[] = [
   'ZREMRANGEBYRANK key 0 0',
   'MULTI',
   'DISCARD',
+  'EVAL return 1 key',
   `EVALSHA ${'0'.repeat(40)} 1 key`,
 ];
 

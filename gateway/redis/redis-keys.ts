@@ -5,7 +5,7 @@
  */
 export const redisKeys = {
   quota: {
-    /** All data of an API key is in one slot of a Redis Cluster, by the hash tag in braces. */
+    /** The counts, the usage and the thresholds of an API key are in one slot of a Redis Cluster, by the hash tag in braces. */
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}`,
     pattern: '<prefix>:{<key id>}',
     type: 'hash',
@@ -166,7 +166,7 @@ export const redisKeys = {
     bytesMax: 1_000,
     expires: 'A day after the change.',
     writtenBy:
-      '`keys/directory/store/redis-directory-store.ts` writes it on each change that has an Idempotency-Key.',
+      '`keys/directory/store/redis-directory-store.ts` writes it when a key is issued with an Idempotency-Key.',
     howMany: 'One per Idempotency-Key that has not expired.',
   },
   processes: {

@@ -74,7 +74,7 @@ function tellAll<Observe>(
 /**
  * The whole path of a request, from top to bottom. The operation is looked up early, because all later responses have its
  * deprecation fields. An unknown path or method is refused only after the checks of key and limits. A client without a key
- * therefore cannot find out which paths exist, and every request of a valid key is charged.
+ * therefore learns only of the paths whose responses have such fields, and a key cannot try paths without a charge.
  */
 async function travel(exchange: Exchange, stations: Stations, hooks: RequestHooks): Promise<Ending> {
   const { req, snapshot } = exchange;

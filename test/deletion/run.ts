@@ -20,10 +20,11 @@ import { usedOnlyBy, withDependents } from './needs.ts';
 import { withoutAlerts, withoutCapabilities, withoutLinks, withoutSettings } from './without-capabilities.ts';
 
 /**
- * Proves that each capability can be deleted. The program deletes a capability from a copy of the repository: its folder, its tests, its
- * page in `config/guide/`, the links to these files, its lines in the lists, its settings in the sample configurations, and its alerts.
- * It then writes the references anew. The type check, the linter and all other everyday tests must then pass. The capabilities that need the deleted capability are deleted with it (`needs.ts`). The last proof deletes all
- * capabilities, so that all lists are empty.
+ * Proves that each capability can be deleted. The program deletes a capability from a copy of the repository: its folder, its tests (also
+ * folders such as `test/capabilities/leaks/with-holder`), its page in `config/guide/`, the links to these files, its lines in the lists,
+ * its settings in the sample configurations, and its alerts. It then writes the references anew. The type check, the linter and all other
+ * everyday tests must then pass. The capabilities that need the deleted capability are deleted with it (`needs.ts`). The last proof deletes
+ * all capabilities, so that all lists are empty.
  *
  *     node test/deletion/run.ts              every capability, and all together
  *     node test/deletion/run.ts guard        one capability

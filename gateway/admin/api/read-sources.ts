@@ -4,9 +4,7 @@ import type { Presence } from '../../fleet/presence.ts';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
 import type { KeyDetailSources } from '../keys/key-sources.ts';
 
-/**
- * The data sources of the routes in the reading thread. The reading thread has its own connections for these sources.
- */
+/** The data sources of the routes in the reading thread, which has connections of its own for the keys. */
 export interface ReadSources {
   readonly keys: KeyDetailSources;
   readonly events: Pick<Events, 'read'>;

@@ -3,7 +3,7 @@ import { constants, getPriority, platform, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { answerReading } from './answer-reading.ts';
 
-/** On a busy CPU, a thread with this niceness gets a quarter of the time of a thread with niceness 0. */
+/** A thread with this niceness gets a quarter of a CPU that it shares with one busy thread of niceness 0. */
 const niceness = 5;
 
 // On Linux each thread has its own niceness. The lower priority leaves a busy CPU to the threads that serve clients.

@@ -99,7 +99,7 @@ async function readMinute(
     [key.limits, ...limits.map((step) => toLimits(step.limits))].flatMap((some) => groupNames(some)),
   );
   const digests = secrets.map(({ digestStart }) => digestStart);
-  const known = Object.keys(settings.upstreams);
+  const known = settings.upstreams.map(({ name }) => name);
   const [minutesOfHour, secretsOfDay, networksOfHour, operations, refusalsOfHour, failed, ofTrial] =
     await Promise.all([
       reader.minutes(id, hour, [...groups]),

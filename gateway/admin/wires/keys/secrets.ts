@@ -13,7 +13,7 @@ export const issueSecretBody = fields('an object with overlap, expiresAt and sha
   sha256: digestOf('secret')
     .optional()
     .describe(
-      'The SHA-256 digest of a new random secret that the client has made and stored. The gateway then issues no secret. A repeated request changes nothing.',
+      'The SHA-256 digest of a new random secret that the client has made and stored. The gateway then issues no secret. If the secret begins with `tg_`, it must have the form that Tollgate issues. A repeated request changes nothing.',
     ),
 });
 

@@ -72,7 +72,7 @@ export const getPlanDistributionWire = defineWire({
   operationId: 'getPlanDistribution',
   tag: 'Keys',
   summary: `The distribution of a plan's keys`,
-  description: `Two distributions of the plan's keys: by the busiest minute of each key, and by the sum of its requests. Refused requests are included, because they show the demand above a limit. Only the 10,000 keys of all plans that were active last are considered. The gateway reads every minute of each key for at most 5 s. If this time is too short, \`examinedKeys\` is less than \`activeKeys\`, and the most recently active keys are included. The result is cached for 30 s. 10,000 active keys take 1.4 s if each sends requests in one minute of ten, and 4 s if each sends them in every minute.`,
+  description: `Two distributions of the plan's keys: by the busiest minute of each key, and by the sum of its requests. Refused requests are included, because they show the demand above a limit. Only the 10,000 keys of all plans that were active last are considered. The gateway reads every minute of each key for at most 5 s. If this time is too short, \`examinedKeys\` is less than \`activeKeys\`, and the most recently active keys are included. The result is cached for 30 s.`,
   params: { name: z.string().describe('The name of a plan.') },
   query: queryOf({
     hours: wholeNumber(1, hoursMax)

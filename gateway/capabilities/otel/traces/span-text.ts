@@ -1,4 +1,4 @@
-import { shownPath } from '../../../observe/access-line.ts';
+import { shownCause, shownPath } from '../../../observe/access-line.ts';
 import { type Exchange, failureOf } from '../../../request/exchange.ts';
 import type { Attempt } from '../../../request/forward/forward-types.ts';
 import { anyMethod, type Operation, type Settings, shownWindow } from '../../../shared/model.ts';
@@ -153,10 +153,8 @@ function beginning(traceId: string | undefined, spanId: string | undefined): str
 function statusMember(isFailed: boolean, cause: string | undefined): string {
   if (!isFailed) return '';
   if (cause === undefined) return ',"status":{"code":2}';
-  return `,"status":{"code":2,"message":${quoted(cause.slice(0, causeCharsMax))}}`;
+  return `,"status":{"code":2,"message":${quoted(shownCause(cause))}}`;
 }
-
-const causeCharsMax = 300;
 
 /** Epoch nanoseconds as text, exact to the microsecond. A number would not be exact. */
 function nanos(epochMs: number): string {
