@@ -3,7 +3,7 @@
 Stores the leak of a secret of the configuration. The flag `allow-oom` lets this script run when Redis is out of memory, so that a leaked
 secret can still be blocked.
 
-KEYS[1] is `<prefix>:leaks:{blocked}`, a hash. The field `version` is the time of the last change. It is unique, also after a failover to a
+KEYS[1] is `<prefix>:leaked-secrets`, a hash. The field `version` is the time of the last change. It is unique, also after a failover to a
 server whose clock is behind. For each leaked secret, the field `<digest>` has `1` if the secret has ended or `0` otherwise, a blank, and
 the leak as JSON. The field `<digest>:needed` has the last time at which a gateway's configuration had the secret. Times are epoch ms.
 
