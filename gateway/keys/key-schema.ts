@@ -48,7 +48,7 @@ export const keyId = givenName('1 to 100 of the characters A-Z a-z 0-9 . _ : @ +
 /** The plan of a key from a date on. The record of a key keeps the date as it was written. */
 const keyChange = fields('a mapping with from and plan', {
   from: writtenDate.describe(
-    'The time from which the key is on this plan, on the clock of Redis. A date means 00:00 UTC.',
+    'The time from which the key is on this plan, on the clock of Redis if there is one. A date means 00:00 UTC.',
   ),
   plan: text('the name of a plan').describe('The plan from then on.'),
   limits: limits.optional().describe('The limits of the key from then on, if the plan is custom.'),
@@ -66,7 +66,7 @@ const secret = fields('a mapping with sha256', {
   created: date
     .optional()
     .describe(
-      'The time when the secret was issued. No request depends on it; `keys list --older-than`, `--not-moved` and `keys rotate --older-than` use it. The commands `keys create` and `keys rotate` write this time.',
+      'The time when the secret was issued. No request depends on it; `keys list --older-than`, `--not-moved` and `keys rotate --older-than` use it. The commands that make a secret write this time.',
     ),
   ...issuedFrom,
 });

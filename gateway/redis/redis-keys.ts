@@ -9,55 +9,58 @@ export const redisKeys = {
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}`,
     pattern: '<prefix>:{<key id>}',
     type: 'hash',
-    bytesMax: 1_500,
+    bytesMax: 3_000,
+    bytesFor: 'without groups and `concurrent`',
     expires:
-      'At the latest of these times: the end of the longest limited window, the expiry of counted refusals, the end of a grant, the end of a lease, `bans.max` after the end of a ban. For a key of the directory also: 3.5 to 7 days after a process last read the key.',
+      'A second after the latest of these times: the end of the longest limited window, the expiry of counted refusals, the end of a grant, the end of a lease, `bans.max` after the end or the lifting of a ban, an hour after a leak. For a key of the directory also: two minutes after a change of the key, and 3.5 to 7 days after a process last read the key for a request.',
     writtenBy:
-      'The chapters of `quota/` write it: `decide-key.lua` on each admitted request, and on each refusal that reaches Redis; `adjust.lua`, `thresholds.lua` and `marks.lua` on changes of operators, credits, reports of thresholds, leaks and changes of keys.',
-    howMany:
-      'One per API key with requests since the last expiry, and one per key of the directory that a process has read.',
-    size: '232 octets with limits per minute and day; a grant adds 50 octets, or 70 octets if the grant starts later; reported thresholds of hour, day and month add 50 octets; a trial adds 160 octets with two windows, and up to 350 octets with five windows. Redis stores a hash compactly while each value has at most 64 octets.',
+      'The chapters of `quota/` write it: `decide-key.lua` when a decision changes counts, a ban or a lease; `adjust.lua`, `thresholds.lua` and `marks.lua` on grants and bans of operators, credits, reports of thresholds, leaks, changes of keys, and the first read of a key of the directory.',
+    howMany: 'At most one per API key.',
+    size: 'With limits per minute and day, it is 150 octets, or 250 octets after a refusal. A grant of these limits adds 50 octets, and a trial up to 350 octets. By default, Redis stores a hash compactly while each value has at most 64 octets.',
   },
   usageDay: {
     name: (prefix: string, id: string) => `${prefix}:{${id}}:usage`,
     pattern: '<prefix>:{<key id>}:usage:<days since 1970>',
     type: 'hash',
     bytesMax: 16_384,
+    bytesFor: 'for five operations, with admitted and refused requests in every minute of the day',
     expires: '`usage.keepDays` plus two days after the day that is counted.',
     writtenBy:
-      '`usage/store/add-counts.lua`. Each process runs it every ten seconds for each busy API key, and at most once a minute for each quiet API key. A call has up to 16 API keys.',
+      '`usage/store/add-counts.lua`. Each process usually runs it every ten seconds for each busy API key, and once a minute for each quiet API key. A call has up to 16 API keys.',
     howMany: 'One per API key and day on which it was active.',
-    size: 'This is the size for five operations, with admitted and refused requests in every minute of the day.',
+    size: 'Costs, groups and trials add more.',
   },
   usageTotals: {
     name: (prefix: string, id: string) => `${prefix}:{${id}}:usage-totals`,
     pattern: '<prefix>:{<key id>}:usage-totals',
     type: 'hash',
     bytesMax: 8_192,
+    bytesFor: 'if each request costs one unit, without groups',
     expires: '400 days after the usage of a day was last added.',
     writtenBy:
       '`usage/store/add-counts.lua` writes it once per API key and active day, at least one day after that day has ended.',
-    howMany: 'One per API key that was active within 400 days.',
+    howMany: 'At most one per API key.',
   },
   usageOperations: {
     name: (prefix: string) => `${prefix}:usage:operations`,
     pattern: '<prefix>:usage:operations:<days since 1970>',
     type: 'hash',
     bytesMax: 400_000,
+    bytesFor: 'for 50 operations that were called in each hour',
     expires: '`usage.keepDays`, or 15 if that is more, plus two days after the day that is counted.',
     writtenBy:
-      '`usage/store/add-counts.lua`. Each process runs it every ten seconds, in calls of at most 250 fields.',
-    howMany: 'One per day.',
-    size: 'This is the size for 50 operations that were called in each hour, and up to 2,000 octets for each used secret that is not valid.',
+      '`usage/store/add-counts.lua`. Each process with requests runs it every ten seconds, in calls of at most 250 fields.',
+    howMany: 'One per kept day.',
+    size: 'A used secret that is not valid adds up to 2,000 octets.',
   },
   usageActive: {
     name: (prefix: string) => `${prefix}:usage:active`,
     pattern: '<prefix>:usage:active',
     type: 'zset',
-    bytesMax: 1_200_000,
-    expires: '`usage.keepDays` plus two days after a key was active.',
+    bytesMax: 1_400_000,
+    expires: '`usage.keepDays` plus two days after an entry was last written.',
     writtenBy:
-      '`usage/store/redis-usage-store.ts` writes it. Each process updates the entry of an active API key about once a minute, usually writes at most ten times a second, and writes at most 10,000 entries a minute.',
+      '`usage/store/redis-usage-store.ts` writes it. Each process updates the entry of an active API key about once a minute, usually writes at most ten times a second, and writes at most 10,000 entries a minute on average.',
     howMany: 'A single key with the 10,000 most recently active API keys.',
   },
   address: {
@@ -67,8 +70,9 @@ export const redisKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each malformed request, and on each request whose key is missing, not valid or not allowed from the address, until the limit is exceeded. The API reference and preflights have limits of their own.',
-    howMany: 'One per client address that sent a request without a valid key within a minute.',
+      '`request/limit/minute-bucket.ts` writes it on each malformed request, and on each request whose key is missing, not valid, not allowed from the address or cannot be read, until the limit is exceeded. The API reference and preflights have limits of their own.',
+    howMany:
+      'One per client address that sent a malformed request, or one without a valid key, within a minute.',
   },
   preflight: {
     name: (prefix: string) => `${prefix}:preflight`,
@@ -77,8 +81,8 @@ export const redisKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted preflight.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each CORS preflight, until the limit is exceeded.',
-    howMany: 'One per client address that sent a preflight within a minute.',
+      '`request/limit/minute-bucket.ts` writes it on each CORS preflight of an allowed origin, until the limit is exceeded.',
+    howMany: 'One per client address that sent such a preflight within a minute.',
   },
   docs: {
     name: (prefix: string) => `${prefix}:docs`,
@@ -87,8 +91,8 @@ export const redisKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each request for the API reference, until the limit is exceeded.',
-    howMany: 'One per client address that read the reference within a minute.',
+      '`request/limit/minute-bucket.ts` writes it on each request for the API reference or the page of key holders, until the limit is exceeded.',
+    howMany: 'One per client address that read one of them within a minute.',
   },
   leakedSecrets: {
     name: (prefix: string) => `${prefix}:leaked-secrets`,
@@ -96,12 +100,13 @@ export const redisKeys = {
     type: 'hash',
     isPermanent: true,
     bytesMax: 130_000_000,
+    bytesFor: 'if all of 100,000 secrets leak',
     expires:
-      'Never. An entry is removed ten minutes after the last gateway’s configuration no longer has the secret.',
+      'Never. An entry is removed about ten minutes after the last gateway’s configuration no longer has the secret.',
     writtenBy:
-      '`keys/leaks/blocked/add-leak.lua` writes it on the first report of a leaked secret of the configuration, and again if Redis has lost it. `keys/leaks/blocked/renew-leaks.lua` writes it once a minute while a configuration has a leaked secret.',
+      '`keys/leaks/blocked/add-leak.lua` writes it on the first report of a leaked secret of the configuration, when a later report ends the secret, and again if Redis has lost it. Each gateway runs `keys/leaks/blocked/renew-leaks.lua` once a minute while there is a leaked secret.',
     howMany: 'A single key, with an entry for each leaked secret of the configuration.',
-    size: 'The maximum is reached if all of 100,000 secrets leak; each leaked secret takes at most 1,300 octets.',
+    size: 'A leaked secret takes at most 1,300 octets.',
   },
   directoryRecord: {
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}:key`,
@@ -109,21 +114,22 @@ export const redisKeys = {
     type: 'hash',
     isPermanent: true,
     bytesMax: 3_000,
+    bytesFor: 'for a name and 16 secrets of an operator',
     expires: 'Never, because it is the record of an API key.',
     writtenBy: '`keys/directory/store/change-record.lua` writes it on each change of a key of the directory.',
     howMany: 'One per API key of the directory.',
-    size: '500 octets with one secret and a name; each further secret adds 120 octets, or 350 octets if its holder issued it. Each removed secret with descendants adds 170 octets (at most 200 for each secret of an operator). Each leaked secret adds at most 900 octets more.',
+    size: 'With one secret and a name, it is 600 octets. A further secret of an operator adds 130 octets, and one that the holder issued 310 octets. A removed secret with descendants adds 160 octets (at most 200 such secrets for each secret of an operator), and a leaked secret up to 900 octets. Limits, addresses and operations add their length as JSON.',
   },
   directoryRemoved: {
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}:removed`,
     pattern: '<prefix>:{<key id>}:removed',
     type: 'hash',
     bytesMax: 800,
+    bytesFor: 'for 20 removals of the same id',
     expires: 'A day after a key with this id was removed.',
     writtenBy:
       '`keys/directory/store/change-record.lua` writes it on each removal of a key from the directory.',
     howMany: 'One per id that was removed within a day.',
-    size: 'This is the size with 20 removals of the same id; each removal adds about 25 octets.',
   },
   directoryDigest: {
     name: (prefix: string, digest: string) => `${prefix}:digest:${digest}`,
@@ -131,21 +137,22 @@ export const redisKeys = {
     type: 'string',
     isPermanent: true,
     bytesMax: 250,
-    expires: 'Never; removed with the secret.',
+    expires: 'Never; removed when the key no longer has the digest.',
     writtenBy:
-      '`keys/directory/store/redis-directory-store.ts` writes it on each change of a key of the directory.',
-    howMany: 'One per secret of the directory.',
+      '`keys/directory/store/redis-directory-store.ts` writes it when a key of the directory gets a secret.',
+    howMany: 'One per secret of the directory, and per removed secret with descendants.',
   },
   directoryIds: {
     name: (prefix: string) => `${prefix}:directory:ids`,
     pattern: '<prefix>:directory:ids',
     type: 'zset',
     isPermanent: true,
-    bytesMax: 140_000_000,
+    bytesMax: 150_000_000,
+    bytesFor: 'for 1,000,000 API keys',
     expires: 'Never. The entry of an API key is removed with the API key.',
     writtenBy:
       '`keys/directory/store/redis-directory-store.ts` writes it whenever a key is created or removed.',
-    howMany: 'A single key. Each API key of the directory has an entry of about 130 octets.',
+    howMany: 'A single key with an entry of about 140 octets for each API key of the directory.',
   },
   directoryForm: {
     /** A hash tag, so that the copies are in distant slots of a Cluster. */
@@ -161,13 +168,13 @@ export const redisKeys = {
   },
   directoryOnce: {
     name: (prefix: string, name: string) => `${prefix}:directory:once:${name}`,
-    pattern: '<prefix>:directory:once:<name>',
+    pattern: '<prefix>:directory:once:<digest of the token’s name and the Idempotency-Key>',
     type: 'string',
     bytesMax: 1_000,
-    expires: 'A day after the change.',
+    expires: 'A day after the first request with the Idempotency-Key.',
     writtenBy:
-      '`keys/directory/store/redis-directory-store.ts` writes it when a key is issued with an Idempotency-Key.',
-    howMany: 'One per Idempotency-Key that has not expired.',
+      '`keys/directory/store/redis-directory-store.ts` writes it on the first request for a new key with an Idempotency-Key.',
+    howMany: 'One per Idempotency-Key that was used for a new key within a day.',
   },
   processes: {
     /** In one slot of a Cluster, so one MGET can read all states. */
@@ -175,10 +182,11 @@ export const redisKeys = {
     pattern: '<prefix>:fleet:{processes}:state:<process id>',
     type: 'string',
     bytesMax: 1_600,
-    expires: '5 s after the process last wrote the key.',
-    writtenBy: 'Each process writes it once a second (`fleet/presence.ts`).',
-    howMany: 'One per process.',
-    size: 'This is the size with one target; each further target adds 130 octets.',
+    bytesFor: 'with one target and no fault',
+    expires: '5 s after it was last written.',
+    writtenBy: 'Each gateway writes it once a second for each of its processes (`fleet/presence.ts`).',
+    howMany: 'One per process that serves requests.',
+    size: 'Each further healthy target adds 130 octets.',
   },
   processesSeen: {
     name: (prefix: string) => `${prefix}:fleet:{processes}:seen`,
@@ -186,7 +194,7 @@ export const redisKeys = {
     type: 'zset',
     bytesMax: 240_000,
     expires: '5 s after a process last wrote the key.',
-    writtenBy: 'Each process writes it once a second with `fleet/note-seen.lua`.',
+    writtenBy: 'Each gateway writes it once a second for each of its processes, with `fleet/note-seen.lua`.',
     howMany: 'A single key with an entry for each of up to 2,000 processes.',
   },
   flush: {
@@ -194,8 +202,8 @@ export const redisKeys = {
     pattern: '<prefix>:fleet:{processes}:flush',
     type: 'string',
     bytesMax: 120,
-    expires: '5 s after an operator’s command last flushed the counts of all processes.',
-    writtenBy: '`fleet/flush/raise-flush.lua` writes it before a command reads counts of all processes.',
+    expires: '10 s after it was written.',
+    writtenBy: '`fleet/flush/raise-flush.lua` writes it when an operator reads counts of all processes.',
     howMany: 'A single key.',
   },
   healthFailing: {
@@ -204,11 +212,12 @@ export const redisKeys = {
     pattern: '<prefix>:fleet:{health}:failing',
     type: 'hash',
     bytesMax: 600_000,
+    bytesFor: 'for 1,000 targets',
     expires: '30 s after the last report about a failing target.',
     writtenBy:
-      '`request/forward/upstream/fleet/share-health.lua`. More than two processes that check the same target run it five times a second. It writes only if a target fails or has failed.',
+      '`request/forward/upstream/fleet/share-health.lua`. If more than two processes check the same target, each of them runs it about five times a second. It writes only if a target fails or has failed.',
     howMany: 'A single key with a field for each of up to 1,000 targets with failed checks.',
-    size: 'This is the size for 1,000 targets. A target takes at most 600 octets.',
+    size: 'A target takes at most 600 octets.',
   },
   healthCheckers: {
     name: (prefix: string, id: string) => `${prefix}:fleet:{health}:checkers:${id}`,
@@ -217,7 +226,7 @@ export const redisKeys = {
     bytesMax: 160,
     expires: '20 s after the last process was counted.',
     writtenBy:
-      '`request/forward/upstream/fleet/count-checkers.lua`. Each process runs it every nine seconds.',
+      '`request/forward/upstream/fleet/count-checkers.lua`. Each process runs it about every nine seconds, and more often after its start.',
     howMany: 'One per target and kind of check.',
   },
   changes: {
@@ -226,17 +235,19 @@ export const redisKeys = {
     pattern: '<prefix>:fleet:{changes}',
     type: 'stream',
     bytesMax: 120_000_000,
+    bytesFor: 'for entries of 6,000 octets',
     expires: '90 days after the last change.',
     writtenBy:
-      '`fleet/add-report.lua` adds each change of a key. Each process also adds each valid and each failed reload of the configuration.',
-    howMany: 'A single key with the last 20,000 changes.',
-    size: 'An entry takes 250 octets for a reload, 400 for most changes of keys, 1,500 for a failed reload, and 6,000 for a change of every field of a key.',
+      '`fleet/add-report.lua` adds each change of a key, of the tokens and of a plan by its guard, and each valid and each failed reload of the configuration.',
+    howMany: 'A single key with at most the last 20,000 changes.',
+    size: 'An entry takes 200 octets for most changes of keys, 450 for a small edit of a file, 1,500 for a failed reload with a long reason, 6,000 for a change of every field of a key, and about 5,000 more for an edit of 200 keys.',
   },
   changesReports: {
     name: (prefix: string) => `${prefix}:fleet:{changes}:reports`,
     pattern: '<prefix>:fleet:{changes}:reports',
     type: 'hash',
-    bytesMax: 4_000_000,
+    bytesMax: 6_000_000,
+    bytesFor: 'if one process reports each change',
     expires: '90 days after the last change.',
     writtenBy:
       '`fleet/add-report.lua` writes it on each new entry of the stream, and when another process reports an existing entry.',
@@ -248,20 +259,23 @@ export const redisKeys = {
     pattern: '<prefix>:fleet:{events}',
     type: 'stream',
     bytesMax: 1_500_000,
+    bytesFor: 'for events of 700 octets',
     expires: '7 days after the last event.',
     writtenBy:
-      '`fleet/add-report.lua` adds each event. Each process adds at most 20 events of a kind in one burst, and then about 16 per minute.',
-    howMany: 'A single key with the last 2,000 events.',
+      '`fleet/add-report.lua` adds the events. Each gateway adds at most 20 events of a kind in one burst, and then about 16 per minute.',
+    howMany: 'A single key with at most the last 2,000 events.',
   },
   eventsReports: {
     name: (prefix: string) => `${prefix}:fleet:{events}:reports`,
     pattern: '<prefix>:fleet:{events}:reports',
     type: 'hash',
     bytesMax: 800_000,
+    bytesFor: 'if one process reports each event',
     expires: '7 days after the last event.',
     writtenBy:
       '`fleet/add-report.lua` writes it on each new entry of the stream, and when another process reports an existing entry.',
     howMany: 'A single key with at most two fields for each event.',
+    size: 'Each further process that reports an event adds 16 octets.',
   },
   dataMark: {
     name: (prefix: string) => `${prefix}:data-mark`,
@@ -271,7 +285,7 @@ export const redisKeys = {
     bytesMax: 120,
     expires: 'Never, because a missing key means that Redis has lost its data.',
     writtenBy:
-      'The first gateway writes it, and each gateway reads it every five seconds (`server/data-mark.ts`).',
+      'The first gateway writes it (`server/data-mark.ts`). Each gateway checks it every five seconds.',
     howMany: 'One.',
   },
   probe: {
@@ -280,8 +294,8 @@ export const redisKeys = {
     type: 'string',
     bytesMax: 100,
     expires: '1 s after it was written.',
-    writtenBy: 'Each process writes it once a second (`request/limit/store/store-watch.ts`).',
-    howMany: 'One.',
+    writtenBy: 'Each process writes it once a second (`request/limit/store/server-watch.ts`).',
+    howMany: 'One per Redis server.',
   },
 } as const satisfies Record<string, RedisKeyKind>;
 
@@ -295,6 +309,8 @@ export interface RedisKeyKind {
   readonly isPermanent?: true;
   /** In octets by `MEMORY USAGE`, with ids and names of 20 characters. */
   readonly bytesMax: number;
+  /** The case that `bytesMax` is for, as the end of a sentence. */
+  readonly bytesFor?: string;
   readonly expires: string;
   readonly writtenBy: string;
   readonly howMany: string;

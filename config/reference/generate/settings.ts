@@ -18,8 +18,8 @@ export function settingsPage(): string {
     [
       'All settings of a configuration file. In a path, `*` stands for a name that you choose, and `[]` for each entry of a list.',
       'A setting without a default may be absent, unless it is marked as required.',
-      'Any value may be a variable of the environment: `${NAME}`, or `${NAME:-default}`.',
-      'Editors check and complete a file that begins with `# yaml-language-server: $schema=PATH/tollgate.schema.json`.',
+      'A value may contain variables of the environment: `${NAME}`, or `${NAME:-default}`.',
+      'Editors with the YAML language server check and complete a file that begins with `# yaml-language-server: $schema=PATH/tollgate.schema.json`.',
     ].join(' '),
     Object.keys(shape)
       .map((name) => `[${code(name)}](#${name.toLowerCase()})`)

@@ -9,7 +9,7 @@ export const holderKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each request for `limitsPath`, until the limit is exceeded.',
+      '`request/limit/minute-bucket.ts` writes it on each request with a secret for `limitsPath` or below it, until the limit is exceeded.',
     howMany: 'One per API key that read its limits within a minute.',
   },
   linkReads: {
@@ -19,7 +19,7 @@ export const holderKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each request with a link, until the limit is exceeded.',
+      '`request/limit/minute-bucket.ts` writes it on each request with a valid link, until the limit is exceeded.',
     howMany: 'One per link that was used within a minute.',
   },
   links: {
@@ -27,10 +27,11 @@ export const holderKeys = {
     pattern: '<prefix>:{<key id>}:links',
     type: 'hash',
     bytesMax: 12_000,
-    expires: 'At the end of the last link.',
+    bytesFor: 'for ten links of a key with 16 secrets in a file',
+    expires: 'At the end of the link that was to end last.',
     writtenBy:
-      '`capabilities/holder/links/add-link.lua` writes it when an operator makes a link. `keys unlink` removes a field.',
+      '`capabilities/holder/links/add-link.lua` writes it when an operator makes a link. An unlink removes fields.',
     howMany: 'One per API key with a link.',
-    size: 'This is the size for ten links of a key with 16 secrets in a file; a link of a key in the directory takes 250 octets.',
+    size: 'A link of a key in the directory takes 250 octets.',
   },
 } as const satisfies Readonly<Record<string, RedisKeyKind>>;

@@ -12,7 +12,7 @@ export const holderShape = {
   limitsPath: ownPath('/limits')
     .optional()
     .describe(
-      'The path where a client can read the limits and counts of its key. The path is outside the base URL. Without this setting, there is no such path.',
+      'The path where a client can read the limits and counts of its key. It does not get the prefix of the base URL. Without this setting, there is no such path.',
     ),
   selfService: fields('a mapping with rotate', {
     rotate: flag()

@@ -7,9 +7,9 @@ export const leakReportKeys = {
     pattern: '<prefix>:leaks:<client address, IPv6 as its /64>',
     type: 'string',
     bytesMax: 120,
-    expires: '60 s after the first counted report.',
+    expires: '60 s after the first counted request.',
     writtenBy:
       '`request/limit/minute-bucket.ts` writes it on each request for `leaksPath`, until the limit is exceeded.',
-    howMany: 'One per client address that reported leaked secrets within a minute.',
+    howMany: 'One per client address that sent a request to `leaksPath` within a minute.',
   },
 } as const satisfies Readonly<Record<string, RedisKeyKind>>;

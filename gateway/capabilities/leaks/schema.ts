@@ -59,14 +59,16 @@ const leaksMembers = {
     )
     .meta({ oneOf: [{ required: ['keysFile'] }, { required: ['keysUrl'] }] })
     .optional()
-    .describe('The public keys with which GitHub signs its reports. They are needed for `leaksPath`.'),
+    .describe(
+      'The public keys with which GitHub signs its reports. They are needed for `leaksPath`. Without Redis, they need `onLeak: report`.',
+    ),
 };
 
 export const leaksShape = {
   leaksPath: ownPath('/leaks')
     .optional()
     .describe(
-      'The path that accepts reports of GitHub about leaked secrets. The path is outside the base URL, and needs `leaks.github`. Without this setting, there is no such path.',
+      'The path that accepts reports of GitHub about leaked secrets. It does not get the prefix of the base URL, and needs `leaks.github`. Without this setting, there is no such path.',
     ),
   leaks: fields('a mapping with onLeak and github', leaksMembers)
     .prefault({})

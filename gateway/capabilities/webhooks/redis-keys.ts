@@ -8,11 +8,12 @@ export const webhooksKeys = {
     pattern: '<prefix>:notify:{deliveries}',
     type: 'hash',
     bytesMax: 20_000_000,
+    bytesFor: 'for three receivers and bodies of 400 octets',
     expires: '30 days after the last change.',
     writtenBy:
-      'The scripts of `capabilities/webhooks/queue/scripts/` write it when an event is added, claimed, settled or sent again.',
-    howMany: 'A single key with the last 10,000 webhook events, their bodies and their deliveries.',
-    size: 'This is the size for three receivers and bodies of 400 octets. Each further receiver adds 3,200,000 octets. A body has at most 20,000 octets.',
+      'The scripts of `capabilities/webhooks/queue/scripts/` write it when an event is added, and when a delivery is claimed, ends or is sent again.',
+    howMany: 'A single key with up to 10,000 webhook events, their bodies and their deliveries.',
+    size: 'Each further receiver adds up to 3,200,000 octets. A body has at most 20,000 octets.',
   },
   deliveriesOrder: {
     name: (prefix: string) => `${prefix}:notify:{deliveries}:order`,
@@ -37,34 +38,35 @@ export const webhooksKeys = {
     pattern: '<prefix>:notify:{deliveries}:due',
     type: 'zset',
     bytesMax: 5_000_000,
+    bytesFor: 'for 10,000 events that wait for three receivers',
     expires: '30 days after the last change.',
     writtenBy:
       'The same scripts as for the hash write it when the time of the next attempt of a delivery changes.',
-    howMany: 'A single key with an entry for each waiting delivery.',
-    size: 'This is the size for 10,000 events that wait for three receivers.',
+    howMany: 'A single key with an entry for each delivery that has a time for its next attempt.',
   },
   deliveriesReceivers: {
     name: (prefix: string) => `${prefix}:notify:{deliveries}:receivers`,
     pattern: '<prefix>:notify:{deliveries}:receivers',
     type: 'hash',
     bytesMax: 20_000,
+    bytesFor: 'for 100 receivers',
     expires: '30 days after the last change.',
     writtenBy:
-      '`capabilities/webhooks/queue/scripts/claim-due.lua`, every five seconds for each receiver, and `note-receivers.lua`, once a minute by each process.',
+      '`capabilities/webhooks/queue/scripts/claim-due.lua`, every five seconds for each receiver, and `note-receivers.lua`, once a minute by each gateway.',
     howMany: 'A single key with a field for each receiver.',
-    size: 'This is the size for 100 receivers.',
   },
   deliveriesSame: {
     name: (prefix: string, digest: string) => `${prefix}:notify:{deliveries}:same:${digest}`,
     pattern: '<prefix>:notify:{deliveries}:same:<digest of the identity of an event>',
     type: 'string',
-    bytesMax: 40_000,
+    bytesMax: 50_000,
+    bytesFor: 'if 500 processes have reported the event four times',
     expires:
       'A day after the last new event with this identity. A day after the end of the ban or window if the identity belongs to a ban or window, and earlier if no process will report the event again.',
     writtenBy:
       '`capabilities/webhooks/queue/scripts/add-event.lua` writes it on each report that several processes may send.',
     howMany: 'One per reported identity that has not expired.',
-    size: 'The maximum is reached if 500 processes have reported the event four times; 220 octets for one report.',
+    size: 'One report takes 200 octets.',
   },
   noticeScans: {
     name: (prefix: string) => `${prefix}:notify:{scans}`,
@@ -81,9 +83,9 @@ export const webhooksKeys = {
     pattern: '<prefix>:notify:{scans}:leader',
     type: 'string',
     bytesMax: 120,
-    expires: '30 s after the next scan is due.',
+    expires: '30 s after the next scan is due; during a scan, 30 s after the last write.',
     writtenBy:
-      '`capabilities/webhooks/schedule/scan-state.ts`. The process that scans writes it before and during a scan.',
+      '`capabilities/webhooks/schedule/scan-state.ts`. The process that scans writes it before, during and after a scan.',
     howMany: 'One.',
   },
 } as const satisfies Readonly<Record<string, RedisKeyKind>>;

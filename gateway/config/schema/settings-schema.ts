@@ -52,7 +52,7 @@ const pemFiles = {
   ca: text('the path of a PEM file')
     .optional()
     .describe(
-      'A PEM file with the trusted authorities, which replace the authorities of Node. The certificate of a server must be valid for the name or address to which the gateway connects. Relative to this file.',
+      'A PEM file with the trusted authorities, which replace the authorities of Node. Relative to this file.',
     )
     .register(marks, { file: true }),
   cert: text('the path of a PEM file')
@@ -90,7 +90,7 @@ const upstream = fields('a mapping with url', {
   host: word('keep', 'target')
     .default(defaults.upstreamHost)
     .describe(
-      'The Host field that a target receives: the client’s Host (keep), or the host of url (target), also in health checks.',
+      'The Host field that a target receives: the client’s Host (keep), or the host of url (target, also in health checks).',
     ),
   encodedSlashes: word('refuse', 'forward')
     .default(defaults.encodedSlashes)
@@ -111,7 +111,7 @@ const upstream = fields('a mapping with url', {
     total: timeout(configSizes.totalTimeoutMaxMs)
       .optional()
       .describe(
-        `The timeout of the whole exchange, including retries. The default is ${formatDuration(defaultBounds.upstreamTotalTimeoutMs)}.`,
+        `The timeout of the whole exchange, including retries, but not of a WebSocket. The default is ${formatDuration(defaultBounds.upstreamTotalTimeoutMs)}.`,
       ),
   })
     .prefault({})
@@ -191,14 +191,16 @@ export const settingsSchema = fields('a mapping of settings', {
     ),
   listen: fields('a mapping with host, port and tls', address(defaults.listen))
     .prefault({})
-    .describe('The address and certificate of the public listener. A change needs a restart.'),
+    .describe(
+      'The address and certificate of the public listener. A change of host or port, and switching TLS on or off, need a restart.',
+    ),
   admin: fields('a mapping with host, port, tls, tokens and hosts', {
     ...address(defaults.admin),
     tokens: list(adminTokenSchema, 'a list of tokens, each with name, sha256 and may')
       .max(configSizes.adminTokensMax, expects(`a list of at most ${configSizes.adminTokensMax} tokens`))
       .default([])
       .describe(
-        'The tokens of the admin API, which answers 403 without a token. `tollgate admin token` makes a token. Names and digests are unique. A change needs no restart.',
+        'The tokens of the admin API, which answers 403 if this list is empty. `tollgate admin token` makes a token. Names and digests are unique. A change needs no restart.',
       ),
     hosts: list(hostName, 'a list of host names')
       .max(configSizes.adminHostsMax, expects(`a list of at most ${configSizes.adminHostsMax} names`))
@@ -210,7 +212,7 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .prefault({})
     .describe(
-      'The listener of the admin API and the operators’ pages. A change of host, port or tls needs a restart.',
+      'The listener of the admin API and the operators’ pages. A change of host or port, and switching TLS on or off, need a restart.',
     ),
   redis: fields('a mapping with url, cluster or sentinel', {
     url: readAsRedisUrl(
@@ -265,7 +267,7 @@ export const settingsSchema = fields('a mapping of settings', {
     })
       .optional()
       .describe('The Sentinels that monitor Redis. The gateway asks them for the current master.'),
-    username: redisUser.optional().describe('The ACL user. Its password is in passwordFile.'),
+    username: redisUser.optional().describe('The ACL user. Its password is in passwordFile or in url.'),
     passwordFile: passwordFile.optional().describe('A file with the password, relative to this file.'),
     ...pemFiles,
     prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/)
@@ -276,14 +278,16 @@ export const settingsSchema = fields('a mapping of settings', {
     onFailure: word('local', 'refuse')
       .default(defaults.redisOnFailure)
       .describe(
-        'What each process does while Redis is unavailable: it counts by itself (local), or answers 503 (refuse).',
+        'What each process does while Redis is unavailable: it counts by itself (local), or answers requests of keys with 503 (refuse).',
       ),
   })
     .optional()
     .describe(
-      'The Redis that stores the counts. Without this setting or with an empty url, counts are kept in memory, and settings that need Redis are refused. A change of this setting or of the files that it names needs a restart.',
+      'The Redis that stores the counts. With TLS, the certificate of a server must be valid for the name or address to which the gateway connects. Without this setting or with an empty url, counts are kept in memory, and settings that need Redis are refused. A change of this setting or of the files that it names needs a restart.',
     ),
-  upstream: upstream.optional().describe('A single upstream, with the name `default`.'),
+  upstream: upstream
+    .optional()
+    .describe('A single upstream, with the name `default`. Either `upstream` or `upstreams` is required.'),
   upstreams: z
     .record(upstreamName, upstream, expects('a mapping of names to upstreams'))
     .optional()
@@ -318,11 +322,13 @@ export const settingsSchema = fields('a mapping of settings', {
   bans: fields('a mapping with after, within, for, max and showReason', {
     after: limit
       .default(defaults.bans.after)
-      .describe('The number of refusals within the time of `within` after which a key is banned.'),
+      .describe(
+        'The number of refusals by limits other than `concurrent`, within the time of `within`, after which a key is banned.',
+      ),
     within: duration.prefault(defaults.bans.within).describe('The time in which the refusals are counted.'),
     for: duration
       .prefault(defaults.bans.for)
-      .describe('The length of the first ban. Each further ban is twice as long.'),
+      .describe('The length of the first ban. Each further ban in a row is twice as long, up to max.'),
     max: duration
       .prefault(defaults.bans.max)
       .describe('The maximum length of a ban. An operator may ban a key for longer.'),
@@ -346,7 +352,7 @@ export const settingsSchema = fields('a mapping of settings', {
     keepDays: wholeNumber(0, configSizes.usageKeepDaysMax)
       .default(defaults.usage.keepDays)
       .describe(
-        'The number of days for which Redis keeps the figures of each key and minute. The figures of all requests together are kept for at least 15 days. Without Redis, a process keeps one day. 0 switches the usage record off. A change needs a restart.',
+        'The number of days for which Redis at least keeps the figures of each key and minute. The figures of all requests together are kept for at least 15 days. Without Redis, a process keeps one day. 0 switches the usage record off. A change needs a restart.',
       ),
   })
     .prefault({})
@@ -362,7 +368,7 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .optional()
     .describe(
-      'The origins whose pages may call the API from a browser. Without this setting, no origin may.',
+      'The origins whose pages may call the API from a browser. Without this setting, no page of another origin may.',
     ),
   hsts: fields('a mapping with maxAge and includeSubDomains', {
     maxAge: durationAsMs(
@@ -375,7 +381,7 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .optional()
     .describe(
-      'The Strict-Transport-Security field of every response over TLS. Without this setting, the gateway does not send the field.',
+      'The Strict-Transport-Security field of every response over TLS. Without this setting, the gateway adds no such field.',
     ),
   trustedProxies: list(
     text('an address or a range such as 10.0.0.0/8', /^.*$/s).refine(

@@ -16,7 +16,7 @@ const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
 /** The limits that a plan has from a given time on. */
 const planChange = fields(`a mapping with from and ${anyLimitField}`, {
   from: date.describe(
-    'The time from which the limits of the entry apply, on the clock of Redis. A date means 00:00 UTC.',
+    'The time from which the limits of the entry apply, on the clock of Redis if there is one. A date means 00:00 UTC.',
   ),
   ...limitFieldsShape,
   groups: groups.optional().describe('All groups of the plan from then on, by name.'),
@@ -40,7 +40,7 @@ export const planShape = {
   concurrent: concurrent
     .optional()
     .describe(
-      'The number of requests of one key, WebSockets included, that may be in progress at the same time. Without it, the number is not limited.',
+      'The number of requests of one key, WebSockets included, that may be in progress at the same time. Without it, the plan has no such limit.',
     ),
   operations: operationIds
     .optional()

@@ -8,20 +8,21 @@ export const guardKeys = {
     pattern: '<prefix>:guard:{<identity of a guarded edit>}',
     type: 'hash',
     bytesMax: 100_000,
+    bytesFor: 'for 64 keys that send requests in each ten seconds of the last ten minutes, and ten processes',
     expires: '30 days after a gateway with this guard in its configuration last reported.',
     writtenBy:
       '`capabilities/guard/process/decide-guard.lua`. Each process runs it once a second for each plan with a guard.',
     howMany: 'One per plan with a guard, and one for each earlier edit of such a plan until it expires.',
-    size: 'The maximum is reached if 64 keys send requests in each ten seconds of the last ten minutes; usually less than 30,000.',
+    size: 'Each further process adds 110 octets.',
   },
   activeKeys: {
     name: (prefix: string, plan: string) => `${prefix}:active-keys:${plan}`,
     pattern: '<prefix>:active-keys:<plan>',
     type: 'zset',
     bytesMax: 1_000,
-    expires: '24 hours after a key of the plan was last active.',
+    expires: '24 hours after a key of the plan was last noted.',
     writtenBy:
       '`capabilities/guard/process/active-keys.ts`. Each process writes up to ten keys of each plan in ten minutes.',
-    howMany: 'One per plan with requests within 24 hours.',
+    howMany: 'One per plan with limits of its own whose keys sent requests within 24 hours.',
   },
 } as const satisfies Readonly<Record<string, RedisKeyKind>>;
