@@ -1001,10 +1001,12 @@ export const defaultBounds = Object.freeze({
 
   /**
    * After SIGTERM, `/readyz` answers 503 for `drainGraceMs`. Then the gateway stops listening, and requests in flight may take
-   * `drainDeadlineMs`.
+   * `drainDeadlineMs`. Then events and webhooks may take `drainEventsMs`. With the end of workers and of the last counts, this is less
+   * than the 30 s after which Docker and Kubernetes kill a process.
    */
   drainGraceMs: 1_000,
-  drainDeadlineMs: 25_000,
+  drainDeadlineMs: 22_000,
+  drainEventsMs: 3_000,
   /** How long, and how many paths, requests outside of the path of `baseUrl` are counted before the log shows a hint. */
   basePathHintMs: 60_000,
   basePathHintPathsMax: 16,

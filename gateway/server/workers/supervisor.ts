@@ -308,7 +308,8 @@ export function createSupervisor({
       await allEnded();
       clearTimeout(killTimer);
       clearInterval(silenceTimer);
-      await Promise.all([stores.flush(), admin.flush()]);
+      const events = withinDeadline(admin.flush(), bounds.drainEventsMs, () => undefined);
+      await Promise.all([stores.flush(), events]);
       stores.close();
       admin.close();
     },
