@@ -46,7 +46,7 @@ export function withGateway(command: Command): Command {
 }
 
 export function withReply(command: Command): Command {
-  return withGateway(command).option('--json', 'print the response of the admin API as one JSON document');
+  return withGateway(command).option('--json', 'print one JSON document in the form of the admin API');
 }
 
 export function withPeriod(command: Command): Command {

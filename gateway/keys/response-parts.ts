@@ -41,7 +41,7 @@ export function byName(numbers: z.ZodType<number>) {
 }
 
 export const refusedShown = byName(positive).describe(
-  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, or `concurrent` for the limit of requests in progress.',
+  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, `group` for a group that the key no longer has, or `concurrent` for the limit of requests in progress.',
 );
 
 export function words<const Word extends string>(...all: readonly Word[]) {
@@ -93,24 +93,26 @@ export const version = z
   .string()
   .meta({
     pattern: '^[0-9a-f]{12}$',
-    description: 'A digest of the files of a configuration.',
+    description: 'A digest of the files of a configuration and of the variables in them.',
   })
   .register(components, { id: 'Version' });
 /** In responses that a process can also make from its own memory. */
 export const missing = z
   .object({
-    sinceAt: instant.optional().describe('Since when Redis is away. Absent if it has just become so.'),
+    sinceAt: instant
+      .optional()
+      .describe('Since when Redis is away. Absent if the process has not noticed it yet.'),
     reason: z.string().optional().describe('Why Redis is away, with its address and the setting to check.'),
     what: list(z.string()).describe('What is not complete, such as `requests`.'),
   })
   .register(components, { id: 'Missing' })
   .optional()
   .describe(
-    'Present while Redis, or a server of a Cluster, is away. The response then has only what this process has counted itself, and what it had read before.',
+    'Present if data of Redis, or of a server of a Cluster, is missing. What this gateway has counted or read before replaces it.',
   );
 export const isComplete = z
   .boolean()
-  .describe('False while Redis is away. The response then has only the data of this process.');
+  .describe('False if Redis did not reply, so that only data of this gateway is present.');
 
 /** Processes that have not sent all their counts in time. */
 export const behindShown = list(

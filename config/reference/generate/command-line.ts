@@ -17,13 +17,14 @@ export function commandLinePage(): string {
   ]);
 }
 
-/** The commands that do something, without those that only have subcommands. */
+/** The commands that do something, without those that only have subcommands. A command that only has subcommands has no options. */
 function commandsOf(command: Command, name: string): readonly { name: string; command: Command }[] {
   return command.commands
     .filter((one) => one.name() !== 'help')
     .flatMap((one) => {
       const own = `${name} ${one.name()}`;
-      return one.commands.length > 0 ? commandsOf(one, own) : [{ name: own, command: one }];
+      const doesSomething = one.commands.length === 0 || one.options.length > 0;
+      return [...(doesSomething ? [{ name: own, command: one }] : []), ...commandsOf(one, own)];
     });
 }
 

@@ -53,7 +53,11 @@ function insideOf(schema: JsonSchema): readonly JsonSchema[] {
   const { items, additionalProperties, anyOf = [], oneOf = [] } = schema;
   if (schema.properties !== undefined) return [schema];
   if (items !== undefined) return insideOf(items);
-  if (typeof additionalProperties === 'object') return insideOf(additionalProperties);
+  // Entries that may also be numbers, such as limits by window, have no members in common.
+  if (typeof additionalProperties === 'object')
+    return additionalProperties.anyOf?.some(({ type }) => type === 'integer')
+      ? []
+      : insideOf(additionalProperties);
   return [...anyOf, ...oneOf].flatMap(insideOf);
 }
 

@@ -29,7 +29,7 @@ export function apiDocument(bounds: Bounds) {
           type: 'http',
           scheme: 'bearer',
           description:
-            'A token of `admin.tokens`. A token that may only `read` gets 403 for a request that makes a change.',
+            'Every request needs a token of `admin.tokens`. A token that may only `read` gets 403 for a request that makes a change.',
         },
       },
       parameters: parametersShared(all),
@@ -51,7 +51,7 @@ const info = {
   title: 'Tollgate admin API',
   version: '1.0.0',
   description:
-    'The API for operators and support, on the admin listener of a gateway. Any process can answer for all processes that use the same Redis. Members that end in `At` are times, as RFC 3339 texts in UTC. Members that end in `Ms` are durations or epoch times in milliseconds. A secret is contained only in the response to the request that issues it. Other responses show the first 8 hex digits of its SHA-256 digest.',
+    'The API for operators and support, on the admin listener of a gateway. Any process can answer for all processes with the same Redis and prefix. In responses, members that end in `At` are times, as RFC 3339 texts in UTC. Members that end in `Ms` are durations or epoch times in milliseconds. A secret is contained only in the response to the request that issues it. Other responses show the first 8 hex digits of its SHA-256 digest; only `GET /directory` and `POST /leaks` return whole digests.',
   contact: { name: 'The operators of this gateway' },
   license: { name: 'MIT', identifier: 'MIT' },
 };
@@ -86,12 +86,12 @@ const headers = {
 
 const errorShown = z.object({
   code: z.string().describe('The kind of the error, for programs.'),
-  message: z.string().describe('The error in a sentence, for people.'),
+  message: z.string().describe('The error as a text, for people.'),
   status: z.number().meta({ type: 'integer', description: 'The status of the response.' }),
 });
 
 function errorDescription({ adminChangesPerMinuteMax }: Pick<Bounds, 'adminChangesPerMinuteMax'>): string {
-  return `400: the request is malformed, or a query parameter or a member of the body is unknown or has a bad value, and the message names it. 401: the token is missing or wrong. 403: no token is configured, the token may only read, or the request comes from a page of another origin. 404: the path, key or operation does not exist. 405: the path does not offer the method; Allow names its methods. 409: the change conflicts with the present state. 412: the key has changed since it was read. 408, 413, 414, 417, 431: as on the public listener; 413 also if the body has too many members. 415: the body is not JSON. 421: the name in Host is not in \`admin.hosts\`. 429: this address has sent too many wrong tokens (a valid token is not affected), or the token has made more than ${figure(adminChangesPerMinuteMax)} changes within a minute on one process. 500: a bug. 503: too many requests are under way, this request took too long, or the data is only in Redis and Redis is away.`;
+  return `400: the request is malformed, or a query parameter or a member of the body is unknown or has a bad value. 401: the token is missing or wrong. 403: no token is configured, the token may only read, or the request comes from a page of another origin. 404: the path does not exist, or what it names. 405: the path does not offer the method; Allow names its methods. 409: the change conflicts with the present state. 412: the key has changed since it was read. 408, 413, 414, 417, 431: as on the public listener, with other limits; 413 also if the body has too many members. 415: the body is not JSON. 421: the name in Host is not in \`admin.hosts\`. 429: this address has sent too many wrong tokens (a valid token is not affected), or the token has made more than ${figure(adminChangesPerMinuteMax)} changes within a minute on one process. 500: a bug. 503: too many requests are under way, this request took too long, or it needs Redis and Redis is away.`;
 }
 
 /** The parameters that several operations have, by their ids. */

@@ -31,7 +31,7 @@ const changedMembers = z
 const changed = z
   .union([version, changedMembers])
   .optional()
-  .describe('The version of a configuration, or the members of a key that differ.');
+  .describe('The version of a configuration, the members of a key that differ, or the limits of a plan.');
 
 const limitsByName = z.record(z.string(), z.record(z.string(), z.unknown())).optional();
 
@@ -40,12 +40,17 @@ export const listedShape = {
   at: instant,
   process: processId,
   processes: positive.describe(
-    'The number of processes that reported the change; `process` is the first of these processes.',
+    'The number of processes that reported this, at most 500; `process` is the first of them.',
   ),
 };
 
 const limitsWords = Object.values<LimitsChangeKind>(limitsChanges).flatMap(({ words }) => words ?? []);
-const authors = ['`file` for an edit of the configuration files', ...limitsWords.map(({ by }) => by)];
+const authors = [
+  '`file` for an edit of the configuration files',
+  '`holder` for the holder of the key',
+  '`github` for a report of GitHub',
+  ...limitsWords.map(({ by }) => by),
+];
 
 const changesPage = z
   .object({
@@ -56,7 +61,7 @@ const changesPage = z
         ...listedShape,
         action: words(...changeActions).describe(
           [
-            'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API.',
+            'The change of a key, or of many keys by `import` or `makegood`. `token` is a change of the tokens of this API.',
             ...limitsWords.map(({ action }) => action),
             '`reload` and `reload_failed` are loads of the configuration.',
           ].join(' '),
@@ -64,7 +69,7 @@ const changesPage = z
         by: z
           .string()
           .describe(
-            `The author of the change: the name of the token, ${authors.slice(0, -1).map((one) => `${one}, `)}or ${authors.at(-1)}.`,
+            `The author of the change: the name of the token, ${authors.slice(0, -1).join(', ')} or ${authors.at(-1)}.`,
           ),
         ranBy: z
           .string()
@@ -77,7 +82,9 @@ const changesPage = z
         figures: z
           .object({ sinceAt: instant, requests: count, refused: count })
           .optional()
-          .describe('The requests and refused requests during the ten minutes before a revert.'),
+          .describe(
+            'The requests and refusals that the guard counted during the ten minutes before a revert.',
+          ),
         files: list(z.string()).optional().describe('The names of the configuration files that were edited.'),
         editedFiles: list(
           z.object({
@@ -95,7 +102,7 @@ const changesPage = z
           .describe(
             'The files of `files` as `process` saw them when it loaded the edit. Symbolic links are followed. A file that was removed has only its name. Absent in records of an earlier version.',
           ),
-        text: z.string().describe('The change as a sentence.'),
+        text: z.string().describe('The change as a text.'),
         edits: list(z.string())
           .optional()
           .describe(
@@ -114,7 +121,7 @@ const changesPage = z
           .object({ processes: positive, of: positive })
           .optional()
           .describe(
-            'The number of processes that use the configuration of a `reload` now; absent if no process uses it.',
+            'The number of processes that use the configuration of a `reload` now. Absent if none does, or if a newer entry has the same configuration.',
           ),
         before: changed,
         after: changed,
@@ -151,11 +158,11 @@ export const listChangesWire = (bounds: Bounds) =>
       key: keyId
         .optional()
         .describe(
-          'Only changes of this key: changes through this API and by commands, and edits of files that added, changed or removed it. Of an edit of more than 200 keys, only the first 200 are found.',
+          'Only changes of this key, and edits of files that added, changed or removed it. Of an edit of more than 200 keys, only the first 200 are found.',
         ),
       by: text('the author of changes, such as alice', /^.{1,64}$/)
         .optional()
-        .describe('Only changes of this author: the name of a token, or `file` for edits of files.'),
+        .describe('Only changes of this author, such as the name of a token, or `file` for edits of files.'),
       from: instantParameter().optional().describe('Only changes from this time on. A date means 00:00 UTC.'),
       to: instantParameter().optional().describe('Only changes before this time.'),
     }),

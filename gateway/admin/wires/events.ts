@@ -24,16 +24,18 @@ export const listEventsWire = (bounds: Bounds) =>
     tag: 'Fleet',
     summary: 'Recent events',
     description:
-      'Bans and their ends, changes of keys, outages of Redis, unhealthy targets, expiring certificates, pauses of the usage record, and reloads, the newest first. An event that several processes report is listed once. An outage that has ended is one event, with its beginning and its end. The last 2,000 events are kept for 7 days, or without Redis as long as the process runs. If many events of one kind occur at the same time, the first events are listed, and one entry counts the other events.',
+      'Incidents such as outages of Redis and unhealthy targets, bans and their ends, and changes of keys and of the configuration, the newest first. An event that several processes report is listed once. An outage that has ended is one event, with its beginning and its end. The last 2,000 events are kept for 7 days, or without Redis as long as the process runs. If many events of one kind occur at the same time, the first events are listed, and entries with `count` stand for the others.',
     query: pageOf(bounds.eventsPerPageMax).extend({
       kind: someOf([...eventGroups, ...eventKinds])
         .optional()
         .describe(
-          'Kinds of events, separated by commas. `incident` stands for all failures, `ban` for bans and their ends, and `change` for changes that an operator made. An outage that has ended also matches the kind of its beginning.',
+          'Kinds of events, separated by commas. `incident` stands for failures and warnings, `ban` for bans and their ends, and `change` for changes of keys and of the configuration. An outage that has ended also matches the kind of its beginning.',
         ),
       from: instantParameter()
         .optional()
-        .describe('Only events that had not ended before this time. A date means 00:00 UTC.'),
+        .describe(
+          'Only events at or after this time. The time of an outage that has ended is its end. A date means 00:00 UTC.',
+        ),
       to: instantParameter().optional().describe('Only events that began before this time.'),
     }),
     answers: { 200: { description: 'The events.', schema: eventsPage } },
@@ -48,16 +50,16 @@ const eventsPage = z
         ...listedShape,
         kind: words(...eventKinds),
         group: words(...eventGroups).describe(
-          '`incident`: a failure. `ban`: a ban or its end. `change`: a change that an operator made.',
+          '`incident`: a failure, its end, or a warning. `ban`: a ban or its end. `change`: a change of a key or of the configuration.',
         ),
-        text: z.string().describe('The event in one sentence, with times in UTC.'),
-        beganAt: instant.optional().describe('The beginning of the outage; `at` is its end.'),
+        text: z.string().describe('The event as a text, with times in UTC.'),
+        beganAt: instant.optional().describe('The beginning of an outage that has ended.'),
         endedAt: instant
           .optional()
-          .describe('The end of the failures of an upstream, which are reported only after a calm minute.'),
+          .describe('The end of the failures of an upstream, which is reported later, at `at`.'),
         server: z.string().optional().describe('The server of a Redis Cluster.'),
-        key: z.string().optional().describe('The id of the key that was banned or changed.'),
-        plan: z.string().optional().describe('The plan of the key.'),
+        key: z.string().optional().describe('The id of the key that the event is about.'),
+        plan: z.string().optional().describe('The plan that the event is about, or the plan of the key.'),
         upstream: z.string().optional(),
         target: z.string().optional().describe('An address of the upstream.'),
         untilAt: instant.optional().describe('The end of the ban, or the expiry of the certificate.'),

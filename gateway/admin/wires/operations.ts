@@ -67,7 +67,7 @@ const callers = z
     ...periodShape,
     callers: list(caller),
     days: list(z.object({ at: instant, requests: count })).describe(
-      'The calls of the operation on each recorded day. The last day is today.',
+      'The calls of the operation on each recorded day, at most 14. The last day is today.',
     ),
     more: positive.optional().describe('The number of callers that are not in this list.'),
   })
@@ -85,7 +85,7 @@ export const listCallersWire = defineWire({
   tag: 'Keys',
   summary: 'Who calls an operation',
   description:
-    'The keys that called the operation. The key with the most requests comes first. Only the 10,000 keys that were active last are considered. The cost is one read for each of these keys and each day, about 0.4 s for 10,000 keys and one day. Whole hours are counted.',
+    'The keys that called the operation. The key with the most requests comes first. Only the 10,000 keys that were active last are considered. The cost is about one read for each of these keys and each day. Whole hours are counted.',
   params: { operationId: z.string().describe('An operation of the API document.') },
   query: queryOf({
     ...periodQuery,
@@ -96,7 +96,7 @@ export const listCallersWire = defineWire({
 
 const percentiles = z
   .object({ p50Ms: quantity.optional(), p95Ms: quantity.optional(), p99Ms: quantity.optional() })
-  .describe('Estimates from the buckets of a histogram; absent without requests.');
+  .describe('Estimates from the buckets of a histogram. The members are absent without requests.');
 
 const durations = percentiles.extend({ meanMs: quantity.optional() });
 
@@ -191,7 +191,7 @@ export const listDeprecatedWire = defineWire({
   operationId: 'listDeprecated',
   tag: 'Keys',
   summary: 'Deprecated operations and who calls them',
-  description: `The deprecated operations, each with its sunset and the keys that called it. At most ${deprecatedMax} operations are listed. Only the 10,000 keys that were active last are considered. The cost is one read for each of these keys and each day, for all operations together. Whole hours are counted.`,
+  description: `The deprecated operations, each with its sunset and the keys that called it. At most ${deprecatedMax} operations are listed. Only the 10,000 keys that were active last are considered. The cost is about one read for each of these keys and each day, for all operations together. Whole hours are counted.`,
   query: queryOf({
     ...periodQuery,
     limit: wholeNumber(1, deprecatedCallersMax)
@@ -208,13 +208,13 @@ export type TrafficStep = (typeof trafficSteps)[number];
 export const trafficRow = z.object({
   at: instant.describe('The beginning of the row.'),
   requests: positive,
-  served: count.describe('Admitted requests with a complete response below 500.'),
+  served: count.describe('All other requests, such as admitted requests with a response below 500.'),
   refused: count.describe(
     'Requests that a limit refused: a limit of the plan, or of the bodies or WebSockets that a key may have under way.',
   ),
   banned: count,
   rejected: count.describe(
-    'Requests without an accepted key: malformed, with an unknown method (501), or without a valid key.',
+    'Refused requests that no limit of a key has decided, such as malformed requests, requests with an unknown method (501), and requests without a valid key.',
   ),
   failedByGateway: count.describe(
     'A 5xx of the gateway itself, such as 503 while Redis is away and `redis.onFailure` is `refuse`.',

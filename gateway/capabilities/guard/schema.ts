@@ -40,10 +40,10 @@ export const guardShownShape = {
   reverted: z
     .object({
       sinceAt: instant,
-      requests: count.describe('The requests of the plan during the ten minutes before `sinceAt`.'),
-      refused: count.describe(
-        'The requests of these that a window refused because the edit made it smaller.',
+      requests: count.describe(
+        'The requests that the guard counted during the ten minutes before `sinceAt`.',
       ),
+      refused: count.describe('The refusals that the guard counted in this time.'),
       edit: limitsByField.describe('The limits of the edit, which do not apply since `sinceAt`.'),
     })
     .optional()
@@ -57,6 +57,6 @@ export const guardFiguresShape = {
     .object({ requests: count, refused: count })
     .optional()
     .describe(
-      'The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. A guard counts each key only up to its part of these figures. Absent without a guard, and while no limit is smaller than in `before`.',
+      'The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. A guard counts each key only up to its part of these figures. Absent without a guard, and while no limit is new or smaller than in `before`.',
     ),
 };

@@ -9,7 +9,7 @@ export const holderCommands: CommandPart = {
     withReply(keys.command('link').helpGroup('Issue and change:'))
       .argument('<key>', 'the id of the key')
       .description(
-        'make a link that opens the page of a key without its secret, which is shown only once; it cannot get a new secret',
+        'make a link, shown only once, that opens the page of a key without its secret; it cannot get a new secret',
       )
       .option('--for <time>', 'how long the link opens the page: 7d, 12h or 30m, at most 30d', duration)
       .option('--list', 'list the links of the key, and make none')

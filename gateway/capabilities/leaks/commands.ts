@@ -12,7 +12,7 @@ export const leaksCommands: CommandPart = {
       )
       .option('--url <url>', 'the address at which the secrets were found')
       .option('--source <text>', 'the kind of place at which the secrets were found')
-      .option('--json', 'print the response of the admin API as one JSON document')
+      .option('--json', 'print one JSON document in the form of the admin API')
       .addHelpText(
         'after',
         '\nThe secrets are read from standard input, one a line. A gateway receives only their SHA-256 digests.',

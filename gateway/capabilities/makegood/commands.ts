@@ -17,7 +17,7 @@ export const makegoodCommands: CommandPart = {
       .option('--upstream <name>', 'only requests for this upstream')
       .option('--plan <name>', 'only keys that are on this plan now')
       .option('--dry-run', 'show what would be given back, and change nothing')
-      .option('--json', 'print the response of the admin API as one JSON document')
+      .option('--json', 'print one JSON document in the form of the admin API')
       .addHelpText(
         'after',
         examples(

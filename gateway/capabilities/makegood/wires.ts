@@ -19,13 +19,13 @@ const makegoodBody = fields('an object with from and to', {
   after: text('the next of the previous part')
     .optional()
     .describe(
-      'The `next` of the previous part. The other members are the same as in the request for the first part.',
+      'The `next` of the previous part. `from` and `to` are those of the first response, and the other members those of the first request.',
     ),
 });
 
 /** The figures of a run so far. */
 export const makegoodFigures = z.object({
-  examinedKeys: count.describe('The keys whose records were read.'),
+  examinedKeys: count.describe('The keys that were examined, including `unreadKeys`.'),
   keys: count.describe('The keys with failed units in the period.'),
   failedUnits: count.describe(
     'The recorded failed units of these keys, including units that earlier runs have given back.',
@@ -67,7 +67,7 @@ export const makegoodWire = defineWire({
   tag: 'Keys',
   summary: 'Give failed units back',
   description:
-    'Gives each key back the units that it was charged for failed requests in a period. A request is failed if it ended with a 5xx or was cut by the gateway or the upstream. A request that the client cut is not failed. The units go to the windows of the day and the month, if they are open and contain the minute of the request. The used units of a window never become negative. Each minute of a key is given back once for each upstream, also by overlapping periods and repeated requests. Failures that are recorded later are given back by the next request. Before the first part, all processes send their counts. The gateway works at most 0.5 s for a part. The `next` of the response continues the run, with the same members and the `from` and `to` of the first response. The run is one entry of `/changes`. With `dryRun`, nothing changes, and a token that may read is sufficient. Without a usage record (`usage.keepDays` is 0), the response is 409.',
+    'Gives each key back the units that it was charged for failed requests in a period. A request is failed if it ended with a 5xx or was cut by the gateway or the upstream. A request that the client cut is not failed. The units go to the windows of the day and the month, if they are open and contain the minute of the request. The used units of a window never become negative. Each minute of a key is given back once for each upstream, also by overlapping periods and repeated requests. Failures that are recorded later are given back by the next request. Before the first part, all processes send their counts. The gateway works about 0.5 s for a part. The `next` of the response continues the run, with the same members and the `from` and `to` of the first response. The parts of a run that one process serves are one entry of `/changes`. With `dryRun`, nothing changes, and a token that may read is sufficient. Without a usage record (`usage.keepDays` is 0), the response is 409.',
   body: makegoodBody,
   answers: { 200: { description: 'The figures of the run so far.', schema: makegoodShown } },
 });

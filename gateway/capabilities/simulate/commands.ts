@@ -14,7 +14,7 @@ export const simulateCommands: CommandPart = {
       .option('--plan <name>', 'the plan to simulate with other limits')
       .option('--key <id>', 'the key to simulate with other limits');
     simulate.option('--group <name>', 'the group of operations whose limits are simulated');
-    addLimitOptions(simulate, (window) => `requests per ${window}, or none`, limitOrNone);
+    addLimitOptions(simulate, (window) => `the limit per ${window}, or none`, limitOrNone);
     simulate.option(
       '--days <count>',
       'the number of days until now (default: the last 24 hours)',

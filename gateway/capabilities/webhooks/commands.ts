@@ -54,7 +54,7 @@ function addList(command: Command): void {
 function addShow(deliveries: Command): void {
   withReply(deliveries.command('show'))
     .argument('<event>', 'the id of the event')
-    .description('show an event with its body, and the attempts of each receiver')
+    .description('show an event with its body and its delivery to each receiver')
     .addHelpText('after', examples('deliveries show evt_Wm3Jq8ZkT1yB0aXcLr5d'))
     .action(async (id: string, options: Asking) => {
       const { showDelivery } = await import('./commands/deliveries.ts');
@@ -83,7 +83,7 @@ function addSend(deliveries: Command): void {
 function addTest(notify: Command): void {
   notify
     .command('test')
-    .argument('<url>', 'the https URL of the receiver')
+    .argument('<url>', 'the URL of the receiver')
     .description('send an example of each event to a receiver; no running gateway is needed')
     .addHelpText(
       'after',

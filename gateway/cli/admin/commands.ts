@@ -8,6 +8,7 @@ import {
   helpGroups,
   wholeNumber,
   withCsv,
+  withGateway,
   withLimit,
   withPeriod,
   withReply,
@@ -27,7 +28,7 @@ export function addTokenCommand({ program }: CommandParents): void {
     .description('make tokens for the admin API')
     .command('token')
     .description(
-      'make a token; the first line of output is its entry for `admin.tokens`, and the second line is the token, which is shown only once',
+      'make a token; the first line of standard output is its entry for `admin.tokens`, and the second line is the token, which is shown only once',
     )
     .requiredOption('--name <name>', 'the owner of the token')
     .addOption(
@@ -64,7 +65,7 @@ function addTop(program: Command): void {
 }
 
 function addWhy(program: Command): void {
-  withReply(program.command('why').helpGroup(helpGroups.look))
+  withGateway(program.command('why').helpGroup(helpGroups.look))
     .argument('[key or request]', 'the id of a key, or with --log the id of a request')
     .description(
       'explain the responses of a key, its refusals in a minute, or what happened to a request, in sentences that you can forward',
@@ -74,7 +75,8 @@ function addWhy(program: Command): void {
       '--at <when>',
       'explain the refusals of the key in this minute: 14:03 (the last one, in UTC), "2026-11-27 14:03", 2026-11-27T14:03Z',
     )
-    .option('--log <file...>', "the gateway's log, which may be compressed; - means standard input")
+    .option('--log <file...>', "the gateway's log, which may be compressed with gzip; - means standard input")
+    .option('--json', 'print one JSON document')
     .action(async (given: string | undefined, options: WhyOptions) => {
       const { why } = await import('../request/why.ts');
       await why(given, options);
@@ -122,7 +124,7 @@ function addUsage(program: Command): void {
     .option('--month <month>', 'a UTC month such as 2026-11, in place of --from and --to')
     .option(
       '--all',
-      'with --month: show every key, including keys without requests and removed keys with recorded requests',
+      'with --month: show every key, including keys without requests and lately active keys that were removed',
     )
     .addOption(
       new Option('--step <step>', 'the period of a row (default: depends on the whole period)').choices(
@@ -142,7 +144,7 @@ function addUsage(program: Command): void {
 
 function addFleet(program: Command): void {
   withReply(program.command('processes').helpGroup(helpGroups.look))
-    .description('list the gateway processes, and the configuration of each')
+    .description('list the gateway processes, and the version of the configuration of each')
     .addHelpText('after', examples('processes'))
     .action(async (options: Asking) => {
       const { listProcesses } = await import('./fleet.ts');
@@ -164,7 +166,7 @@ function addFleet(program: Command): void {
   withCsv(withReply(withLimit(withPeriod(program.command('changes').helpGroup(helpGroups.look)))))
     .description('list changes of configuration and keys, the newest first')
     .option('--key <id>', 'only changes of this key, also by edits of files')
-    .option('--by <author>', 'only changes of this author: the name of a token, or file')
+    .option('--by <author>', 'only changes of this author, such as the name of a token, or file')
     .addOption(
       new Option(
         '--follow',

@@ -37,7 +37,9 @@ export function addKeyCommands({ keys }: CommandParents): void {
 
 function addReading(keys: Command): void {
   withCsv(withLimit(withReply(keys.command('list').helpGroup('Read:'))))
-    .description('list keys with their state; the keys with most refusals in the last 24 hours come first')
+    .description(
+      'list keys with their state; by default, the keys with most refusals in the last 24 hours come first',
+    )
     .addHelpText(
       'after',
       examples(
@@ -48,15 +50,22 @@ function addReading(keys: Command): void {
     )
     .addOption(new Option('--state <state>', 'only keys in this state').choices(keyStates))
     .option('--plan <plan>', 'only keys on this plan')
-    .option('--q <text>', 'only keys with this text in their id or name')
-    .option('--older-than <time>', 'only keys whose newest secret is older than this: 90d', age)
+    .option(
+      '--q <text>',
+      'only keys with this text in their id or name; directory keys without recent requests only by the start of the id',
+    )
+    .option(
+      '--older-than <time>',
+      'only keys whose newest valid secret is older than this, or of unknown age: 90d',
+      age,
+    )
     .addOption(new Option('--sort <by>', 'the order (default: refused)').choices(keySorts))
     .option('--all', 'list all keys, like --limit 0')
     .option(
       '--dead',
-      'list all secrets that are revoked, disabled, expired or leaked, and were used in the last 24 hours',
+      'list secrets that are not valid, such as revoked, expired or leaked ones, and were used in the last 24 hours',
     )
-    .option('--not-moved', 'list all old secrets that are still in use, although a newer one was issued')
+    .option('--not-moved', 'list old secrets that are still in use, although a newer one was issued')
     .action(async (options: ListKeysOptions) => {
       const { listKeys } = await import('../admin/list-keys.ts');
       await listKeys(options);
@@ -64,7 +73,7 @@ function addReading(keys: Command): void {
 
   withReply(keys.command('show').helpGroup('Read:'))
     .argument('<key>', 'the id of the key')
-    .description('show all data about a key')
+    .description('show a key with its secrets, limits and requests')
     .addHelpText('after', examples('keys show acme'))
     .action(async (id: string, options: Asking) => {
       const { showKey } = await import('../admin/show-key.ts');
@@ -101,11 +110,13 @@ function addReading(keys: Command): void {
 }
 
 function addChanging(keys: Command): void {
-  const changing = (name: string) =>
+  const changing = (name: string, printed = 'print the key in the form of the admin API') =>
     withGateway(keys.command(name))
       .helpGroup('Issue and change:')
       .option('--directory', 'change the key directory through the admin API, and not the keys file')
-      .option('--json', 'print the key in the form of the admin API');
+      .option('--json', printed);
+  const changingMany = (name: string) =>
+    withSelection(changing(name, 'print the key in the form of the admin API, or the outcome for many keys'));
   const expires = [
     '--expires <date>',
     'when the secret expires: 2027-01-31 or 2027-01-31T12:00:00Z',
@@ -131,9 +142,9 @@ function addChanging(keys: Command): void {
       const { createKey } = await import('./change-keys.ts');
       await createKey(argument, options);
     });
-  addLimitOptions(create, (window) => `requests per ${window}, for a key on a custom plan`);
+  addLimitOptions(create, (window) => `the limit per ${window}, for a key on a custom plan`);
 
-  withSelection(changing('rotate'))
+  changingMany('rotate')
     .description('issue new secrets for keys; their older secrets expire after the overlap')
     .addHelpText(
       'after',
@@ -143,7 +154,11 @@ function addChanging(keys: Command): void {
         'keys rotate --older-than 90d --overlap 14d --out secrets.csv',
       ),
     )
-    .option('--older-than <time>', 'keys whose newest secret is older than this: 90d', age)
+    .option(
+      '--older-than <time>',
+      'keys whose newest valid secret is older than this, or of unknown age: 90d',
+      age,
+    )
     .option(
       '--out <file>',
       'write the ids and new secrets to this file, which only you can read; the same command continues the file of a run that stopped',
@@ -159,7 +174,7 @@ function addChanging(keys: Command): void {
       await rotateKeys(id, options);
     });
 
-  const edit = withSelection(changing('edit'))
+  const edit = changingMany('edit')
     .description('change the plan, limits, addresses, name or expiry of keys, now or the plan from a date on')
     .addHelpText(
       'after',
@@ -186,7 +201,7 @@ function addChanging(keys: Command): void {
       const { editKeys } = await import('./change-keys.ts');
       await editKeys(id, options);
     });
-  addLimitOptions(edit, (window) => `requests per ${window}, for a key on a custom plan`);
+  addLimitOptions(edit, (window) => `the limit per ${window}, for a key on a custom plan`);
 
   changing('add-secret')
     .argument('[key]', 'the id of the key')
@@ -199,7 +214,7 @@ function addChanging(keys: Command): void {
       await addSecret(argument, options);
     });
 
-  withSelection(changing('revoke'))
+  changingMany('revoke')
     .alias('disable')
     .description('refuse keys, with all their secrets, until they are restored')
     .addHelpText('after', examples('keys revoke acme', 'keys revoke --file left.txt --dry-run'))
@@ -208,7 +223,7 @@ function addChanging(keys: Command): void {
       await setDisabled(id, true, options);
     });
 
-  withSelection(changing('restore'))
+  changingMany('restore')
     .alias('enable')
     .description('admit revoked keys again')
     .addHelpText('after', examples('keys restore acme'))
@@ -241,7 +256,10 @@ function addBansAndGrants(keys: Command): void {
   const onKey = (name: string) =>
     withSelection(withGateway(keys.command(name)))
       .helpGroup('Bans and grants:')
-      .option('--json', 'print the ban and grant of the key after the change, in the form of the admin API');
+      .option(
+        '--json',
+        'print the ban and grant of the key in the form of the admin API, or the outcome for many keys',
+      );
 
   onKey('ban')
     .description('refuse the requests of a key with 429 for a while, on every process')
@@ -265,7 +283,7 @@ function addBansAndGrants(keys: Command): void {
     });
 
   onKey('unban')
-    .description('end the ban of a key on every process, within a second')
+    .description('end the ban of a key on every process, within about a second')
     .addHelpText('after', examples('keys unban acme'))
     .action(async (id: string | undefined, options: SelectionOptions) => {
       const { unbanKeys } = await import('./ban-and-grant.ts');
@@ -299,7 +317,7 @@ function addBansAndGrants(keys: Command): void {
   for (const { option } of given) grant.addOption(option);
   const isGiven = ({ option }: { readonly option: Option }) =>
     grant.getOptionValueSource(option.attributeName()) === 'cli';
-  addLimitOptions(grant, (window) => `requests per ${window}; the plan must limit this window`);
+  addLimitOptions(grant, (window) => `the limit per ${window}; the key must have a limit of this window`);
 
   onKey('ungrant')
     .description('end the grant of a key, so that the limits of its plan apply again')

@@ -35,7 +35,7 @@ export function addWhatIfCommands({ program }: CommandParents): void {
       'show what the trial of a plan would have refused: the requests, the share by window, and the keys',
     )
     .option('--limit <count>', 'the maximum number of keys of a plan, up to 10,000', wholeNumber, 20)
-    .option('--json', 'print the response of the admin API as one JSON document')
+    .option('--json', 'print one JSON document in the form of the admin API')
     .addHelpText('after', examples('trial', 'trial free --from -7d'))
     .action(async (plan: string | undefined, options: TrialOptions) => {
       const { showTrial } = await import('./trial.ts');

@@ -89,7 +89,9 @@ export const sharedParameters = z.registry<{ id: string }>();
 export const periodQuery = {
   from: instantParameter()
     .optional()
-    .describe('A date, or a time with its zone (RFC 3339); by default 24 hours before `to`.')
+    .describe(
+      'A date, or a time with its zone (RFC 3339); by default 1,439 minutes before the minute of `to`.',
+    )
     .register(sharedParameters, { id: 'from' }),
   to: instantParameter()
     .optional()

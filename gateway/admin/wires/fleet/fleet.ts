@@ -41,7 +41,7 @@ const storeShown = z
       .string()
       .optional()
       .describe(
-        'Why a Redis server decides with a script instead of a Redis Function. Absent if all servers run the function. The decisions are the same, and cost Redis up to about twice the CPU.',
+        'Why a Redis server decides with a script instead of a Redis Function. Absent if all servers run the function. The decisions are the same, and cost Redis more CPU time.',
       ),
     servers: list(
       z.object({
@@ -96,7 +96,7 @@ export const fleetState = z
       .object({
         keptDays: positive,
         pausedBecause: z.string().optional().describe('The reason why recording pauses.'),
-        lostRequests: count.describe('Requests of this process that were not recorded.'),
+        lostRequests: count.describe('Requests of this gateway that were not recorded.'),
       })
       .optional()
       .describe('The usage record, as this process sees it; absent if `usage.keepDays` is 0.'),
@@ -117,13 +117,13 @@ export const fleetState = z
     answeredBy: processId,
     token: z.object({ name: z.string(), may: words('read', 'write') }).describe('The token of this request.'),
     processes: list(gatewayProcess).describe(
-      'All processes that serve requests. Each worker of a gateway is one process.',
+      'The processes that serve requests, at most 2,000. Each worker of a gateway is one process.',
     ),
     workers: z
       .object({
         configured: z.number().meta({ type: 'integer', minimum: 2 }),
         serving: count,
-        replaced: count.describe('Workers that have ended since the start, and were replaced.'),
+        replaced: count.describe('The workers that have ended since the start. Each is replaced.'),
       })
       .optional()
       .describe(
@@ -139,7 +139,7 @@ export const getStateWire = defineWire({
   tag: 'Fleet',
   summary: 'The state of the gateway',
   description:
-    'The health of the fleet, every process, and the configuration, store and certificates of the process that answers.',
+    'The health of the fleet, the processes, the upstreams, and the configuration, store and certificates of the process that answers.',
   answers: { 200: { description: 'The state.', schema: fleetState } },
 });
 

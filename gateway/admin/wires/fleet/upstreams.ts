@@ -20,7 +20,7 @@ export const targetShape = {
     'The time since which the target has been healthy for every process, or unhealthy for at least one process.',
   ),
   inFlight: count.describe(
-    'The number of requests that were sent to the target or wait for it, in all processes together. In a fleet of more than 500 processes, in 500 of these processes.',
+    'The number of requests that were sent to the target or wait for it, in all processes together. In a fleet of more than 500 processes, in at least 500 of them.',
   ),
 };
 
@@ -30,14 +30,16 @@ export const target = z.object({
     z.object({
       id: processId,
       healthy: z.boolean(),
-      sinceAt: instant.describe('The time since which this process has reported this state.'),
+      sinceAt: instant.describe(
+        'The time since which the target has been healthy, or not healthy, for this process.',
+      ),
       inFlight: count,
       tunnels: count.describe('Open WebSockets.'),
       full: z.boolean().describe('Whether all connections to the target are in use.'),
       reason: z.string().optional().describe('The reason why the target is not healthy.'),
     }),
   ).describe(
-    'The processes that use the target. In a fleet of more than 500 processes, 500 of these processes, and all others for which the target is not healthy.',
+    'The processes that use the target. In a fleet of more than 500 processes, at least 500 of them, and all others for which the target is not healthy.',
   ),
 });
 

@@ -9,21 +9,19 @@ export const verdictShown = z
     sentence: z
       .string()
       .describe(
-        'The most serious fault in a sentence. Without a fault, a sentence with the rate of requests.',
+        'The most serious fault as a text. Without a fault that counts, a text about the requests of the last ten seconds.',
       ),
     faults: list(
       z.object({
         severity: words('bad', 'warning', 'notice').describe(
-          '`bad`: requests fail or are counted wrongly. `warning`: this may happen soon, so an operator should check. `notice`: the fault has no effect on requests.',
+          '`bad`: requests fail or are counted wrongly. `warning`: an operator should check. `notice`: the fault has no effect on requests.',
         ),
         code: z.string().meta({
           pattern: '^[a-z_]+$',
           description: 'The kind of the fault, such as `upstream_down`. Later versions may have other kinds.',
         }),
-        text: z.string().describe('The fault in one sentence.'),
-        sinceAt: instant.describe(
-          'The beginning of the fault, as reported by the first process that detected the fault.',
-        ),
+        text: z.string().describe('The fault as a text.'),
+        sinceAt: instant.describe('The beginning of the fault, as far as the processes know it.'),
       }),
     ).describe(
       'All faults, with the most serious fault first. A fault that several processes report is listed once.',

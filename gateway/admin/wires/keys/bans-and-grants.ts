@@ -32,7 +32,7 @@ export const whatHolds = z
     wasBanned: z
       .boolean()
       .optional()
-      .describe('Whether the key was banned. Present only in the response to a lifted ban.'),
+      .describe('Whether the key was banned. Present only in responses to `/unban`.'),
     isUnchanged: z
       .boolean()
       .optional()
@@ -43,7 +43,7 @@ export const whatHolds = z
   .register(components, { id: 'WhatHolds' });
 
 export const whatHoldsAnswer = {
-  description: 'The present grant and ban of the key, effective on every process within a second.',
+  description: 'The present grant and ban of the key, effective on every process within about a second.',
   schema: whatHolds,
 } as const satisfies Answer;
 
@@ -54,7 +54,7 @@ export const unbanKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Lift the ban of a key',
   description:
-    'The key is no longer banned, on this process at once and on other processes within a second. Earlier refusals no longer count towards a ban, including refusals that a process has not reported yet. A key without a ban stays unchanged.',
+    'The key is no longer banned, on every process within about a second. Earlier refusals no longer count towards a ban, including refusals that a process has not reported yet. This is so for a key without a ban, too.',
   params: { id: keyIdParameter },
   answers: { 200: whatHoldsAnswer },
 });
@@ -86,7 +86,7 @@ export const grantKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Give a key other limits for a while',
   description:
-    'A grant replaces the limits of the named windows from `fromAt` (absent or past: at once) until `untilAt`, at most 400 days ahead. The grant then ends by itself. A new grant replaces the present grant. If one of the two grants is effective now and the other begins later, the response is 409. DELETE ends the present grant. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have. Redis stores a grant with the counts of its key, so both are lost together.',
+    'A grant replaces the limits of the named windows from `fromAt` (absent or past: at once) until `untilAt`, at most 400 days ahead. The grant then ends by itself. A new grant replaces the present grant. If one of the two grants is effective now and the other begins later, the response is 409. DELETE ends the present grant. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have. A grant is stored with the counts of its key, so both are lost together.',
   params: { id: keyIdParameter },
   body: grantBody,
   answers: { 200: whatHoldsAnswer },

@@ -59,6 +59,6 @@ export const listDeadSecretsWire = defineWire({
   tag: 'Keys',
   summary: 'Secrets that are not valid but in use',
   description:
-    'The secrets that were refused in the last 24 hours because they are revoked, disabled, expired or leaked. A secret that is valid again is omitted. A client uses such a secret until somebody gives it a new one. Without a usage record the lists are empty.',
+    'The secrets that were refused in the last 24 hours because they were not valid, for example revoked, expired or leaked. A secret that is valid again is omitted. Without a usage record, the list is empty.',
   answers: { 200: { description: 'The secrets.', schema: deadSecretsShown } },
 });

@@ -113,7 +113,7 @@ export const importDirectoryWire = (bounds: Bounds) =>
     tag: 'Keys',
     summary: 'Import keys into the key directory',
     description:
-      'Accepts at most 500 keys, 512 KiB, and 32,768 members in all objects and lists together. An existing key is never changed. A key that equals the existing key counts as unchanged, and a key that differs from the existing key is refused. An import can therefore be repeated. A key with more than 16 secrets, which a keys file may have, is refused. The first import of a process waits 1.5 s, because digests do not show the form of their secrets. After an import, unknown secrets with wrong checksums are looked up, too.',
+      'Accepts at most 500 keys, 512 KiB, and 32,768 members in all objects and lists together. The definition of an existing key never changes. A key that equals the existing key, apart from the times at which its secrets were issued, counts as unchanged, and a key that differs from the existing key is refused. An import can therefore be repeated. A key with more than 16 secrets, which a keys file may have, is refused. The first import of a process that creates a key waits 1.5 s, because digests do not show the form of their secrets. After an import, unknown secrets with wrong checksums are looked up, too.',
     body: importBody(bounds.importKeysMax),
     answers: { 200: { description: 'The outcome for each key.', schema: imported } },
   });

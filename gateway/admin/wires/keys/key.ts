@@ -21,7 +21,7 @@ import { whyShown } from './why.ts';
 
 export const leakShown = z
   .object({
-    at: instant.describe('The time of the first report.'),
+    at: instant.describe('The time of the first report, or of the first report that ended the secret.'),
     by: z.string().describe('The reporter: `github`, or the name of the token that sent the report.'),
     ended: z.boolean().describe('Whether the secret is refused because of the report.'),
     url: z.string().optional().describe('The address at which the secret was found.'),
@@ -33,7 +33,7 @@ export const leakShown = z
         'The leaked secret from which the holder of the key issued this secret, directly or through others. Absent if this secret itself was found.',
       ),
   })
-  .describe('Where a secret was found that everyone can read. Present only for a leaked secret.');
+  .describe('The report that others can read the secret. Present only for a leaked secret.');
 
 /** The decisions of a trial on the requests of one key, or of all keys of a plan. */
 export const trialFigures = {
@@ -99,7 +99,7 @@ export const keyDetail = z
           .object({ requests: positive, lastAt: instant })
           .optional()
           .describe(
-            'Requests with the secret while it was not valid, because it had expired or its key was disabled; absent without a recorded request.',
+            'Requests with the secret while it was not valid, for example because it had expired or its key was disabled; absent without a recorded request.',
           ),
         expiresAt: instant.optional(),
         isExpired: z.boolean(),
@@ -141,7 +141,7 @@ export const getKeyWire = defineWire({
   operationId: 'getKey',
   tag: 'Keys',
   summary: 'Everything about a key',
-  description: `A key, its secrets, its requests of the last 24 hours, and the explanation of its responses. The ETag can be used in If-Match. The ETag is the version of the key's definition in the key directory, so requests of the key do not change the ETag.`,
+  description: `A key, its secrets, its requests of the last 24 hours, and the explanation of its responses. The ETag of a directory key can be used in If-Match. It is the version of the key's definition, so requests of the key do not change it.`,
   params: { id: keyIdParameter },
   answers: { 200: { description: 'The key.', schema: keyDetail, headers: ['ETag'] } },
 });

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { limits } from '../../../keys/limits/limits-schema.ts';
+import { grantedLimits } from '../../../keys/limits/limits-schema.ts';
 import {
   chargedUnits,
   components,
@@ -20,7 +20,7 @@ import { keySorts, keyStates } from '../../../shared/schema/query-words.ts';
 
 const keyState = words(...keyStates)
   .describe(
-    'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. A key with fewer units left than an operation costs is not `limited`. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
+    'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. A key with fewer units left than an operation costs is not `limited`. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: Redis, or the server of a Cluster with the key, does not reply, and this gateway does not know the key or its counts.',
   )
   .register(components, { id: 'KeyState' });
 
@@ -35,7 +35,10 @@ const ban = z
 
 const grantShown = z
   .object({
-    limits: limitsByField.meta({ of: limits }).optional().describe('Absent if the grant changes no limit.'),
+    limits: limitsByField
+      .meta({ of: grantedLimits })
+      .optional()
+      .describe('Absent if the grant changes no limit.'),
     ...exemptionShape(({ allows }) => `Present if the key may ${allows}.`),
     fromMs: epochMs
       .optional()
@@ -108,7 +111,7 @@ export const listKeysWire = defineWire({
   tag: 'Keys',
   summary: 'A list of keys',
   description:
-    'A page of the keys. By default, the keys with the most refused requests come first. In every order except `id`, at most 10,000 recently active keys come first, and all other keys follow by id. The cost depends only on the number of active keys: about 30 ms with 1,000 active keys. With `state`, the gateway checks at most 10,000 keys for a page, so a page with few keys may still have a `next`. Without a usage record, the keys are sorted by id.',
+    'A page of the keys. By default, the keys with the most refused requests come first. In every order except `id`, at most 10,000 recently active keys come first, and all other keys follow by id. With `state` or `olderThan`, the gateway checks about 10,000 keys for a page at most, so a page with few keys may still have a `next`. Without a usage record, the keys are sorted by id.',
   query: queryOf({
     state: oneOf(keyStates)
       .optional()
@@ -119,7 +122,7 @@ export const listKeysWire = defineWire({
     q: text(64)
       .optional()
       .describe(
-        'Only keys whose id or name contains this text, in upper or lower case. Keys of the key directory without recent requests are found only by the beginning of their id.',
+        'Only keys whose id or name contains this text, in upper or lower case. Keys of the key directory without recent requests, and all its keys in the order `id`, are found only by the beginning of their id.',
       ),
     olderThan: age()
       .optional()

@@ -14,6 +14,7 @@ import {
 } from '../../../keys/response-parts.ts';
 import { afterPage, defineWire, keyIdParameter, keysPerPageMax } from '../../../shared/http/wire.ts';
 import {
+  instantParameter,
   month,
   oneOf,
   periodQuery,
@@ -111,7 +112,7 @@ export const getKeyForecastWire = defineWire({
   tag: 'Keys',
   summary: 'When a key reaches its limit a month',
   description:
-    'A forecast of the units that the key is charged until the end of the present UTC month, from the units of the last 14 complete days. The present limit a month of all operations counts, also if a plan change or a grant has changed it in this month; limits of groups have no forecast. There is no forecast with fewer than 14 complete days on record, with requests on fewer than 5 of them, if the limit a month refused requests on one of them, if they are so uneven that the range says nothing, if the present day already has more units than they allow for a whole day, and while Redis is away.',
+    'A forecast of the units that the key is charged until the end of the present UTC month, from the units of the last 14 complete days. The present limit a month of all operations counts, also if a plan change or a grant has changed it in this month; limits of groups have no forecast. There is no forecast without a limit a month or after it is reached, with fewer than 14 complete days on record, with charged units on fewer than 5 of them, if the limit a month refused requests on one of them, if they are so uneven that the range says nothing, if the present day already has more units than they allow for a whole day, and while Redis is away.',
   params: { id: keyIdParameter },
   answers: { 200: { description: 'The forecast, or the reason why there is none.', schema: keyForecast } },
 });
@@ -149,7 +150,9 @@ export const getMonthUsageWire = defineWire({
   query: queryOf({
     month: month()
       .optional()
-      .describe('A UTC month; by default the present month. The record goes back 400 days.'),
+      .describe(
+        'A UTC month; by default the present month. The record goes back 400 days, or one day without Redis.',
+      ),
     after: afterPage(text(128)),
     limit: wholeNumber(1, keysPerPageMax)
       .default(keysPerPageMax)
@@ -181,9 +184,13 @@ export const getKeyLimitsWire = defineWire({
   tag: 'Keys',
   summary: 'The limits of a key over time',
   description:
-    'The limits of a key from `from` until now, with one entry for each change. The gateway computes these limits from the present limits, by undoing the scheduled changes of plans and of the key, and the recorded changes: edits of plans and of the key, and grants. The gateway reads the newest 2,000 changes. The limits before the oldest of these changes are shown for all earlier times. Edits that were made while no gateway was running are not recorded. A reload that changed more than 5 keys records only the first 5. The limits of the other keys before the reload are unknown, so their present limits are shown.',
+    'The limits of a key from `from` until now, with one entry for each change. The gateway computes these limits from the present limits, by undoing the scheduled changes of plans and of the key, and the recorded changes: edits of plans and of the key, reverts by guards, and grants. The gateway reads the newest 2,000 changes. The limits before the oldest of these changes are shown for all earlier times. Edits that were made while no gateway was running are not recorded. A reload that changed more than 5 keys records the limits of only 5 of them. The limits of the other keys before the reload are unknown, so their present limits are shown.',
   params: { id: keyIdParameter },
-  query: queryOf({ from: periodQuery.from }),
+  query: queryOf({
+    from: instantParameter()
+      .optional()
+      .describe('A date, or a time with its zone (RFC 3339); by default 24 hours ago.'),
+  }),
   answers: { 200: { description: 'The entries, the oldest first.', schema: limitsSteps } },
 });
 

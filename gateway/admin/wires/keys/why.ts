@@ -91,7 +91,9 @@ const minuteShown = z
         ),
         sentence: z.string().describe('This kind of refusal with what applied at that time, as a text.'),
       }),
-    ).describe('Each kind of refusal, the minute before the hour and the most frequent kind first.'),
+    ).describe(
+      'Each kind of refusal: those of the minute, the most frequent first, and then those of the hour.',
+    ),
     notes: list(z.string()).describe(
       'Further texts: failed requests, what the trial of the plan would have refused, and whether counts may still arrive.',
     ),
@@ -107,7 +109,7 @@ export const getKeyMinuteWire = defineWire({
   tag: 'Keys',
   summary: 'Why requests of a key were refused in a minute',
   description:
-    'Each kind of refusal in one minute, with its number of requests and the limit that applied at that time: a window, a group, a ban with its beginning and its end, concurrent requests, or an invalid secret. The response states only what the usage record, the record of changes and the events contain. Minutes are kept for `usage.keepDays`; an earlier minute gets 400.',
+    'Each kind of refusal in one minute, with its number of requests and its cause, such as a limit with its value at that time, or a ban with its beginning and its end. The response is made from the usage record, the record of changes, the events and the configuration. Minutes are kept for `usage.keepDays`; an earlier minute gets 400.',
   params: { id: keyIdParameter },
   query: queryOf({
     at: instantParameter()

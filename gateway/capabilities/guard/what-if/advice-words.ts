@@ -8,6 +8,6 @@ export const guardAdvice: AdviceWords = {
   },
   proposals: {
     guards:
-      'The proposed `guard` of each plan that gets a smaller limit, as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`. A guard needs `redis`.',
+      'The proposed `guard` of each plan that gets a smaller limit, as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`, or 100 %. A guard needs `redis`.',
   },
 };

@@ -41,7 +41,7 @@ export const linkKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Make a link to the page of a key holder',
   description:
-    'Whoever has the link can read the limits and the usage of the key on the page at `limitsPath`, without a secret of the key. A link cannot get a new secret, and no request to the API succeeds with it. It ends at its time, when it is removed, and when the key is deleted. While the key is disabled or has no valid secret, the link does not open the page. A key has at most 10 links. Without `limitsPath` or without Redis, the response is 409.',
+    'Whoever has the link can read the limits and the usage of the key on the page at `limitsPath`, without a secret of the key, from every address that the key allows. A link cannot get a new secret, and no request to the API succeeds with it. It ends at its time, when it is removed, and when the key is deleted. While the key is disabled or has no valid secret, the link does not open the page. A key has at most 10 links. Without `limitsPath` or without Redis, the response is 409.',
   params,
   body: linkBody,
   answers: { 201: { description: 'The link.', schema: madeLink } },
@@ -53,7 +53,8 @@ export const listLinksWire = defineWire({
   operationId: 'listLinks',
   tag: 'Keys',
   summary: 'The links to the page of a key holder',
-  description: 'The links that have not ended. A response shows the digest of a link, and never the link.',
+  description:
+    'The links that have not ended. The response shows the beginning of the digest of a link, and not the link.',
   params,
   answers: linksAnswer,
 });
@@ -71,7 +72,7 @@ export const unlinkKeyWire = defineWire({
     digest: z
       .string()
       .regex(/^[0-9A-Fa-f]{8,64}$/)
-      .describe(`The first 8 or more hex digits of the link's SHA-256 digest.`),
+      .describe('The first 8 or more hex digits of the SHA-256 digest of the token in the link.'),
   },
   answers: linksAnswer,
 });

@@ -11,7 +11,7 @@ const judgedSecrets = list(
   z.object({
     token_hash: z.string().describe('The SHA-256 digest of the secret, in hex.'),
     token_type: z.string().describe('The member `type` of the report.'),
-    label: words('true_positive', 'false_positive').describe('Whether a key has the secret.'),
+    label: words('true_positive', 'false_positive').describe('Whether the secret belongs to a key.'),
     key: z.string().optional().describe('The id of the key; absent if no key has the secret.'),
     ended: z
       .boolean()
@@ -53,7 +53,7 @@ export const reportLeaksWire = defineWire({
   operationId: 'reportLeaks',
   tag: 'Keys',
   summary: 'Report leaked secrets',
-  description: `Reports secrets that were found where others can read them, in the form of GitHub's reports. An entry has either the secret as \`token\`, or its digest as \`sha256\`. A leaked secret ends at once on every process, and the other secrets of its key stay valid. With the setting \`leaks.onLeak: report\`, which is the default without Redis, the leak is only recorded. A report can be sent again. The second report changes nothing and gets the same response.`,
+  description: `Reports secrets that were found where others can read them, in the form of GitHub's reports. An entry has either the secret as \`token\`, or its digest as \`sha256\`. A leaked secret, and the secrets that the holder of the key issued from it, end at once on every process. The other secrets of the key stay valid. With the setting \`leaks.onLeak: report\`, which is the default without Redis, the leak is only recorded. A report can be sent again. The second report changes nothing and gets the same response.`,
   body: leaksBody,
   answers: {
     200: {

@@ -46,7 +46,7 @@ export const simulateBody = fields('an object with plans and keys, the limits to
   from: date
     .optional()
     .describe(
-      'The beginning of the period. By default 24 hours before `to`, but not before the beginning of the usage record.',
+      'The beginning of the period. By default, the period has 1,440 minutes, but does not begin before the usage record.',
     ),
   to: date
     .optional()

@@ -57,7 +57,7 @@ const deliveryShown = z
     nextAt: instant
       .optional()
       .describe(
-        'The earliest time of the next attempt. Absent while an earlier event with the same subject must arrive first.',
+        'The earliest time of the next attempt. Absent if no attempt follows, and while an earlier event with the same subject must arrive first.',
       ),
   })
   .register(components, { id: 'Delivery' });
@@ -94,7 +94,7 @@ const deliveriesPage = z
         nextAt: instant.optional().describe('The earliest next attempt.'),
       }),
     ).describe(
-      'The receivers that did not accept their last attempts. Only the last 200 events with a waiting or failed delivery are considered.',
+      'The receivers with a failed attempt of a delivery that waits or has failed. Only the last 200 events with such a delivery are considered.',
     ),
     receivers: list(z.object({ id: receiverId, url: receiverUrl })).describe(
       'The receivers of the configuration.',
@@ -112,7 +112,7 @@ export const listDeliveriesWire = (bounds: Bounds) =>
     tag: 'Webhooks',
     summary: 'The webhook deliveries',
     description:
-      'The events that were recorded for the receivers of `notify`, the newest first, each with its deliveries. The first members of the response state how many deliveries wait or failed, and which receivers have a problem. The last 10,000 events are kept; if the queue is full, the oldest events without a waiting delivery go first. A filter by state or receiver omits the other deliveries of an event. With a filter, the gateway may read every event of the queue.',
+      'The events that were recorded for the receivers of `notify`, the newest first, each with its deliveries. The first members of the response state how many deliveries wait or failed, and which receivers have a problem. The last 10,000 events are kept for 30 days; if the queue is full, the oldest events without a waiting delivery go first. A filter by state or receiver omits the other deliveries of an event. With a filter, the gateway may read every event of the queue.',
     query: queryOf({
       state: someOf(deliveryStates)
         .optional()
