@@ -200,7 +200,7 @@ function grantMs(
   const isDay = daysAhead !== -1 || /^[\d-]{10}$/.test(text);
   const writtenMs = daysAhead === -1 ? parseDate(text) : startOfDay(nowMs) + daysAhead * dayMs;
   if (writtenMs !== undefined) return isDay && option !== '--from' ? writtenMs + dayMs : writtenMs;
-  const [, number, unit = ''] = /^\+(\d{1,6})([mhd])$/.exec(text) ?? [];
+  const [, number, unit = ''] = /^\+(\d{1,6})([smhd])$/.exec(text) ?? [];
   if (number !== undefined) return afterMs + Number(number) * (unitMs[unit] ?? dayMs);
   const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
   if (hours === undefined) {
