@@ -114,7 +114,7 @@ export type Command = (
 };
 
 export const usage = `npm run capacity -- --requests N --keys N [options]      prints the needs of a fleet for this load
-npm run capacity -- --measure [--quick]                  measures unit costs and a small fleet, in ten minutes
+npm run capacity -- --measure [--quick]                  measures unit costs and a small fleet, in a quarter of an hour
 npm run capacity -- --page                               writes the measured costs and figures into test/bench/capacity.md
 
 ${Object.entries(options)
