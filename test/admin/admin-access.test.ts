@@ -119,7 +119,7 @@ describe('a token', () => {
     expect(await statuses()).toEqual([401, 200, 200]);
   });
 
-  it('is missing from the configuration: every request gets 401, and the response names the command that makes a token', async () => {
+  it('is missing from the configuration: every request gets 403, and the response names the command that makes a token', async () => {
     const started = await start({});
     onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
     for (const token of [undefined, reader.token]) {

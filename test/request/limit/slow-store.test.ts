@@ -113,7 +113,7 @@ it('requests under `refuse` are refused as unavailable while Redis replies too l
   expect((await decideInTurn(limiter, key, 1))[0]).toMatchObject({ kind: 'admitted', source: 'shared' });
 });
 
-it('a Redis that is fast when idle and too slow under load is probed less often after every further failure', async () => {
+it('a Redis that is fast when idle and too slow under load needs more successful probes after every further failure', async () => {
   // The deadline may be short, because this test passes even if a busy machine causes further outages.
   const limiter = openLimiter({ url, tuning: { ...steadyStore, storeDeadlineMs: 150 } });
   const keys = Array.from({ length: 50 }, () => keyOf(1_000_000, 1_000_000));
