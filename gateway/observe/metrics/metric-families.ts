@@ -242,7 +242,7 @@ export const families: readonly Family[] = [
   gauge(
     'config_last_reload_successful',
     [],
-    '1 unless a file of the configuration is invalid.',
+    '1 unless a file of the configuration is invalid, or the configuration cannot be loaded.',
     ({ config }) => one(Number(config.lastError === undefined)),
   ),
   gauge(

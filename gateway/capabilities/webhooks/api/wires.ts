@@ -90,11 +90,11 @@ const deliveriesPage = z
         url: receiverUrl.optional(),
         waiting: count,
         failed: count,
-        last: z.object(lastShape).describe('The last failed attempt.'),
+        last: z.object(lastShape).describe('The last failed attempt, or that the configuration no longer has the receiver.'),
         nextAt: instant.optional().describe('The earliest next attempt.'),
       }),
     ).describe(
-      'The receivers with a failed attempt of a delivery that waits or has failed. Only the last 200 events with such a delivery are considered.',
+      'The receivers with a delivery that has failed, or that waits after a failed attempt. Only the last 200 events with such a delivery are considered.',
     ),
     receivers: list(z.object({ id: receiverId, url: receiverUrl })).describe(
       'The receivers of the configuration.',
