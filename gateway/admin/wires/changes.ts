@@ -85,7 +85,11 @@ const changesPage = z
           .describe(
             'The requests and refusals that the guard counted during the ten minutes before a revert.',
           ),
-        files: list(z.string()).optional().describe('The names of the configuration files that were edited.'),
+        files: list(z.string())
+          .optional()
+          .describe(
+            'The names of the configuration files that were edited. For `reload_failed`, the files whose last valid content stays in use, also from an earlier edit, or else the edited files.',
+          ),
         editedFiles: list(
           z.object({
             name: z.string(),

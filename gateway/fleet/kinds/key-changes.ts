@@ -42,7 +42,9 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
         oldEndsAt: z
           .string()
           .optional()
-          .describe('The end of the last older secret, or of the one that the holder presented.'),
+          .describe(
+            'When the last of the older secrets ends; absent if one never ends. If the holder rotated, when the presented secret ends.',
+          ),
         unconfirmed: z
           .literal(true)
           .optional()

@@ -127,7 +127,7 @@ export const families: readonly Family[] = [
   counter(
     'deprecated_requests_total',
     ['operation'],
-    'Requests of keys for deprecated operations. Requests without a valid key are only in `tollgate_requests_total`.',
+    'Requests of keys for deprecated operations. Requests without a valid key are not included: `tollgate_requests_total` counts them by operation.',
     (state) =>
       deprecated(state).map(({ id }) => ({
         labels: { operation: id },

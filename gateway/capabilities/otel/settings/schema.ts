@@ -30,7 +30,7 @@ const otel = fields('a mapping with url', {
   sample: share
     .prefault(defaults.sample)
     .describe(
-      'The share of requests that are recorded as traces. Requests that a limit refused, failed requests and slow requests are kept besides, up to a bound a second.',
+      'The share of requests that are recorded as traces. Requests that a trusted proxy marks as sampled, requests that a limit refused, failed requests and slow requests are recorded besides, up to a bound a second.',
     ),
   slow: durationAsMs(z.string(aDuration).regex(timeoutPattern, aDuration))
     .prefault(defaults.slow)

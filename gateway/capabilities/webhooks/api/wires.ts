@@ -90,7 +90,9 @@ const deliveriesPage = z
         url: receiverUrl.optional(),
         waiting: count,
         failed: count,
-        last: z.object(lastShape).describe('The last failed attempt, or that the configuration no longer has the receiver.'),
+        last: z
+          .object(lastShape)
+          .describe('The last failed attempt, or that the configuration no longer has the receiver.'),
         nextAt: instant.optional().describe('The earliest next attempt.'),
       }),
     ).describe(
