@@ -3,9 +3,9 @@ import { listOf, utcMinute } from '../shared/words/figures.js';
 
 /** For sentences about keys and processes. Times are UTC. */
 
-/** "second", "third", "4th". */
+/** "second", "third", "fourth", "5th". */
 export function ordinal(number: number): string {
-  return { 2: 'second', 3: 'third' }[number] ?? `${number}th`;
+  return { 2: 'second', 3: 'third', 4: 'fourth' }[number] ?? `${number}th`;
 }
 
 /** "10:32:00 UTC", followed by the date when the time is on another day. */

@@ -356,7 +356,9 @@ it('an outage is one event with its beginning, reason and number of processes, h
   ]);
   expect(next).toBeUndefined();
   const [over] = events.slice(-1);
-  expect(over?.text).toBe('Target a:1 of upstream store is healthy again after 3 s: refused.');
+  expect(over?.text).toBe(
+    'Target a:1 of upstream store is healthy again after 3 s. The failure was: refused.',
+  );
   // The event lasts from the first report of its beginning to the last report of its end.
   expect(String(over?.beganAt) < String(raw.at(-2)?.at)).toBe(true);
   expect(over?.id).toBe(raw.at(-4)?.id);

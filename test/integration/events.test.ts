@@ -88,7 +88,7 @@ it('a target that fails its health check, and is healthy again, is one event of 
   expect(down).toMatchObject({ upstream: 'default', target: `127.0.0.1:${backend.port}` });
   backend.health = 200;
   const healthy = await isListed('target_healthy', 3);
-  expect(healthy.text).toMatch(/is healthy again after .* s: health check answered 503\.$/);
+  expect(healthy.text).toMatch(/is healthy again after .* s\. The failure was: health check answered 503\.$/);
 });
 
 it('a Redis that is almost full pauses the usage record, with one event then and one when recording resumes', async () => {

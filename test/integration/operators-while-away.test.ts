@@ -112,6 +112,20 @@ describe('a gateway whose Redis goes away', () => {
     expect(minute.requests).toBeGreaterThanOrEqual(7);
   });
 
+  it('shows no figures of an operation whose requests it does not know', async () => {
+    const { operations } = (await ask('/operations')).body;
+    const figuresOf = (id: string) =>
+      operations.find(({ operationId }: { operationId: string }) => operationId === id);
+    expect(figuresOf('').requests).toBeGreaterThanOrEqual(7);
+    expect(figuresOf('createPet')).not.toHaveProperty('requests');
+    expect(figuresOf('createPet')).not.toHaveProperty('statuses');
+    const ran = await runTollgate(['operations'], {
+      TOLLGATE_ADMIN: gateway.adminUrl,
+      TOLLGATE_ADMIN_TOKEN: token.token,
+    });
+    expect(ran.stdout).toMatch(/^createPet +– +– +– +– /m);
+  });
+
   it('makes no forecast from what it knows alone', async () => {
     expect((await ask('/keys/monthly/forecast')).body).toMatchObject({
       sentence: 'No forecast: Redis is away, and the record of this process alone is incomplete.',
@@ -148,7 +162,7 @@ describe('a gateway whose Redis goes away', () => {
       expect(ran.stdout).toMatch(/ 7 |free/);
       if (args[0] !== 'plans')
         expect(ran.stderr).toMatch(
-          /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. Missing: requests.* that this gateway does not know itself\. Reason: .+; check redis\.url\.\n$/,
+          /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. Missing: requests.* that are not in the memory of this gateway, so figures may be too low\. Reason: .+; check redis\.url\.\n$/,
         );
     },
   );
@@ -264,7 +278,7 @@ describe('of two gateways whose Redis goes away, one', () => {
       /^Redis is away \(.+; check redis\.url\): limits are counted by each process on its own, and only this gateway is known here\. Since \d\d:\d\d:\d\d UTC, \d+ s\.(?!.*Redis)/,
     );
     expect((await command('processes')).stderr).toMatch(
-      /^Redis has been away since .* UTC\. Missing: processes that this gateway does not know itself\. Reason: .+\n$/,
+      /^Redis has been away since .* UTC\. Missing: processes that are not in the memory of this gateway, so figures may be too low\. Reason: .+\n$/,
     );
   });
 });

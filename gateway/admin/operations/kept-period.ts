@@ -25,6 +25,15 @@ export function recordFromAt(
   return fromMs < keptMs ? isoSecondOf(keptMs) : undefined;
 }
 
+/** Whether no minute of a period is kept. */
+export function isBeforeRecord(
+  { toMs }: Period,
+  { keptDays }: Pick<UsageState, 'keptDays'>,
+  nowMs: number,
+): boolean {
+  return toMs < keptFromMs(keptDays, nowMs);
+}
+
 /** The oldest day of the record, epoch ms. */
 function keptFromMs(keptDays: number, nowMs: number): number {
   return (Math.floor(nowMs / dayMs) - keptDays) * dayMs;

@@ -15,7 +15,7 @@ import {
   type OperationUse,
   type operationsPage,
 } from '../wires/operations.ts';
-import { keptPeriod, recordFromAt } from './kept-period.ts';
+import { isBeforeRecord, keptPeriod, recordFromAt } from './kept-period.ts';
 
 /** `GET /operations` */
 export function operationsRoute(sources: KeySources): Route {
@@ -41,8 +41,9 @@ async function operationsView(
   const used =
     usage === undefined ? [] : await usage.reader.operations(keptPeriod(period, usage.state(), nowMs()));
   if (used === undefined) return undefined;
-  // Without a record, or while Redis is away, no known request does not mean that there were none.
-  const unused = usage === undefined || lacksData() ? undefined : noRequests;
+  // Without a record of the period, or while Redis is away, no known request does not mean that there were none.
+  const isUnknown = usage === undefined || lacksData() || isBeforeRecord(period, usage.state(), nowMs());
+  const unused = isUnknown ? undefined : noRequests;
   const byId = new Map(used.map((operation) => [operation.operationId, operation]));
   const { operations } = settings();
   const known = operations.map((operation) => ({

@@ -6,6 +6,11 @@ import { type GatewayState, unreadForwardedForText } from '../readiness.ts';
 /** The largest length of the text about an invalid file. The page Changes shows the whole error. */
 const errorCharsMax = 300;
 
+/** @param text may end without a full stop */
+function shortened(text: string): string {
+  return /[.!?]$/.test(text) ? text.slice(0, errorCharsMax) : `${text.slice(0, errorCharsMax)}.`;
+}
+
 /**
  * Returns the faults of a gateway as a whole. Outages of Redis and of targets are not included, because each process
  * reports these outages itself. Each gateway publishes its own faults, so that any gateway can show the faults of all
@@ -54,12 +59,12 @@ export function judgeGateway(state: GatewayState): FoundFault[] {
   for (const { file, reason, since, revokes } of kept) {
     const without = revokes ? ', without the keys and tokens that it revokes' : '';
     const text = `${file} is not valid and keeps its last valid content${without}: ${reason}`;
-    find('warning', 'configuration_invalid', text.slice(0, errorCharsMax), since);
+    find('warning', 'configuration_invalid', shortened(text), since);
   }
   if (config.lastError !== undefined && kept.length === 0) {
     const [problem = ''] = config.lastError.split('\n', 1);
     const text = `The configuration on disk is not valid, so configuration ${config.version.slice(0, 6)} stays in force: ${problem}`;
-    find('warning', 'configuration_invalid', text.slice(0, errorCharsMax));
+    find('warning', 'configuration_invalid', shortened(text));
   }
   if (waitsForRestart.length > 0) {
     const text = `A change of ${waitsForRestart.join(', ')} takes effect when the gateway is started again.`;

@@ -130,7 +130,7 @@ const operationUse = z.object({
   requests: count
     .optional()
     .describe(
-      'Requests for the operation. Absent without a usage record, and if no request is known while Redis is away.',
+      'Requests for the operation. Absent without a usage record, for a period before the record begins, and if no request is known while Redis is away.',
     ),
   statuses: byName(positive)
     .optional()

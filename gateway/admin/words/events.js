@@ -1,4 +1,4 @@
-import { counted, duration } from '../../shared/words/figures.js';
+import { counted } from '../../shared/words/figures.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
 /** @import { Entry, Say, Timeline } from './list.js' */
@@ -29,7 +29,7 @@ export const eventList = {
 function entry({ id, at, beganAt, group, kind, text, key, processes }, { clock }) {
   const isOpen = group === 'incident' && beganAt === undefined && kind !== 'worker_ended';
   const [beganMs, endMs] = [Date.parse(beganAt ?? at), Date.parse(at)];
-  const lasted = `from ${clock(beganMs)} to ${clock(endMs)}, ${duration(endMs - beganMs)}`;
+  const lasted = `from ${clock(beganMs)} to ${clock(endMs)}`;
   return {
     ...{ id, at, label: group, text },
     ...(isOpen || kind === 'reload_failed' ? { tone: 'near' } : {}),

@@ -114,7 +114,9 @@ export function awayText({ sinceAt }) {
 /** The line about a page or list that is not complete. @param {Missing} missing */
 export function missingText(missing) {
   const { reason, what = [] } = missing;
-  const lacking = what.length > 0 && `Missing: ${listOf(what)} that this gateway does not know itself.`;
+  const lacking =
+    what.length > 0 &&
+    `Missing: ${listOf(what)} that are not in the memory of this gateway, so figures may be too low.`;
   return [`${awayText(missing)}.`, lacking, reason && `Reason: ${reason}.`].filter(Boolean).join(' ');
 }
 

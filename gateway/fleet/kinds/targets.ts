@@ -61,7 +61,7 @@ export const targetKinds: ListedKinds<TargetEvent> = {
     text({ upstream, target, unhealthyMs }, _nowMs, begun) {
       const reason =
         begun?.kind === 'target_unhealthy' && begun.reason !== undefined
-          ? `: ${withoutAdvice(begun.reason)}`
+          ? `. The failure was: ${withoutAdvice(begun.reason)}`
           : '';
       return `Target ${target} of upstream ${upstream} is healthy again after ${durationText(unhealthyMs)}${reason}.`;
     },

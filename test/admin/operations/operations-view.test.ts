@@ -31,6 +31,9 @@ it.each([
   const { admin } = await gateway.start();
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
   const { body } = await askAdmin(admin.port, '/api/v1/operations', { token });
+  expect(body.operations[0].requests).toBe(0);
+  const early = await askAdmin(admin.port, '/api/v1/operations?from=2026-01-01&to=2026-01-02', { token });
+  expect(early.body.operations[0]).not.toHaveProperty('requests');
   expect(body.operations[0].deprecation.daysToSunset).toBe(days);
   expect(relative(sunsetMs, nowMs)).toBe(shown);
 });

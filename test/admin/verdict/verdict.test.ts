@@ -44,7 +44,7 @@ function failingInGateway(failed: number, sinceAt: string) {
 const invalid: Fault = {
   severity: 'warning',
   code: 'configuration_invalid',
-  text: 'The configuration on disk is not valid, so configuration 3f2ab4 stays in force: gateway.yaml:3:1: no',
+  text: 'The configuration on disk is not valid, so configuration 3f2ab4 stays in force: gateway.yaml:3:1: no.',
   sinceAt: at('10:00:00'),
 };
 
@@ -484,7 +484,7 @@ describe('the faults of a gateway as a whole', () => {
         {
           severity: 'warning',
           code: 'configuration_invalid',
-          text: `keys.yaml is not valid and keeps its last valid content${revokes ? ', without the keys and tokens that it revokes' : ''}: keys.yaml:3:1: no`,
+          text: `keys.yaml is not valid and keeps its last valid content${revokes ? ', without the keys and tokens that it revokes' : ''}: keys.yaml:3:1: no.`,
           sinceAt: at('10:00:00'),
         },
       ],

@@ -106,7 +106,7 @@ describe('the screen of top', () => {
     ]);
     const missing = { what: ['processes'] };
     expect(topPicture(dataOf({ isComplete: false, missing }), { nowMs }, plain)[2]).toBe(
-      'Redis does not reply. Missing: processes that this gateway does not know itself.',
+      'Redis does not reply. Missing: processes that are not in the memory of this gateway, so figures may be too low.',
     );
     const draining = {
       ...{ severity: 'notice', code: 'draining', text: 'A gateway drains.' },

@@ -297,7 +297,7 @@ function notesOn({ atMs, nowMs, counted: unit, failed, trial }: MinuteFacts): st
     ...(units === 0
       ? []
       : [
-          `${what}: they ended with 5xx or were cut, because of the gateway or an upstream (${upstreams.join(', ')}).`,
+          `${what}: they ended with 5xx or were cut by the gateway or an upstream. By upstream: ${upstreams.join(', ')}.`,
         ]),
     ...(trial === undefined || trial.usage.requests === 0 ? [] : [trialSentence(trial.limits, trial.usage)]),
     ...(nowMs < atMs + minuteMs + countsLateMs

@@ -126,8 +126,7 @@ function makegoodLines(
   } else {
     lines.push(`${counted(keys, 'key')} paid ${units(failedUnits)} for failed requests ${period}.`);
     const { day, month } = givenBack;
-    const rest =
-      'Earlier runs have given units back already, or windows have ended, or a window has no used units.';
+    const rest = 'A unit comes back once, and only in a limit a day or a month whose window has not ended.';
     if (creditedKeys === 0) {
       lines.push(`No unit ${dryRun ? 'would be' : 'was'} given back. ${rest}`);
     } else {

@@ -305,7 +305,7 @@ describe('the notes', () => {
       { upstream: '*', units: 1 },
     ];
     const text =
-      'failed: they ended with 5xx or were cut, because of the gateway or an upstream (store 3, other 1).';
+      'failed: they ended with 5xx or were cut by the gateway or an upstream. By upstream: store 3, other 1.';
     expect(explainMinute({ ...nothing, failed }).notes).toEqual([`4 admitted requests ${text}`]);
     expect(explainMinute({ ...nothing, failed, counted: 'unit' }).notes).toEqual([
       `Admitted requests of 4 units ${text}`,

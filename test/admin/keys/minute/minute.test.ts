@@ -274,7 +274,7 @@ describe('a minute of a key names', () => {
     await send(3, '/pets?fail');
     wait(120_000);
     expect((await why(startMs)).notes).toEqual([
-      '3 admitted requests failed: they ended with 5xx or were cut, because of the gateway or an upstream (default 3).',
+      '3 admitted requests failed: they ended with 5xx or were cut by the gateway or an upstream. By upstream: default 3.',
       'Trial 2 a minute: 1 of 3 requests (33 %) would have been refused, 1 by the minute limit. The plan itself refused none.',
     ]);
   });

@@ -68,7 +68,7 @@ const run = (...args: string[]) => runTollgate(args, env);
 it('simulate shows that it reproduces the record, and lists the keys that a limit would have refused', async () => {
   const { exitCode, stdout } = await run('simulate', '--plan', 'free', '--per-day', '10');
   expect(exitCode).toBe(0);
-  expect(stdout).toContain('reproduced 20 of 20 refusals.');
+  expect(stdout).toContain('reproduced 20 of 20 refusals by limits.');
   expect(stdout.replaceAll('\n', ' ')).toContain(
     '32 more requests would have been refused (44.4 % of all): 52 instead of 20. 1 key would have been refused for the first time.',
   );

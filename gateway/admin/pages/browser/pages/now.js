@@ -470,20 +470,24 @@ function useSunsets() {
 }
 
 /**
- * Lists outages, bans and other incidents. Changes that an operator made on purpose are omitted.
+ * Lists outages, bans and other incidents. Omitted are changes that an operator made on purpose, and bans that have ended, which would
+ * hide outages.
  *
  * @param {Polled<BodyOf<'/events'>>} happened
  */
 function incidents(happened) {
-  const events = (happened.body?.events ?? []).filter(
-    ({ group, kind }) => group !== 'change' && kind !== 'ban_ended',
+  const all = happened.body?.events ?? [];
+  const banOf = (/** @type {Event} */ { key, untilAt }) => `${key} ${untilAt}`;
+  const ended = new Set(all.filter(({ kind }) => kind === 'ban_ended').map(banOf));
+  const events = all.filter(
+    (event) => event.group !== 'change' && event.kind !== 'ban_ended' && !ended.has(banOf(event)),
   );
   return html`<${Section} title="Incidents" polled=${happened} tools=${html`<a href="/events">All events</a>`} name="lines happened">
     ${
       events.length === 0
         ? instead(
             happened,
-            'No outage and no ban in the last seven days. Incidents are listed here and marked in the charts.',
+            'No outage in the last seven days, and no key is banned. Incidents are listed here and marked in the charts.',
           )
         : steadyRows('ul', events.slice(0, linesMax), {
             idOf: ({ id }) => id,
