@@ -373,3 +373,16 @@ it('a read token gets no check boxes and no bar', async () => {
   const { page } = await openKeys({ token: reader.token });
   expect(await page.$$('input[type=checkbox], .selection, [aria-label="Selected keys"]')).toEqual([]);
 });
+
+it('a ban that was lifted is no longer an incident on the page Now', async () => {
+  await api('POST', '/keys/globex/ban', { untilAt: new Date(Date.now() + 3_600_000).toISOString() });
+  const { page } = await openKeys();
+  await page.goto(`${origin}/`);
+  const incidents = () => textsOf(page, '.happened li');
+  const served = async () => statusOf(inFile.secret);
+  await expect.poll(served).toBe(429);
+  await expect.poll(incidents).toContainEqual(expect.stringContaining('globex (free) is banned'));
+  await api('POST', '/keys/globex/unban');
+  await expect.poll(served).toBe(200);
+  await expect.poll(incidents).not.toContainEqual(expect.stringContaining('globex (free) is banned'));
+});
