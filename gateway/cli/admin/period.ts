@@ -1,7 +1,7 @@
 import { calendarWindowsMs } from '../../shared/calendar-windows.ts';
 import { agePattern, parseDate } from '../../shared/schema/dates-and-durations.ts';
 import type { UsageStep } from '../../shared/schema/query-words.ts';
-import { dayMs, minuteMs } from '../../shared/words/figures.js';
+import { dayMs, hourMs, minuteMs } from '../../shared/words/figures.js';
 import type { PeriodOptions } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 
@@ -39,15 +39,15 @@ export function daysOfMonth(month: string): { readonly from: string; readonly to
 }
 
 /**
- * Returns the length of a row. A row covers a minute in a period of up to a day, an hour in a period of up to a week, and a day in a longer
- * period. If the period began more than a week ago, a row covers a day even if the period is short, because a gateway keeps minutes for
+ * Returns the length of a row. A row covers a minute in a period of up to three hours, an hour in a period of up to a week, and a day in a
+ * longer period. If the period began more than a week ago, a row covers a day even if the period is short, because a gateway keeps minutes for
  * eight days by default.
  */
 export function stepFor({ from, to }: Period, nowMs: number): UsageStep {
   const toMs = to === undefined ? nowMs : Date.parse(to);
   const fromMs = from === undefined ? toMs - dayMs : Date.parse(from);
   if (nowMs - fromMs > 7 * dayMs + 60_000) return 'day';
-  return toMs - fromMs <= dayMs ? 'minute' : 'hour';
+  return toMs - fromMs <= 3 * hourMs ? 'minute' : 'hour';
 }
 
 /** The distance between a period and the earlier period that it is compared with. */

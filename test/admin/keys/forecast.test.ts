@@ -70,7 +70,7 @@ describe('the forecast of a key', () => {
     expect([low, high]).toEqual([units, units]);
     expect(body).toMatchObject({ limit: 1_000_000, used: 0 });
     expect(body.sentence).toMatch(
-      /^At the pace of the last 14 days, steady does not reach its present limit of 1,000,000 units a month; expected [\d,]+ by the month's end\.$/,
+      /^At the pace of the last 14 days, steady does not reach its present limit of 1,000,000 units a month\. Its count is [\d,]+ now, and is expected to be [\d,]+ at the month's end\.$/,
     );
     expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
   });
@@ -83,7 +83,7 @@ describe('the forecast of a key', () => {
     expect([0, 1]).toContain(Math.round((day.getTime() - calendarStartMs('day', nowMs)) / dayMs));
     const month = day.toLocaleString('en-GB', { month: 'long', timeZone: 'UTC' });
     expect(body.sentence).toContain(
-      `tight reaches its present limit of 2 units a month on ${day.getUTCDate()} ${month};`,
+      `tight reaches its present limit of 2 units a month on ${day.getUTCDate()} ${month}.`,
     );
     expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
   });

@@ -52,8 +52,9 @@ describe('--from and --to', () => {
 
 describe('the step of usage', () => {
   it.each([
-    [{}, 'minute'],
-    [{ from: '-24h' }, 'minute'],
+    [{}, 'hour'],
+    [{ from: '-3h' }, 'minute'],
+    [{ from: '-24h' }, 'hour'],
     [{ from: '-2d' }, 'hour'],
     [{ from: '-7d' }, 'hour'],
     [{ from: '-8d' }, 'day'],

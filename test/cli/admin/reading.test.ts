@@ -97,7 +97,7 @@ describe('--json', () => {
     ],
     ['operations', '/operations', undefined],
     ['operations --deprecated --from 2026-01-01', '/deprecated?from=2026-01-01&limit=1000', undefined],
-    ['usage acme', '/keys/acme/usage', undefined],
+    ['usage acme', '/keys/acme/usage?step=hour', undefined],
     ['usage acme --step day', '/keys/acme/usage?step=day', undefined],
     ['changes', '/changes', undefined],
     ['events --kind change,ban --limit 3', '/events?kind=change%2Cban&limit=3', undefined],

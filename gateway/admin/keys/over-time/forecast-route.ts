@@ -147,7 +147,7 @@ async function forecastView(
 }
 
 function sentenceOf(
-  { id, limit }: Month,
+  { id, limit, used }: Month,
   { expected, low, high, earliestMs, latestMs }: Extract<Forecast, { kind: 'forecast' }>,
 ): string {
   const ofMonth = presentLimit(limit);
@@ -157,8 +157,8 @@ function sentenceOf(
     if (latestMs === earliestMs) return `${id} reaches ${ofMonth} on ${dateOf(earliestMs)}`;
     return `${id} reaches ${ofMonth} between ${new Date(earliestMs).getUTCDate()} and ${dateOf(latestMs)}`;
   };
-  const range = figure(low) === figure(high) ? '' : `, ${figure(low)} to ${figure(high)}`;
-  return `At the pace of the last ${forecastDays} days, ${reached()}; expected ${figure(expected)} by the month's end${range}.`;
+  const range = figure(low) === figure(high) ? '' : ` (${figure(low)} to ${figure(high)})`;
+  return `At the pace of the last ${forecastDays} days, ${reached()}. Its count is ${figure(used)} now, and is expected to be ${figure(expected)}${range} at the month's end.`;
 }
 
 function presentLimit(limit: number): string {

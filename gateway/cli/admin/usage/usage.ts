@@ -54,11 +54,11 @@ async function showUsage(
   const query = { ...period, step: step ?? (month === undefined ? stepFor(oldest, nowMs) : 'day') };
   shift?.checkStep(query.step);
   const client = await clientAfterFlush(options);
-  // A forecast continues the days of the period, so a past period has none.
   const isOfDays = query.step === 'day' || query.step === 'month';
   const endsLater = query.to === undefined || Date.parse(query.to) > nowMs - dayMs;
   const mayLackRows = !isOfDays && stepFor(oldest, nowMs) === 'day';
-  const withForecast = isOfDays && endsLater && csv === undefined;
+  // A past period has no forecast.
+  const withForecast = endsLater && csv === undefined;
   const reply = await readUsage(client, id, query, { shift, withForecast, nowMs });
   if (csv) return show(options, reply, (body) => usageCsv(body, shift));
   show(options, reply, (body, screen) => usageLines(id, body, { shift, screen, nowMs, mayLackRows }));
