@@ -9,7 +9,7 @@ import { keyItemOf, newestSecret } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
 
 export interface KeyQuery {
-  readonly state?: KeyState | undefined;
+  readonly state?: ReadonlySet<KeyState> | undefined;
   readonly plan?: string | undefined;
   /**
    * A part of the id or name, in upper or lower case. Directory keys without recent requests match only by the
@@ -200,9 +200,10 @@ interface Part {
 const idsPerTurn = 250;
 
 /** A banned key is `limited` too if it stays refused after the ban. */
-function isInState(state: KeyState, item: KeyItem): boolean {
+function isInState(states: ReadonlySet<KeyState>, item: KeyItem): boolean {
   return (
-    item.state === state || (state === 'limited' && item.state === 'banned' && spentWindows(item).length > 0)
+    states.has(item.state) ||
+    (states.has('limited') && item.state === 'banned' && spentWindows(item).length > 0)
   );
 }
 

@@ -1,4 +1,4 @@
-import { figure, noFigure } from '../../shared/words/figures.js';
+import { figure, listOf, noFigure } from '../../shared/words/figures.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
 /** @import { KeySort, KeyState } from '../../shared/schema/query-words.ts' */
@@ -144,11 +144,9 @@ function noKeys({ filter: { q = '', state, plan, olderThan }, after, next }) {
     const request = { text: q, href: `/requests/${q}` };
     return { parts: ['No key has this id. It looks like the id of a request: ', request, '.'] };
   }
-  if (state === 'limited' || state === 'banned') {
-    const all = { text: 'All keys', href: '/keys' };
-    return {
-      parts: [`No key is ${state} now. `, all, ' are sorted by their refusals in the last 24 hours.'],
-    };
+  if (state && !q && !plan && !olderThan) {
+    const all = { text: ' Show all keys.', href: '/keys', isOnPage: /** @type {const} */ (true) };
+    return { parts: [`No key is ${listOf(state.split(',').map(stateText), 'or')} now.`, all] };
   }
   if (q || state || plan || olderThan) {
     const all = /** @type {const} */ ({ text: ' Show all keys.', href: '/keys', isOnPage: true });

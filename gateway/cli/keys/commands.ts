@@ -43,12 +43,16 @@ function addReading(keys: Command): void {
     .addHelpText(
       'after',
       examples(
-        'keys list --state near',
+        'keys list --state near,limited,banned',
         'keys list --plan free --sort offered --limit 20',
         'keys list --dead',
       ),
     )
-    .addOption(new Option('--state <state>', 'only keys in this state').choices(keyStates))
+    .addOption(
+      new Option('--state <states>', 'only keys in these states; separate several by commas')
+        .choices(keyStates)
+        .argParser(statesIn),
+    )
     .option('--plan <plan>', 'only keys on this plan')
     .option(
       '--q <text>',
@@ -231,6 +235,12 @@ function addChanging(keys: Command): void {
       const { setDisabled } = await import('./change-keys.ts');
       await setDisabled(id, false, options);
     });
+}
+
+/** Several states, separated by commas. */
+function statesIn(text: string): string {
+  if (text.split(',').every((state) => keyStates.some((known) => known === state))) return text;
+  throw new InvalidArgumentError(`Allowed choices are ${keyStates.join(', ')}.`);
 }
 
 /** One key, or many keys by other options. */

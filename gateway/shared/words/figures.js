@@ -94,8 +94,8 @@ export function ending(atMs) {
 }
 
 /** "a, b and c". @param {readonly string[]} parts */
-export function listOf(parts) {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+export function listOf(parts, last = 'and') {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} ${last} ${parts.at(-1)}`;
 }
 
 /** @param {string | undefined} version */

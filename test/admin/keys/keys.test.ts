@@ -424,6 +424,7 @@ describe('the list of keys', () => {
     for (const [query, ids] of [
       ['state=near', [near.entry.id]],
       ['state=unused', ['unused']],
+      ['state=near,unused', [near.entry.id, 'unused']],
       ['plan=free&sort=id', idle],
       ['q=DISABL', ['disabled']],
       ['q=nobody', []],
@@ -448,7 +449,7 @@ describe('the list of keys', () => {
   it('refuses an invalid query and names the problem', async () => {
     const gateway = await start({ keys });
     for (const [path, status, text] of [
-      ['/keys?state=happy', 400, '`state` must be one of ok, near'],
+      ['/keys?state=happy', 400, '`state` must be one or more of ok, near'],
       ['/keys?limit=0', 400, '`limit` must be a whole number from 1 to 500'],
       ['/keys?sort=colour', 400, '`sort` must be one of'],
       ['/keys/nobody', 404, 'There is no key with this id.'],

@@ -195,14 +195,14 @@ it('filters apply to both sources; an inactive key of the directory is found by 
     ['the-acme', 'acme-1', 'acme-2', 'acme-file'],
   ]);
   expect((await pagesOf(sources, { plan: 'pro' })).flat()).toEqual(['acme-2', 'the-acme']);
-  expect((await pagesOf(sources, { state: 'disabled', limit: 1 })).flat()).toEqual(['off-acme']);
+  expect((await pagesOf(sources, { state: new Set(['disabled'] as const), limit: 1 })).flat()).toEqual(['off-acme']);
 });
 
 it('a search with few matches ends after a limit of keys, and the next page continues there', async () => {
   const directory = Array.from({ length: 40 }, (_, index) => `key-${index + 10}`);
   const bounds = { adminKeysExaminedMax: 10 };
   const { sources } = await open({ directory: [...directory, 'key-99-off'], bounds });
-  const pages = await pagesOf(sources, { state: 'disabled' });
+  const pages = await pagesOf(sources, { state: new Set(['disabled'] as const) });
   expect(pages.flat()).toEqual(['key-99-off']);
   expect(pages.length).toBeGreaterThanOrEqual(4);
 });

@@ -15,7 +15,7 @@ import {
 } from '../../../keys/response-parts.ts';
 import { afterPage, defineWire, keysPerPageMax } from '../../../shared/http/wire.ts';
 import { exemptionShape } from '../../../shared/schema/exemption-shape.ts';
-import { age, oneOf, queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
+import { age, oneOf, queryOf, someOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { keySorts, keyStates } from '../../../shared/schema/query-words.ts';
 
 const keyState = words(...keyStates)
@@ -113,10 +113,10 @@ export const listKeysWire = defineWire({
   description:
     'A page of the keys. By default, the keys with the most refused requests come first. In every order except `id`, at most 10,000 recently active keys come first, and all other keys follow by id. With `state` or `olderThan`, the gateway checks about 10,000 keys for a page at most, so a page with few keys may still have a `next`. Without a usage record, the keys are sorted by id.',
   query: queryOf({
-    state: oneOf(keyStates)
+    state: someOf(keyStates)
       .optional()
       .describe(
-        'Only keys in this state. `limited` also lists banned keys that a used-up window still refuses after the ban.',
+        'Only keys in one of these states, separated by commas. `limited` also lists banned keys that a used-up window still refuses after the ban.',
       ),
     plan: text(64).optional().describe('Only keys on this plan.'),
     q: text(64)
