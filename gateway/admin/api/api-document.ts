@@ -51,7 +51,7 @@ const info = {
   title: 'Tollgate admin API',
   version: '1.0.0',
   description:
-    'The API for operators and support, on the admin listener of a gateway. Any process can answer for all processes with the same Redis and prefix. In responses, members that end in `At` are times, as RFC 3339 texts in UTC. Members that end in `Ms` are durations or epoch times in milliseconds. A secret is contained only in the response to the request that issues it. Other responses show the first 8 hex digits of its SHA-256 digest; only `GET /directory` and `POST /leaks` return whole digests.',
+    'The API for operators and support, on the admin listener of a gateway. Any gateway can answer for all gateways with the same Redis and prefix. In responses, members that end in `At` are times, as RFC 3339 texts in UTC. Members that end in `Ms` are durations or epoch times in milliseconds. A secret is contained only in the response to the request that issues it. Other responses show at most the first 8 hex digits of its SHA-256 digest; only `GET /directory` and `POST /leaks` return whole digests.',
   contact: { name: 'The operators of this gateway' },
   license: { name: 'MIT', identifier: 'MIT' },
 };
@@ -91,7 +91,7 @@ const errorShown = z.object({
 });
 
 function errorDescription({ adminChangesPerMinuteMax }: Pick<Bounds, 'adminChangesPerMinuteMax'>): string {
-  return `400: the request is malformed, or a query parameter or a member of the body is unknown or has a bad value. 401: the token is missing or wrong. 403: no token is configured, the token may only read, or the request comes from a page of another origin. 404: the path does not exist, or what it names. 405: the path does not offer the method; Allow names its methods. 409: the change conflicts with the present state. 412: the key has changed since it was read. 408, 413, 414, 417, 431: as on the public listener, with other limits; 413 also if the body has too many members. 415: the body is not JSON. 421: the name in Host is not in \`admin.hosts\`. 429: this address has sent too many wrong tokens (a valid token is not affected), or the token has made more than ${figure(adminChangesPerMinuteMax)} changes within a minute on one process. 500: a bug. 503: too many requests are under way, this request took too long, or it needs Redis and Redis is away.`;
+  return `400: the request is malformed, or a query parameter or a member of the body is unknown or has a bad value. 401: the token is missing or wrong. 403: no token is configured, the token may not make this request, or the request comes from a page of another origin. 404: the path does not exist, or what it names. 405: the path does not offer the method; Allow names its methods. 409: the request conflicts with the present state or the configuration. 412: the key has changed since it was read. 408, 413, 414, 417, 431: as on the public listener, mostly with other limits; 413 also if the body has too many members. 415: the type of the body is not JSON, or the body is compressed. 421: the name in Host is neither an address nor \`localhost\`, and not in \`admin.hosts\`. 429: this address has sent too many wrong tokens (a valid token is not affected), or the token has made more than ${figure(adminChangesPerMinuteMax)} changes within a minute on one process. 500: a bug. 503: too many requests are under way, this request took too long, or it needs Redis and Redis is away.`;
 }
 
 /** The parameters that several operations have, by their ids. */

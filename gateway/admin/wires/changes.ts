@@ -31,7 +31,7 @@ const changedMembers = z
 const changed = z
   .union([version, changedMembers])
   .optional()
-  .describe('The version of a configuration, the members of a key that differ, or the limits of a plan.');
+  .describe('The version of a configuration, the limits of a plan, or members that describe the change.');
 
 const limitsByName = z.record(z.string(), z.record(z.string(), z.unknown())).optional();
 
@@ -125,7 +125,7 @@ const changesPage = z
           .object({ processes: positive, of: positive })
           .optional()
           .describe(
-            'The number of processes that use the configuration of a `reload` now. Absent if none does, or if a newer entry has the same configuration.',
+            'The number of processes that use the configuration of a `reload` now. Absent if none does, or if a newer entry of the page has the same configuration.',
           ),
         before: changed,
         after: changed,

@@ -24,17 +24,17 @@ export const listEventsWire = (bounds: Bounds) =>
     tag: 'Fleet',
     summary: 'Recent events',
     description:
-      'Incidents such as outages of Redis and unhealthy targets, bans and their ends, and changes of keys and of the configuration, the newest first. An event that several processes report is listed once. An outage that has ended is one event, with its beginning and its end. The last 2,000 events are kept for 7 days, or without Redis as long as the process runs. If many events of one kind occur at the same time, the first events are listed, and entries with `count` stand for the others.',
+      'Incidents such as outages of Redis and unhealthy targets, bans and their ends, and changes of keys and of the configuration, the newest first. Reports of several processes about one event, and the beginning and the end of an outage, are usually one entry. The last 2,000 events are kept for 7 days, or without Redis as long as the process runs. If many events of one kind occur at the same time, the first events are listed, and entries with `count` stand for the others.',
     query: pageOf(bounds.eventsPerPageMax).extend({
       kind: someOf([...eventGroups, ...eventKinds])
         .optional()
         .describe(
-          'Kinds of events, separated by commas. `incident` stands for failures and warnings, `ban` for bans and their ends, and `change` for changes of keys and of the configuration. An outage that has ended also matches the kind of its beginning.',
+          'Kinds of events, separated by commas. `incident` stands for failures, their ends and warnings, `ban` for bans and their ends, and `change` for changes of keys, plans and the configuration. An outage that has ended also matches the kind of its beginning.',
         ),
       from: instantParameter()
         .optional()
         .describe(
-          'Only events at or after this time. The time of an outage that has ended is its end. A date means 00:00 UTC.',
+          'Only events at or after this time. An outage that has ended has the time at which its end was reported. A date means 00:00 UTC.',
         ),
       to: instantParameter().optional().describe('Only events that began before this time.'),
     }),

@@ -50,7 +50,10 @@ const periodShape = {
 const caller = z.object({
   id: z.string(),
   name: z.string().optional(),
-  plan: z.string().optional().describe('The plan of the key; absent if the key no longer exists.'),
+  plan: z
+    .string()
+    .optional()
+    .describe('The plan of the key; absent if the key was removed or cannot be read.'),
   requests: positive,
   clientErrors: count,
   serverErrors: count,
@@ -67,7 +70,7 @@ const callers = z
     ...periodShape,
     callers: list(caller),
     days: list(z.object({ at: instant, requests: count })).describe(
-      'The calls of the operation on each recorded day, at most 14. The last day is today.',
+      'The calls of the operation by day, for at most 14 days. The last day is today.',
     ),
     more: positive.optional().describe('The number of callers that are not in this list.'),
   })
@@ -85,7 +88,7 @@ export const listCallersWire = defineWire({
   tag: 'Keys',
   summary: 'Who calls an operation',
   description:
-    'The keys that called the operation. The key with the most requests comes first. Only the 10,000 keys that were active last are considered. The cost is about one read for each of these keys and each day. Whole hours are counted.',
+    'The keys that called the operation. The key with the most requests comes first. Only the 10,000 keys that were active last are considered. Whole hours are counted.',
   params: { operationId: z.string().describe('An operation of the API document.') },
   query: queryOf({
     ...periodQuery,
@@ -191,7 +194,7 @@ export const listDeprecatedWire = defineWire({
   operationId: 'listDeprecated',
   tag: 'Keys',
   summary: 'Deprecated operations and who calls them',
-  description: `The deprecated operations, each with its sunset and the keys that called it. At most ${deprecatedMax} operations are listed. Only the 10,000 keys that were active last are considered. The cost is about one read for each of these keys and each day, for all operations together. Whole hours are counted.`,
+  description: `The deprecated operations, each with its sunset, if it has one, and the keys that called it. At most ${deprecatedMax} operations are listed. Only the 10,000 keys that were active last are considered. Whole hours are counted.`,
   query: queryOf({
     ...periodQuery,
     limit: wholeNumber(1, deprecatedCallersMax)
@@ -237,7 +240,7 @@ export const getTrafficWire = defineWire({
   tag: 'Keys',
   summary: 'All requests by minute',
   description:
-    'A row for each minute, hour or day in which the fleet had requests. A row has the number of requests for each outcome, and their durations. The longest period is 15 days, or eight days by minute.',
+    'A row for each minute, hour or day with recorded requests of the fleet. A row has the number of requests for each outcome, and their durations. The longest period is 15 days, or eight days by minute.',
   query: queryOf({
     ...periodQuery,
     step: oneOf(trafficSteps).default('minute').describe('The length of a row.'),

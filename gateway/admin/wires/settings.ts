@@ -131,7 +131,7 @@ export const getSettingsWire = defineWire({
   tag: 'Configuration',
   summary: 'The effective configuration',
   description:
-    'Every setting as the configuration states it, including defaults. Secrets are masked. A duration has the largest unit that fits, such as `1m`. The order is always the same, so that two responses can be compared.',
+    'Every setting as the configuration states it, including defaults, except the default timeouts of upstreams (`/upstreams`). Secrets are masked. A duration has the largest unit that fits, such as `1m`. The order is always the same, so that two responses can be compared.',
   query: queryOf({
     keys: oneOf(['all', 'none']).default('all').describe('Whether the response has the keys.'),
   }),

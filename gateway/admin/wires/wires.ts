@@ -33,8 +33,8 @@ export const getApiDocumentWire = defineWire({
   path: '/openapi.json',
   operationId: 'getApiDocument',
   tag: 'Configuration',
-  summary: 'This document',
-  description: 'This document, as JSON.',
+  summary: 'The OpenAPI document',
+  description: 'The OpenAPI document of this API, as JSON.',
   answers: { 200: { description: 'The document.', schema: z.looseObject({ openapi: z.string() }) } },
 });
 

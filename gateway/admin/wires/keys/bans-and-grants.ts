@@ -43,7 +43,7 @@ export const whatHolds = z
   .register(components, { id: 'WhatHolds' });
 
 export const whatHoldsAnswer = {
-  description: 'The present grant and ban of the key, effective on every process within about a second.',
+  description: 'The present grant and ban of the key.',
   schema: whatHolds,
 } as const satisfies Answer;
 
@@ -54,7 +54,7 @@ export const unbanKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Lift the ban of a key',
   description:
-    'The key is no longer banned, on every process within about a second. Earlier refusals no longer count towards a ban, including refusals that a process has not reported yet. This is so for a key without a ban, too.',
+    'While Redis replies, the ban ends on every process within about a second. Earlier refusals no longer count towards a ban, including refusals that a process has not reported yet. This is so for a key without a ban, too.',
   params: { id: keyIdParameter },
   answers: { 200: whatHoldsAnswer },
 });
@@ -66,7 +66,7 @@ export const banKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Ban a key',
   description:
-    'Requests of the key get 429 until `untilAt`, at most 400 days ahead, on every process from the next request on. The ban may be longer than `bans.max`, and does not make later bans longer. `/unban` lifts it. If the key is banned and this ban ends later, the response is 409.',
+    'While Redis replies, every process refuses API requests of the key with 429 until `untilAt`, at most 400 days ahead. The ban may be longer than `bans.max`, and does not make later bans longer. `/unban` lifts it. If the key has a ban that ends later, the response is 409.',
   params: { id: keyIdParameter },
   body: fields('an object with untilAt', {
     untilAt: date.describe('The end of the ban.'),
@@ -86,7 +86,7 @@ export const grantKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Give a key other limits for a while',
   description:
-    'A grant replaces the limits of the named windows from `fromAt` (absent or past: at once) until `untilAt`, at most 400 days ahead. The grant then ends by itself. A new grant replaces the present grant. If one of the two grants is effective now and the other begins later, the response is 409. DELETE ends the present grant. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have. A grant is stored with the counts of its key, so both are lost together.',
+    'A grant replaces the limits of the named windows from `fromAt` (absent or past: at once) until `untilAt`, at most 400 days ahead. While Redis replies, every process follows within about a second. The grant then ends by itself. A new grant replaces the present grant. If one of the two grants is effective now and the other begins later, the response is 409. DELETE ends the present grant. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have.',
   params: { id: keyIdParameter },
   body: grantBody,
   answers: { 200: whatHoldsAnswer },
@@ -98,7 +98,8 @@ export const ungrantKeyWire = defineWire({
   operationId: 'ungrantKey',
   tag: 'Keys',
   summary: 'End the grant of a key',
-  description: `The limits of the key's plan apply again. If the key has no grant, nothing changes.`,
+  description:
+    'The limits that the key has without the grant apply again. If the key has no grant, nothing changes.',
   params: { id: keyIdParameter },
   answers: { 200: whatHoldsAnswer },
 });

@@ -32,7 +32,7 @@ const deadSecretsShown = z
         plan: z.string().optional().describe('The plan of the key; absent if the key was removed.'),
         digestStart,
         state: words(...deadStates).describe(
-          'Why the secret is not valid now. `revoked`: a key of the key directory is disabled. `disabled`: a key of the configuration is disabled. `no_plan`: the plan of the key is not in the configuration. `removed`: the secret or its key was removed after the requests.',
+          'Why the secret is not valid now. `revoked`: a key of the key directory is disabled. `disabled`: a key of the configuration is disabled. `no_plan`: the plan of the key is not in the configuration, or gives the key no limits. `removed`: the secret or its key was removed after the requests.',
         ),
         ...uses,
       }),
@@ -59,6 +59,6 @@ export const listDeadSecretsWire = defineWire({
   tag: 'Keys',
   summary: 'Secrets that are not valid but in use',
   description:
-    'The secrets that were refused in the last 24 hours because they were not valid, for example revoked, expired or leaked. A secret that is valid again is omitted. Without a usage record, the list is empty.',
+    'The secrets of keys that were refused in the last 24 hours because they were not valid, for example revoked, expired or leaked. A secret that is valid again is omitted. Without a usage record, the list is empty.',
   answers: { 200: { description: 'The secrets.', schema: deadSecretsShown } },
 });

@@ -123,7 +123,7 @@ export const changeKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Change a key of the key directory',
   description:
-    'Absent members stay unchanged; null removes an optional member. `disabled: true` revokes the key: its next request gets 401 on every process. A key of the configuration gets 409, and the message names the file and the line to edit.',
+    'Absent members stay effective; null removes an optional member. `disabled: true` revokes the key: while Redis replies, every process refuses its next request. A key of the configuration gets 409, and the message names the file and the line to edit.',
   params: { id: keyIdParameter },
   headers: { 'If-Match': ifMatchHeader },
   body: changeKeyBody,
@@ -136,7 +136,7 @@ export const deleteKeyWire = defineWire({
   operationId: 'deleteKey',
   tag: 'Keys',
   summary: 'Delete a key of the key directory',
-  description: `The next request with a secret of the key gets 401 on every process, and the key's grant ends. The used requests and a ban remain, and apply to a later key with the same id; \`kept\` in the response contains them. A deletion cannot be undone. To revoke a key for a while, disable the key.`,
+  description: `While Redis replies, the key's grant ends, and every process refuses the next request with a secret of the key. The used requests and a ban remain, and apply to a later key with the same id; \`kept\` in the response contains them. A deletion cannot be undone.`,
   params: { id: keyIdParameter },
   headers: { 'If-Match': ifMatchHeader },
   answers: { 200: { description: 'The key is deleted.', schema: deletedKey } },
@@ -162,7 +162,7 @@ export const issueKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Issue a key',
   description:
-    'Issues a key of the key directory with its first secret. Only this response contains the secret. The key works on every process at once. No other key of the key directory or of the configuration may have the id. With `Idempotency-Key`, the request can be repeated for one day. If the key was issued, a repeated request gets 200 with the key and no secret (`/keys/{id}/secrets` issues another). It gets 409 if the body differs or the key was deleted.',
+    'Issues a key of the key directory with its first secret. Only this response contains the secret. While Redis replies, the key works on every process at once. No other key of the key directory or of the configuration may have the id. With `Idempotency-Key`, the same token can repeat the request for one day. If the key was issued, a repeated request gets 200 with the key and no secret (`/keys/{id}/secrets` issues another). It gets 409 if the body differs or the key was deleted.',
   headers: {
     'Idempotency-Key': z
       .string()

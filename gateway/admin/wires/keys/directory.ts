@@ -113,9 +113,14 @@ export const importDirectoryWire = (bounds: Bounds) =>
     tag: 'Keys',
     summary: 'Import keys into the key directory',
     description:
-      'Accepts at most 500 keys, 512 KiB, and 32,768 members in all objects and lists together. The definition of an existing key never changes. A key that equals the existing key, apart from the times at which its secrets were issued, counts as unchanged, and a key that differs from the existing key is refused. An import can therefore be repeated. A key with more than 16 secrets, which a keys file may have, is refused. The first import of a process that creates a key waits 1.5 s, because digests do not show the form of their secrets. After an import, unknown secrets with wrong checksums are looked up, too.',
+      'Accepts at most 500 keys, 512 KiB, and 32,768 members in all objects and lists together. The definition of an existing key never changes. A key that equals the existing key, apart from the order, the issue times and the `issuedFrom` of its secrets, counts as unchanged, and a key that differs from the existing key is refused. An import can therefore be repeated. A key with more than 16 secrets, which a keys file may have, is refused. The first import of a process that creates a key waits at least 1.5 s.',
     body: importBody(bounds.importKeysMax),
-    answers: { 200: { description: 'The outcome for each key.', schema: imported } },
+    answers: {
+      200: {
+        description: 'The numbers of created and unchanged keys, and the refused keys.',
+        schema: imported,
+      },
+    },
   });
 
 const owner = z
@@ -154,7 +159,7 @@ export const findSecretWire = defineWire({
   tag: 'Keys',
   summary: 'The key of a secret',
   description:
-    'Finds the key of a secret by its digest, for example after the report of a leak. The secret itself is not sent. If a key of the configuration and a key of the key directory both have the secret, the response has the key of the configuration. A token that may read is sufficient.',
+    'Finds the key of a secret by its digest. The secret itself is not sent. If a key of the configuration and a key of the key directory both have the secret, the response has the key of the configuration. A token that may read is sufficient.',
   body: whoamiBody,
   answers: { 200: { description: 'The key, or that no key has the secret.', schema: owner } },
 });

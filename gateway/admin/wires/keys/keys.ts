@@ -111,7 +111,7 @@ export const listKeysWire = defineWire({
   tag: 'Keys',
   summary: 'A list of keys',
   description:
-    'A page of the keys. By default, the keys with the most refused requests come first. In every order except `id`, at most 10,000 recently active keys come first, and all other keys follow by id. With `state` or `olderThan`, the gateway checks about 10,000 keys for a page at most, so a page with few keys may still have a `next`. Without a usage record, the keys are sorted by id.',
+    'A page of the keys. By default, the keys with the most refused requests come first. In every order except `id`, at most 10,000 recently active keys come first, and all other keys follow by id. For a page, the gateway reads about 10,000 keys at most, so with a filter a page with few keys may still have a `next`. Without a usage record, the keys are sorted by id.',
   query: queryOf({
     state: someOf(keyStates)
       .optional()
@@ -122,7 +122,7 @@ export const listKeysWire = defineWire({
     q: text(64)
       .optional()
       .describe(
-        'Only keys whose id or name contains this text, in upper or lower case. Keys of the key directory without recent requests, and all its keys in the order `id`, are found only by the beginning of their id.',
+        'Only keys whose id or name contains this text, in upper or lower case. Keys of the key directory that are not among the recently active keys, and all its keys in the order `id`, are found only if their id begins with exactly this text.',
       ),
     olderThan: age()
       .optional()

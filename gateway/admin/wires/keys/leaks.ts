@@ -25,6 +25,6 @@ export const listLeaksWire = defineWire({
   tag: 'Keys',
   summary: 'Leaked secrets of the configuration',
   description:
-    'The leaked secrets of keys in the configuration. These secrets are refused until an operator removes them from the keys file, unless the setting `leaks.onLeak` was `report` at the time of the report. Without Redis, leaks are only recorded, and a restart empties this list. A removed secret stays in this list for some minutes. The page of a key shows the leaked secrets of a key in the key directory.',
+    'The leaked secrets of keys in the configuration. These secrets are refused, unless the setting `leaks.onLeak` was `report` at each report. With Redis, a secret stays in this list until some minutes after an operator has removed it from the configuration. Without Redis, leaks are only recorded, and a restart empties this list. The page of a key shows the leaked secrets of a key in the key directory.',
   answers: { 200: { description: 'The leaked secrets.', schema: leakedSecrets } },
 });

@@ -31,6 +31,6 @@ export const listOldSecretsWire = defineWire({
   tag: 'Keys',
   summary: 'Old secrets that are still in use',
   description:
-    'The valid secrets that were used after a newer secret of their key was issued, within the kept days of the usage record. Their owners have not moved to the new secret yet. Only the 10,000 keys that were active last are considered. The response may be 30 s old. Without a usage record the list is empty.',
+    'The valid secrets that were used after the newest secret of their key was issued, within the kept days of the usage record. Their owners may not have moved to the new secret yet. Only the 10,000 keys that were active last are considered. The response may be 30 s old. Without a usage record the list is empty.',
   answers: { 200: { description: 'The secrets.', schema: oldSecretsShown } },
 });

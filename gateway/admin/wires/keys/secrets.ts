@@ -8,7 +8,7 @@ export const issueSecretBody = fields('an object with overlap, expiresAt and sha
   overlap: text('a duration such as 24h, or 0s', agePattern)
     .transform(parseDuration)
     .optional()
-    .describe('The time for which the older secrets stay valid.'),
+    .describe('The longest time for which the older secrets stay valid.'),
   expiresAt: date.optional().describe('The time when the new secret expires.'),
   sha256: digestOf('secret')
     .optional()
@@ -24,7 +24,7 @@ export const issueSecretWire = defineWire({
   tag: 'Keys',
   summary: 'Issue another secret of a key',
   description:
-    'Only this response contains the secret. With `sha256`, the response is 200 and has no secret. With `overlap`, the older secrets expire after this time, or at once with `0s`. A secret that would expire sooner keeps its expiry. A key has at most 16 secrets. If the key has 16 secrets, the new secret replaces the secret that expired first; if none has expired, the response is 409.',
+    'Only this response contains the secret. With `sha256`, the response is 200 and has no secret. With `overlap`, the older secrets expire after this time, or at once with `0s`. A secret that would expire sooner keeps its expiry. A key of the key directory has at most 16 secrets. If the key has 16 secrets, the new secret replaces the secret that expired first; if none has expired or expires at once, the response is 409.',
   params: { id: keyIdParameter },
   headers: { 'If-Match': ifMatchHeader },
   body: issueSecretBody,
@@ -38,7 +38,7 @@ export const removeSecretWire = defineWire({
   tag: 'Keys',
   summary: 'Remove a secret of a key',
   description:
-    'The next request with the secret gets 401 on every process. If the digests of several secrets begin with these digits, the response is 409.',
+    'While Redis replies, every process refuses the next request with the secret. If the digests of several secrets begin with these digits, the response is 409.',
   params: {
     id: keyIdParameter,
     digest: z

@@ -63,7 +63,7 @@ export const getKeyUsageWire = defineWire({
   tag: 'Keys',
   summary: 'The usage of a key',
   description:
-    'A row for each minute, hour, day or month of UTC in which the key sent requests, from the row of `from` to the row of `to`. Minutes are kept for `usage.keepDays`; older usage is available only by day or month, for 400 days. The row of the oldest month may lack its first days, and the row of the present month ends now.',
+    'A row for each minute, hour, day or month of UTC with recorded requests of the key, from the row of `from` to the row of `to`. Minutes are kept for `usage.keepDays`; older usage is available only by day or month, for 400 days. Without Redis, only one day is kept. The row of the oldest month may lack its first days, and the row of the present month ends now.',
   params: { id: keyIdParameter },
   query: queryOf({
     ...periodQuery,
@@ -146,7 +146,7 @@ export const getMonthUsageWire = defineWire({
   tag: 'Keys',
   summary: 'The usage of all keys in a month',
   description:
-    'Data for billing: a page of the keys of the configuration and of the key directory, sorted by id. Each key has its requests in one UTC month, even if the number is 0. A removed key is listed without a plan if it has recorded requests and is among the 10,000 keys that were active last. `POST /flush` before this request includes the latest requests to all processes.',
+    'A page of the keys of the configuration and of the key directory, sorted by id. Each key has its requests in one UTC month. While Redis replies, keys without requests are listed, too. A removed key is listed without a plan if it has requests in the month and is among the 10,000 keys that were active last. Send `POST /flush` first to include recent requests to other processes.',
   query: queryOf({
     month: month()
       .optional()
@@ -184,7 +184,7 @@ export const getKeyLimitsWire = defineWire({
   tag: 'Keys',
   summary: 'The limits of a key over time',
   description:
-    'The limits of a key from `from` until now, with one entry for each change. The gateway computes these limits from the present limits, by undoing the scheduled changes of plans and of the key, and the recorded changes: edits of plans and of the key, reverts by guards, and grants. The gateway reads the newest 2,000 changes. The limits before the oldest of these changes are shown for all earlier times. Edits that were made while no gateway was running are not recorded. A reload that changed more than 5 keys records the limits of only 5 of them. The limits of the other keys before the reload are unknown, so their present limits are shown.',
+    'The limits of a key from `from` until now, with one entry for each change. The gateway computes these limits from the present limits, by undoing the scheduled changes of plans and of the key, and the recorded changes: edits of plans and of the key, reverts by guards, and grants. The gateway reads the newest 2,000 changes. The limits before the oldest known change are shown for all earlier times. Edits that were made while no gateway was running are not recorded. A reload that changed more than 5 keys records the limits of at most 5 of them. The limits of the other keys before the reload are unknown, so their limits after it are shown.',
   params: { id: keyIdParameter },
   query: queryOf({
     from: instantParameter()

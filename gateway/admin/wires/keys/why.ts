@@ -109,7 +109,7 @@ export const getKeyMinuteWire = defineWire({
   tag: 'Keys',
   summary: 'Why requests of a key were refused in a minute',
   description:
-    'Each kind of refusal in one minute, with its number of requests and its cause, such as a limit with its value at that time, or a ban with its beginning and its end. The response is made from the usage record, the record of changes, the events and the configuration. Minutes are kept for `usage.keepDays`; an earlier minute gets 400.',
+    'Each kind of refusal in one minute, with its number of requests and its recorded cause, such as a limit with its value at that time, or a ban with its beginning and its end. Some kinds are recorded only by hour. A minute before the usage record gets 400.',
   params: { id: keyIdParameter },
   query: queryOf({
     at: instantParameter()

@@ -66,7 +66,7 @@ export const unlinkKeyWire = defineWire({
   tag: 'Keys',
   summary: 'End a link to the page of a key holder',
   description:
-    'The next request with the link gets 401 on every process. If the digests of several links begin with these digits, the response is 409.',
+    'Every process refuses the next request with the link. If the digests of several links begin with these digits, the response is 409.',
   params: {
     ...params,
     digest: z
@@ -84,7 +84,7 @@ export const unlinkAllWire = defineWire({
   tag: 'Keys',
   summary: 'End all links to the page of a key holder',
   description:
-    'The next request with one of the links gets 401 on every process. A key without links stays unchanged.',
+    'Every process refuses the next request with one of the links. A key without links stays unchanged.',
   params,
   answers: linksAnswer,
 });

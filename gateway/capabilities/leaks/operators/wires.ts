@@ -53,7 +53,7 @@ export const reportLeaksWire = defineWire({
   operationId: 'reportLeaks',
   tag: 'Keys',
   summary: 'Report leaked secrets',
-  description: `Reports secrets that were found where others can read them, in the form of GitHub's reports. An entry has either the secret as \`token\`, or its digest as \`sha256\`. A leaked secret, and the secrets that the holder of the key issued from it, end at once on every process. The other secrets of the key stay valid. With the setting \`leaks.onLeak: report\`, which is the default without Redis, the leak is only recorded. A report can be sent again. The second report changes nothing and gets the same response.`,
+  description: `Reports secrets that were found where others can read them, in the form of GitHub's reports. An entry has either the secret as \`token\`, or its digest as \`sha256\`. While Redis replies, a leaked secret, and the secrets that the holder of the key issued from it, end at once on every process. The other secrets of the key stay valid. With the setting \`leaks.onLeak: report\`, which is the default without Redis, the leak is only recorded. A report can be sent again.`,
   body: leaksBody,
   answers: {
     200: {

@@ -46,7 +46,7 @@ export const simulateBody = fields('an object with plans and keys, the limits to
   from: date
     .optional()
     .describe(
-      'The beginning of the period. By default, the period has 1,440 minutes, but does not begin before the usage record.',
+      'The beginning of the period. By default, the period has 1,440 minutes. It does not begin before the usage record.',
     ),
   to: date
     .optional()
@@ -68,7 +68,9 @@ export const simulateBody = fields('an object with plans and keys, the limits to
     .optional()
     .describe('The rules for bans, in place of the configured rules.'),
   plan: text('the name of a plan').optional().describe('Simulate only keys of this plan.'),
-  minutesOf: keyId.optional().describe('The response also has each minute of this key.'),
+  minutesOf: keyId
+    .optional()
+    .describe('The response also has the minutes with requests of this key, if this part covers the key.'),
   listed: wholeNumber(0, keysListedMax).default(keysListedMax).describe('The largest number of listed keys.'),
   after: keyId.optional().describe('The `next` of the previous part.'),
   until: keyId

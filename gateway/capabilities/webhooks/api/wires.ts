@@ -67,7 +67,7 @@ const eventShape = {
   at: instant,
   type: z.string().describe('The type of the event, such as `quota.threshold`.'),
   subject: z.string().optional().describe('What the event is about, such as a key or a target.'),
-  deliveries: list(deliveryShown).describe('A delivery for each receiver of the event.'),
+  deliveries: list(deliveryShown).describe('The deliveries of the event, at most one for each receiver.'),
 };
 
 /** The response of `/deliveries`. */
@@ -80,7 +80,7 @@ const deliveriesPage = z
       delivered: count,
       failed: count,
       dropped: count.describe(
-        'The events that were removed before each receiver got them, because the queue was full.',
+        'The events that were removed while a delivery waited, because the queue, or the memory of a process without Redis, was full.',
       ),
       unsent: count.describe('The events of this process that Redis does not have yet.'),
     }),
@@ -96,7 +96,7 @@ const deliveriesPage = z
         nextAt: instant.optional().describe('The earliest next attempt.'),
       }),
     ).describe(
-      'The receivers with a delivery that has failed, or that waits after a failed attempt. Only the last 200 events with such a delivery are considered.',
+      'The receivers with a delivery that has failed, or that waits after a failed attempt. Only the last 200 events with a waiting or failed delivery are considered.',
     ),
     receivers: list(z.object({ id: receiverId, url: receiverUrl })).describe(
       'The receivers of the configuration.',
@@ -156,7 +156,7 @@ const sendAgainBody = fields('an object with receiver', {
     .regex(/^[0-9a-f]{12}$/, expects('the id of a receiver'))
     .optional()
     .describe(
-      'The id of the only receiver that gets the event again. By default, each receiver of the event gets it.',
+      'The id of the only receiver that gets the event again. By default, each receiver of the event in the configuration gets it.',
     ),
 });
 
