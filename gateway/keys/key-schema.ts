@@ -81,7 +81,7 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   changes: datedChanges(keyChange, 'from and plan')
     .optional()
     .describe(
-      'Later plans of the key, at most 20 entries in the order of `from`. Requests that were charged before the change still count.',
+      'Later plans of the key, at most 20 entries in the order of `from`. Requests that were charged before the change still count in the windows of both plans.',
     ),
   groups: groupsOfKey
     .optional()
@@ -101,11 +101,9 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   addresses: addressRanges
     .optional()
     .describe(
-      'The client addresses and CIDR ranges (at most 100) from which the key may be used. Other clients get 403 address_not_allowed. Without this list, every client address is allowed.',
+      'The client addresses and CIDR ranges (at most 100) from which the key may be used. Other clients are refused, normally with 403 address_not_allowed. Without this list, every client address is allowed.',
     ),
-  disabled: flag()
-    .default(false)
-    .describe('Whether the key is disabled. A disabled key gets 401 invalid_key.'),
+  disabled: flag().default(false).describe('Whether the key is disabled, so that its requests are refused.'),
   secrets: list(secret, 'a list of secrets, each with a sha256').describe(
     'The secrets of the key. Each is valid until it expires, so a rotation can overlap.',
   ),

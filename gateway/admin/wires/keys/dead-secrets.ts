@@ -15,7 +15,7 @@ import { deadStates } from '../../../shared/schema/query-words.ts';
 const uses = {
   requests: positive.describe('The requests of the hours of UTC that overlap the last 24 hours.'),
   addresses: count.describe(
-    'The estimated number of client addresses on the UTC days of these hours. No address is stored.',
+    'The estimated number of client addresses on the UTC days of these hours. The usage record has no addresses.',
   ),
   firstHourAt: instant.describe('The beginning of the first hour with such a request.'),
   lastAt: instant.describe('The time of the last request.'),
@@ -32,7 +32,7 @@ const deadSecretsShown = z
         plan: z.string().optional().describe('The plan of the key; absent if the key was removed.'),
         digestStart,
         state: words(...deadStates).describe(
-          'Why the secret is not valid now. `revoked`: a key of the key directory is disabled. `disabled`: a key of the configuration is disabled. `no_plan`: the plan of the key is not in the configuration. `removed`: the secret or its key was removed after the requests.',
+          'Why the secret is not valid now. `revoked`: a key of the key directory is disabled. `disabled`: a key of the configuration is disabled. `no_plan`: the plan of the key is not in the configuration, or gives the key no limits. `removed`: the secret or its key was removed after the requests.',
         ),
         ...uses,
       }),
