@@ -99,7 +99,7 @@ const variables: Readonly<Record<string, string>> = {
   TOLLGATE_ADMIN: 'the admin listener, in place of --admin',
   TOLLGATE_ADMIN_TOKEN: 'a token; "tollgate admin token" makes one',
   TOLLGATE_ADMIN_TOKEN_FILE: 'a file with the token',
-  COLUMNS: "the width of tables, in place of the terminal's",
+  COLUMNS: "the width of tables, at least 40, in place of the terminal's; not in a live top",
   NO_COLOR: 'no colours',
 };
 

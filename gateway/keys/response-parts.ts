@@ -41,7 +41,7 @@ export function byName(numbers: z.ZodType<number>) {
 }
 
 export const refusedShown = byName(positive).describe(
-  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, `group` for a group that the key no longer has, or `concurrent` for the limit of requests in progress.',
+  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, `group` for other groups, or `concurrent` for the limit of requests in progress.',
 );
 
 export function words<const Word extends string>(...all: readonly Word[]) {
@@ -101,14 +101,14 @@ export const missing = z
   .object({
     sinceAt: instant
       .optional()
-      .describe('Since when Redis is away. Absent if the process has not noticed it yet.'),
+      .describe('Since when Redis, or a server of a Cluster, is away. Absent while it counts as available.'),
     reason: z.string().optional().describe('Why Redis is away, with its address and the setting to check.'),
     what: list(z.string()).describe('What is not complete, such as `requests`.'),
   })
   .register(components, { id: 'Missing' })
   .optional()
   .describe(
-    'Present if data of Redis, or of a server of a Cluster, is missing. What this gateway has counted or read before replaces it.',
+    'Marks a response that has, in place of some data of Redis, what this gateway has counted or read.',
   );
 export const isComplete = z
   .boolean()

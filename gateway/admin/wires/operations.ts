@@ -43,7 +43,7 @@ const periodShape = {
   recordFromAt: instant
     .optional()
     .describe(
-      'The beginning of the usage record (`usage.keepDays`), which has no earlier requests. Absent if the period begins later.',
+      'Earlier requests are not counted. Absent if the period does not begin earlier, and without a usage record.',
     ),
 };
 
@@ -99,7 +99,7 @@ export const listCallersWire = defineWire({
 
 const percentiles = z
   .object({ p50Ms: quantity.optional(), p95Ms: quantity.optional(), p99Ms: quantity.optional() })
-  .describe('Estimates from the buckets of a histogram. The members are absent without requests.');
+  .describe('Estimates from the buckets of a histogram. The members are absent if no time was counted.');
 
 const durations = percentiles.extend({ meanMs: quantity.optional() });
 
@@ -115,12 +115,10 @@ const deprecation = z.object({
   ...deprecationShape,
   daysToSunset: integer
     .optional()
-    .describe('The number of whole days until the sunset, rounded down as on the pages; negative after it.'),
+    .describe('The number of whole days until the sunset, rounded down; negative after it.'),
 });
 
-export const operationCost = count
-  .optional()
-  .describe('The cost of a request: the units that each window is charged. Absent for 1 unit.');
+export const operationCost = count.optional().describe('The cost of a request, in units. Absent for 1 unit.');
 
 const operationUse = z.object({
   operationId: z.string(),
@@ -138,7 +136,7 @@ const operationUse = z.object({
   statuses: byName(positive)
     .optional()
     .describe(
-      'The number of responses by status. 499 means that the client was gone before the response ended.',
+      'The number of requests by status. 499 means that the connection to the client was gone before the response ended.',
     ),
   ownTime: durations.optional(),
   upstreamTime: durations.optional(),
@@ -181,7 +179,7 @@ const deprecatedPage = z
         callers: list(caller),
         more: positive.optional().describe('The number of callers that are not in this list.'),
       }),
-    ).describe('The operations, the operation with the nearest sunset first.'),
+    ).describe('The operations, the one with the earliest sunset first, and those without a sunset last.'),
     more: positive.optional().describe('The number of deprecated operations that are not in this list.'),
   })
   .register(components, { id: 'DeprecatedOperations' });
@@ -213,17 +211,17 @@ export const trafficRow = z.object({
   requests: positive,
   served: count.describe('All other requests, such as admitted requests with a response below 500.'),
   refused: count.describe(
-    'Requests that a limit refused: a limit of the plan, or of the bodies or WebSockets that a key may have under way.',
+    'Requests that a limit refused: a limit of the key, or of the bodies or WebSockets that a key may have under way.',
   ),
   banned: count,
   rejected: count.describe(
     'Refused requests that no limit of a key has decided, such as malformed requests, requests with an unknown method (501), and requests without a valid key.',
   ),
   failedByGateway: count.describe(
-    'A 5xx of the gateway itself, such as 503 while Redis is away and `redis.onFailure` is `refuse`.',
+    'Requests that failed in the gateway, such as with 503 while Redis is away and `redis.onFailure` is `refuse`.',
   ),
   failedByUpstream: count.describe(
-    'A 5xx that the upstream sent or caused, and responses that the upstream cut off.',
+    'Requests that failed because of the upstream: with a 5xx that it sent or caused, or with a response that it cut off.',
   ),
   ownTime: percentiles,
   upstreamTime: percentiles,

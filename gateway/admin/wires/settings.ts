@@ -108,7 +108,7 @@ export const settingsShown = z
       .string()
       .optional()
       .describe(
-        'The keys file, relative to the folder of the configuration; absent if all keys are in the key directory.',
+        'The file with the keys, relative to the folder of the configuration; absent if all keys are in the key directory.',
       ),
     keyCount: count.describe('The number of keys of the configuration.'),
     keys: list(

@@ -34,7 +34,5 @@ export const brownoutsShape = {
 export const brownoutsShownShape = {
   brownouts: shownList(z.object({ from: instant, every: z.string().optional(), for: z.string() }))
     .optional()
-    .describe(
-      'The rehearsals of the removal, as the API document states them. A series ends when the next one begins.',
-    ),
+    .describe('The rehearsals of the removal. A series ends when the next one begins, and at the sunset.'),
 };

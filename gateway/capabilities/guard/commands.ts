@@ -6,7 +6,7 @@ export const guardCommands: CommandPart = {
   addToPlans(plans) {
     withReply(plans.command('retry'))
       .argument('<plan>', 'the name of the plan')
-      .description('let a plan that its guard has reverted try its edit again; the watch starts from zero')
+      .description('let a plan that its guard has reverted try its edit again')
       .addHelpText('after', examples('plans retry free'))
       .action(async (name: string, options: Asking) => {
         const { retryPlan } = await import('./commands/retry.ts');

@@ -36,7 +36,7 @@ export const guardShownShape = {
       untilAt: instant.describe('The end of the guard.'),
     })
     .optional()
-    .describe('The guard of an edit that made limits smaller.'),
+    .describe('The guard of the plan.'),
   reverted: z
     .object({
       sinceAt: instant,

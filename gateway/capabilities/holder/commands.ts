@@ -22,7 +22,7 @@ export const holderCommands: CommandPart = {
     withReply(keys.command('unlink').helpGroup('Issue and change:'))
       .argument('<key>', 'the id of the key')
       .argument('[digest]', 'the first 8 or more digits of the digest of a link, from "keys link --list"')
-      .description('end a link to the page of a key, on every process')
+      .description('end links to the page of a key')
       .option('--all', 'end all links of the key')
       .addHelpText('after', examples('keys unlink acme 1a2b3c4d', 'keys unlink acme --all'))
       .action(async (id: string, digest: string | undefined, options: UnlinkOptions) => {

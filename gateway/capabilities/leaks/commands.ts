@@ -8,7 +8,7 @@ export const leaksCommands: CommandPart = {
   addToKeys(keys) {
     withGateway(keys.command('leaked').helpGroup('Issue and change:'))
       .description(
-        'report secrets that were found where others can read them; each secret ends at once, unless `leaks.onLeak` is `report`',
+        'report secrets that were found where others can read them; each secret of a key ends at once, unless `leaks.onLeak` is `report`',
       )
       .option('--url <url>', 'the address at which the secrets were found')
       .option('--source <text>', 'the kind of place at which the secrets were found')

@@ -7,7 +7,7 @@ export const makegoodCommands: CommandPart = {
   add({ program }) {
     withGateway(program.command('makegood').helpGroup(helpGroups.keys))
       .description(
-        'give keys back the units that they were charged for requests that failed with 5xx or were cut; each unit is given back once, however often the command runs',
+        'give keys back the units that they were charged for requests that failed with 5xx or were cut off, but not by the client; each unit is given back at most once, however often the command runs',
       )
       .requiredOption('--from <when>', 'the start of the failures: 2026-11-22T10:31:00Z, today, -12h, -30m')
       .requiredOption(

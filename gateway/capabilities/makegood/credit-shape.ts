@@ -21,7 +21,7 @@ const creditShown = z.object({
 export const creditsShape = {
   credits: list(creditShown)
     .optional()
-    .describe('The last credits of the key, the newest first; absent without a credit.'),
+    .describe('The last credits of the key, the newest first; absent if none is known.'),
 };
 
 export type CreditShown = z.output<typeof creditShown>;

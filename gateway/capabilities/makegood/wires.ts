@@ -26,11 +26,11 @@ const makegoodBody = fields('an object with from and to', {
 /** The figures of a run so far. */
 export const makegoodFigures = z.object({
   examinedKeys: count.describe('The keys that were examined, including `unreadKeys`.'),
-  keys: count.describe('The keys with failed units in the period.'),
+  keys: count.describe('The keys for which the run found failed units.'),
   failedUnits: count.describe(
     'The recorded failed units of these keys, including units that earlier runs have given back.',
   ),
-  creditedKeys: count.describe('The keys that got units back.'),
+  creditedKeys: count.describe('The keys that got units back; in a dry run, that would get units back.'),
   givenBack: byWindow.describe(
     'The units that were given back, by window. A dry run computes the units that a run would give back.',
   ),
@@ -49,7 +49,7 @@ const makegoodShown = makegoodFigures
     behind: behindShown
       .optional()
       .describe(
-        'The processes that did not send their counts in time. The figures lack the last counts of these processes, so the run must be repeated. Absent if there are none, and absent in later parts.',
+        'The processes that did not send their counts in time. The figures may lack their last counts, so the run must be repeated. Absent if there are none, and in later parts.',
       ),
     next: z
       .string()

@@ -73,7 +73,10 @@ function addSend(deliveries: Command): void {
         'deliveries send evt_Wm3Jq8ZkT1yB0aXcLr5d --receiver 3f0c9a61b2d4',
       ),
     )
-    .option('--receiver <id>', 'only to the receiver with this id; without it, to each receiver of the event')
+    .option(
+      '--receiver <id>',
+      'only to the receiver with this id; without it, to each configured receiver of the event',
+    )
     .action(async (id: string, options: SendOptions) => {
       const { sendAgain } = await import('./commands/deliveries.ts');
       await sendAgain(id, options);
@@ -84,7 +87,7 @@ function addTest(notify: Command): void {
   notify
     .command('test')
     .argument('<url>', 'the URL of the receiver')
-    .description('send an example of each event to a receiver; no running gateway is needed')
+    .description('send an example of each type of event to a receiver; no running gateway is needed')
     .addHelpText(
       'after',
       examples(

@@ -89,7 +89,7 @@ function addOperations(program: Command): void {
       'list the operations with their requests and the percentiles of their times; with --deprecated, list who still calls the deprecated operations, and until when',
     )
     .addHelpText('after', examples('operations --from -7d', 'operations --deprecated --from -7d --csv'))
-    .option('--deprecated', 'only the deprecated operations, with a row for each key that calls one')
+    .option('--deprecated', 'only the deprecated operations, with a row for each key that called one')
     .action(async (options: OperationsOptions) => {
       const { listOperations } = await import('./operations.ts');
       await listOperations(options);
@@ -100,7 +100,7 @@ function addOperations(program: Command): void {
     .description('list the keys that called an operation, with the time of their last call')
     .addHelpText('after', examples('callers getPet --from -7d', 'callers getPet --csv > callers.csv'))
     .option('--limit <count>', 'the maximum number of rows, up to 10,000', wholeNumber, 50)
-    .option('--csv', 'print all callers as comma-separated values, for a mailing list')
+    .option('--csv', 'print up to 10,000 callers as comma-separated values, for a mailing list')
     .action(async (operationId: string, options: CallersOptions) => {
       const { listCallers } = await import('./operations.ts');
       await listCallers(operationId, options);
@@ -124,7 +124,7 @@ function addUsage(program: Command): void {
     .option('--month <month>', 'a UTC month such as 2026-11, in place of --from and --to')
     .option(
       '--all',
-      'with --month: show every key, including keys without requests and lately active keys that were removed',
+      'with --month: show every key, also lately active keys that were removed; keys without requests only with --csv or --json',
     )
     .addOption(
       new Option('--step <step>', 'the period of a row (default: depends on the whole period)').choices(
@@ -194,7 +194,7 @@ function addFleet(program: Command): void {
 /** Declares the commands about plans: the list with the states of guards, and the end of a revert. */
 export function addPlanCommands({ program }: CommandParents): void {
   const plans = withReply(program.command('plans').helpGroup(helpGroups.configuration))
-    .description('list the plans with their limits, their keys and the states of their guards')
+    .description('list the plans with their limits, the numbers of their keys and the states of their guards')
     .enablePositionalOptions()
     .addHelpText('after', examples('plans', 'plans --json'))
     .action(async (options: Asking) => {

@@ -56,7 +56,7 @@ function addReading(keys: Command): void {
     .option('--plan <plan>', 'only keys on this plan')
     .option(
       '--q <text>',
-      'only keys with this text in their id or name; directory keys without recent requests only by the start of the id',
+      'only keys with this text in their id or name; directory keys without recent requests, or with --sort id, only by the start of the id',
     )
     .option(
       '--older-than <time>',
@@ -85,9 +85,7 @@ function addReading(keys: Command): void {
     });
 
   withGateway(keys.command('whoami').helpGroup('Read:'))
-    .description(
-      'find the key of a secret, its place, and whether the secret is valid; exit code 2 if no key has the secret',
-    )
+    .description('find the key of a secret, its place and its state; exit code 2 if no key has the secret')
     .option('--json', 'print one JSON object in the form of the admin API')
     .addHelpText(
       'after',
@@ -272,7 +270,7 @@ function addBansAndGrants(keys: Command): void {
       );
 
   onKey('ban')
-    .description('refuse the requests of a key with 429 for a while, on every process')
+    .description('refuse the requests of a key with 429 for a while')
     .addHelpText(
       'after',
       examples('keys ban acme --for 2h --reason "asked by mail"', 'keys ban acme --until tomorrow'),
@@ -293,7 +291,7 @@ function addBansAndGrants(keys: Command): void {
     });
 
   onKey('unban')
-    .description('end the ban of a key on every process, within about a second')
+    .description('end the ban of a key')
     .addHelpText('after', examples('keys unban acme'))
     .action(async (id: string | undefined, options: SelectionOptions) => {
       const { unbanKeys } = await import('./ban-and-grant.ts');
@@ -301,7 +299,7 @@ function addBansAndGrants(keys: Command): void {
     });
 
   const grant = onKey('grant')
-    .description('give a key other limits for a while, in place of the limits of its plan')
+    .description('give a key other limits for a while')
     .addHelpText(
       'after',
       examples(
@@ -330,7 +328,7 @@ function addBansAndGrants(keys: Command): void {
   addLimitOptions(grant, (window) => `the limit per ${window}; the key must have a limit of this window`);
 
   onKey('ungrant')
-    .description('end the grant of a key, so that the limits of its plan apply again')
+    .description('end the grant of a key, so that its usual limits apply again')
     .addHelpText('after', examples('keys ungrant acme'))
     .action(async (id: string | undefined, options: SelectionOptions) => {
       const { ungrantKeys } = await import('./ban-and-grant.ts');
@@ -340,11 +338,13 @@ function addBansAndGrants(keys: Command): void {
 
 function addMoving(keys: Command): void {
   withGateway(keys.command('export').helpGroup('Export and import:'))
-    .description('print all keys as JSON, with the digests of their secrets, for "keys import"')
+    .description(
+      'print the keys of the keys file as JSON, with the digests of their secrets, for "keys import"',
+    )
     .addHelpText('after', examples('keys export > keys.json', 'keys export --directory > directory.json'))
     .option(
       '--directory',
-      'export the keys of the key directory through the admin API, and not the keys of the keys file',
+      'print the keys of the key directory, through the admin API, and not those of the keys file',
     )
     .option('--json', 'accepted but without effect, because the output is always JSON')
     .action(async (options: MovingOptions) => {

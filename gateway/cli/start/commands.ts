@@ -59,7 +59,7 @@ export function addStartCommands(program: Command): void {
 
   withGateway(program.command('check').helpGroup(helpGroups.configuration))
     .description(
-      'check a configuration and print every problem; with a token, also ask a running gateway which secrets of the configuration have leaked, and which plans become smaller without a guard',
+      'check a configuration and print its problems; with a token, also ask a running gateway which secrets of the configuration have leaked, and which plans become smaller without a guard',
     )
     .addHelpText('after', examples('check', 'check config/draft.yaml'))
     .addArgument(

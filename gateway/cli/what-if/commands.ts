@@ -16,7 +16,7 @@ export function addWhatIfCommands({ program }: CommandParents): void {
   withGateway(program.command('diff').helpGroup(helpGroups.configuration))
     .addArgument(new Argument('<file>', 'an edited configuration on this machine').argParser(fromHere))
     .description(
-      'list the additions, removals and changes of an edit, and the keys that its limits would have affected; exit code 2 if the configurations differ',
+      'list the additions, removals and changes of an edit, and without --against also keys that its limits would have affected; exit code 2 if the configurations differ',
     )
     .option('--against <file>', 'compare with this file and not with the gateway', fromHere)
     .option('--json', 'print one JSON document')
@@ -32,7 +32,7 @@ export function addWhatIfCommands({ program }: CommandParents): void {
   withPeriod(withGateway(program.command('trial').helpGroup(helpGroups.configuration)))
     .argument('[plan]', 'the name of a plan with a trial (default: all plans with a trial)')
     .description(
-      'show what the trial of a plan would have refused: the requests, the share by window, and the keys',
+      'show what the trial of a plan would have refused: the requests, by what would have refused them, and the keys',
     )
     .option('--limit <count>', 'the maximum number of keys of a plan, up to 10,000', wholeNumber, 20)
     .option('--json', 'print one JSON document in the form of the admin API')

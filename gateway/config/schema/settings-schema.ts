@@ -135,9 +135,7 @@ export const adminTokenSchema = fields('a token: a mapping with name, sha256 and
     'The name of the token’s owner. The record of changes contains this name.',
   ),
   sha256: digestOf('token'),
-  may: word('read', 'write').describe(
-    'Whether the token may only read, or also change keys. A token that may write may also read.',
-  ),
+  may: word('read', 'write').describe('Whether the token may only read, or may also change something.'),
 });
 
 const hostNamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/;

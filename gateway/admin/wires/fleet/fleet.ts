@@ -32,7 +32,7 @@ const storeShown = z
     kind: storeKind,
     available,
     onFailure: words('local', 'refuse').optional(),
-    sinceAt: instant.optional().describe('The time of the last change of `available`.'),
+    sinceAt: instant.optional().describe('The beginning of this state of the store.'),
     reason: z.string().optional().describe('The reason why Redis is away.'),
     missingCommands: list(z.string())
       .optional()
@@ -53,7 +53,7 @@ const storeShown = z
     )
       .optional()
       .describe(
-        'The servers of a Redis Cluster. A server that is away affects only its own keys. `available` of the store is true only if all servers are reachable.',
+        'The servers of a Redis Cluster. `available` of the store is true only if all servers are available.',
       ),
   })
   .describe('The store that counts the requests of keys, as this process sees it.');
@@ -77,7 +77,7 @@ export const fleetState = z
         lastError: z
           .string()
           .optional()
-          .describe('Every problem of the files that are not effective, in the form of `tollgate check`.'),
+          .describe('The problems of the files that are not effective, in the form of `tollgate check`.'),
         kept: list(keptFile)
           .optional()
           .describe(
@@ -117,7 +117,7 @@ export const fleetState = z
     answeredBy: processId,
     token: z.object({ name: z.string(), may: words('read', 'write') }).describe('The token of this request.'),
     processes: list(gatewayProcess).describe(
-      'The processes that serve requests, at most 2,000. Each worker of a gateway is one process.',
+      'The processes that serve requests, about 2,000 at most. Each worker of a gateway is one process.',
     ),
     workers: z
       .object({

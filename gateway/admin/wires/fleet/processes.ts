@@ -62,7 +62,7 @@ export const gatewayProcess = z.object({
   addressRefusalsPerSecond: quantity
     .optional()
     .describe(
-      'The part of `429` that the limits of client addresses refused, mostly requests without a valid key. Absent in processes of earlier versions.',
+      'The part of `429` that the limits of client addresses refused, such as of requests without a valid key. Absent in processes of earlier versions.',
     ),
   failuresPerSecond: quantity.describe(
     'Requests that failed because of the gateway or the upstream: 5xx responses, and responses that were cut off. A 5xx that the client caused does not count, such as a 501 for an unknown method.',
@@ -74,7 +74,7 @@ export const gatewayProcess = z.object({
       .describe('Failed requests, by the side at fault.'),
     upstreams: list(z.object({ name: z.string(), ...upstreamFigures }))
       .optional()
-      .describe('The upstreams to which the process sent requests. Absent in processes of earlier versions.'),
+      .describe('The upstreams at which requests of the process ended.'),
   }),
   p50Ms: ownPart,
   p99Ms: ownPart,
@@ -85,9 +85,9 @@ export const gatewayProcess = z.object({
   store: z.object({
     kind: storeKind,
     available,
-    sinceAt: instant.optional().describe('The time of the last change of `available`.'),
+    sinceAt: instant.optional().describe('The beginning of this state of the store.'),
   }),
-  targets: count.describe('Targets of all upstreams.'),
+  targets: count.describe('Targets of all upstreams, at most 64 of each.'),
   healthyTargets: count,
   ageMs: quantity.describe('The age of this state.'),
 });

@@ -15,12 +15,12 @@ import { upstreamFigures } from './processes.ts';
 
 export const targetShape = {
   address: z.string(),
-  healthy: z.boolean().describe('Whether the target is healthy for every process.'),
+  healthy: z.boolean().describe('Whether the target is healthy for every known process.'),
   sinceAt: instant.describe(
     'The time since which the target has been healthy for every process, or unhealthy for at least one process.',
   ),
   inFlight: count.describe(
-    'The number of requests that were sent to the target or wait for it, in all processes together. In a fleet of more than 500 processes, in at least 500 of them.',
+    'The number of requests that were sent to the target or wait for it, in all known processes together. In a fleet of more than 500 processes, some do not count.',
   ),
 };
 
@@ -39,7 +39,7 @@ export const target = z.object({
       reason: z.string().optional().describe('The reason why the target is not healthy.'),
     }),
   ).describe(
-    'The processes that use the target. In a fleet of more than 500 processes, at least 500 of them, and all others for which the target is not healthy.',
+    'The processes that use the target. In a fleet of more than 500 processes, some for which it is healthy are omitted.',
   ),
 });
 

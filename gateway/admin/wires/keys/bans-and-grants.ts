@@ -36,7 +36,7 @@ export const whatHolds = z
     isUnchanged: z
       .boolean()
       .optional()
-      .describe('Present if the key was as requested already. Nothing was changed and recorded.'),
+      .describe('The key was as requested already: this request changed and recorded nothing.'),
     strikes: count.describe('Refusals that count towards the next ban.'),
     ...banAndGrantShape,
   })

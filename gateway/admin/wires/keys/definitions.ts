@@ -28,7 +28,7 @@ export const statedKeyShown = z.object({
   plan: z.string(),
   disabled: z.boolean(),
   secrets: list(definedSecret.partial({ createdAt: true })).describe(
-    'The secrets in the stated order. `createdAt` is absent if the keys file does not contain this time.',
+    'The secrets in the stated order. `createdAt` is absent if the configuration does not state it.',
   ),
 });
 
@@ -38,11 +38,11 @@ export const keyDefinition = statedKeyShown
     revision: positive.describe('A number that increases by one with each change.'),
     createdAt: instant,
     changedAt: instant,
-    secrets: list(definedSecret).describe('The secrets, the oldest first.'),
+    secrets: list(definedSecret).describe('The secrets in the order in which they were added.'),
     isUnchanged: z
       .boolean()
       .optional()
-      .describe('Present if the key was as requested already. Nothing was changed and recorded.'),
+      .describe('The key was as requested already: this request changed and recorded nothing.'),
   })
   .register(components, { id: 'KeyDefinition' });
 

@@ -135,7 +135,7 @@ const owner = z
       line: positive.optional(),
       expiresAt: instant.optional(),
       isExpired: z.boolean(),
-      isDisabled: z.boolean().describe('Whether the key is revoked.'),
+      isDisabled: z.boolean().describe('Whether the key is disabled.'),
       leak: leakShown.optional(),
       refusedFor: words('id_in_configuration', 'no_plan')
         .optional()

@@ -30,7 +30,7 @@ export const leakShown = z
     ancestor: digestStart
       .optional()
       .describe(
-        'The leaked secret from which the holder of the key issued this secret, directly or through others. Absent if this secret itself was found.',
+        'The leaked secret because of which this secret ended: the holder of the key issued this secret from it, directly or through others.',
       ),
   })
   .describe('The report that others can read the secret. Present only for a leaked secret.');
@@ -42,7 +42,7 @@ export const trialFigures = {
   refusedBy: byName(positive).describe(
     'The requests that the trial would have refused, by what would have refused them: the name of a window, `group` for a window of a group of operations, `banned`, or `concurrent` for the limit of requests in progress, which is the same in the trial.',
   ),
-  refusedNow: count.describe('How many of these requests the plan itself refused.'),
+  refusedNow: count.describe('How many of `requests` the plan itself refused.'),
   firstRefusedAt: instant
     .optional()
     .describe(
@@ -66,7 +66,7 @@ export const keyDetail = z
     definition: statedKeyShown
       .optional()
       .describe(
-        'The key as the keys file or the key directory states it. The other members show what is effective: for example, `windows` also has the limits of the plan and of a grant. Earlier releases omit this member.',
+        'The key as the configuration or the key directory states it. Earlier releases omit this member.',
       ),
     revision: positive
       .optional()
@@ -89,12 +89,10 @@ export const keyDetail = z
         digestStart,
         createdAt: instant
           .optional()
-          .describe(
-            'The time when the secret was issued; absent if the keys file does not contain this time.',
-          ),
+          .describe('The recorded time of issue; absent if the configuration does not state it.'),
         lastUsedAt: instant
           .optional()
-          .describe('The time of the last request with the secret; absent without a recorded request.'),
+          .describe('The time of the last offered request with the secret; absent if none is recorded.'),
         unauthorized: z
           .object({ requests: positive, lastAt: instant })
           .optional()
@@ -106,7 +104,7 @@ export const keyDetail = z
         issuedFrom: digestStart
           .optional()
           .describe(
-            'The secret with which the holder of the key issued this secret; absent for a secret of an operator.',
+            'The secret with which the holder of the key issued this secret; absent for a secret of an operator, and for a key of the configuration.',
           ),
         leak: leakShown.optional(),
       }),
@@ -117,7 +115,9 @@ export const keyDetail = z
       z.object({
         operationId: z.string(),
         requests: count,
-        clientErrors: count.describe('Responses with 4xx, including refusals of limits and bans.'),
+        clientErrors: count.describe(
+          'Requests with a status from 400 to 499, including refusals of limits and bans.',
+        ),
         serverErrors: count,
       }),
     ).optional(),

@@ -20,7 +20,7 @@ import { keySorts, keyStates } from '../../../shared/schema/query-words.ts';
 
 const keyState = words(...keyStates)
   .describe(
-    'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. A key with fewer units left than an operation costs is not `limited`. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: Redis, or the server of a Cluster with the key, does not reply, and this gateway does not know the key or its counts.',
+    'The most important state of the key. A key that is `disabled` (also if its plan is not in the configuration), `expired` or `no_secret` has no valid secret. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. A key with units left in each window is not `limited`, even if an operation costs more. `near`: four fifths of a window longer than a second are spent. `unused`: neither the usage record nor a window has a request. `unknown`: Redis, or the server of a Cluster with the key, does not reply, and this gateway does not know the key or its counts.',
   )
   .register(components, { id: 'KeyState' });
 
@@ -46,7 +46,7 @@ const grantShown = z
     untilMs: epochMs.describe('The end of the grant, in epoch milliseconds.'),
   })
   .describe(
-    'A grant that an operator gave the key, until it ends. Its limits replace the limits of the same windows. `windows` shows the effective limits.',
+    'A grant that an operator gave the key. From its beginning until its end, its limits replace the limits of the same windows.',
   )
   .register(components, { id: 'Grant' });
 
@@ -61,11 +61,16 @@ export const keyItem = z
       .describe('The plan of the key; empty if the definition of a directory key cannot be read.'),
     state: keyState,
     source: words('file', 'directory').describe('The source of the key.'),
-    file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
+    file: z
+      .string()
+      .optional()
+      .describe('The file with the key, relative to the folder of the configuration.'),
     line: positive.optional().describe('The first line of the entry in this file.'),
     newestSecretAt: instant
       .optional()
-      .describe('When the newest valid secret of the key was issued; absent if this is not known.'),
+      .describe(
+        'When the newest valid secret of the key was issued; absent if this is not known, and without a valid secret.',
+      ),
     windows: list(
       z.object({
         name: limitName,
@@ -80,11 +85,11 @@ export const keyItem = z
     ...banAndGrantShape,
     lastSeenMs: epochMs
       .optional()
-      .describe('The time of the last request, in epoch milliseconds; absent without a recorded request.'),
-    offered24h: count.optional().describe('Requests of the last 24 hours; absent without a usage record.'),
-    refused24h: count
+      .describe('The time of the last offered request, in epoch milliseconds; absent if none is known.'),
+    offered24h: count
       .optional()
-      .describe('Requests of the last 24 hours that were not admitted, including bans.'),
+      .describe('The offered requests of the last 24 hours; absent if they are not known.'),
+    refused24h: count.optional().describe('The part of `offered24h` that was not admitted, including bans.'),
     units24h: chargedUnits,
   })
   .register(components, { id: 'KeyItem' });

@@ -9,7 +9,10 @@ export const leakedSecrets = z
     secrets: list(
       z.object({
         key: z.string().describe('The id of the key.'),
-        file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
+        file: z
+          .string()
+          .optional()
+          .describe('The file with the key, relative to the folder of the configuration.'),
         line: positive.optional().describe('The first line of the entry of the key in this file.'),
         digestStart,
         leak: leakShown,

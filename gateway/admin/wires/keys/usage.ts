@@ -29,7 +29,7 @@ export const usageRow = z
   .object({
     at: instant.describe('The beginning of the row.'),
     offered: count.describe(
-      'All requests of the key except `unauthorized` requests: admitted, refused, banned and undecided requests.',
+      'The requests that reached the limits of the key: admitted, refused, banned and undecided requests.',
     ),
     admitted: count,
     refused: refusedShown,
@@ -79,7 +79,7 @@ const keyForecast = z
     limit: positive.optional().describe('The present limit a month; absent if the key has none.'),
     used: count
       .optional()
-      .describe('The units that were charged in the present month; absent without a limit.'),
+      .describe('The units of the present month that count towards this limit; absent without a limit.'),
     expected: z
       .object({ units: count, low: count, high: count })
       .optional()

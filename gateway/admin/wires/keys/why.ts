@@ -54,7 +54,7 @@ export const whyShown = z.object({
     .describe('Operations, with the most requested operation first.'),
   addressesToday: count
     .optional()
-    .describe('The estimated number of client addresses. No address is stored.'),
+    .describe('The estimated number of client addresses. The usage record has no addresses.'),
 });
 
 export type Why = z.output<typeof whyShown>;

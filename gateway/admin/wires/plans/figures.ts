@@ -22,21 +22,21 @@ const spread = z
     buckets: list(
       z.object({
         from: positive.describe(
-          'The lower bound of the bucket: every key in the bucket has requested at least this number of units.',
+          'The lower bound of the bucket: its keys have at least this number of units.',
         ),
         to: z.number().meta({
           type: 'integer',
           minimum: 2,
-          description: 'The upper bound of the bucket: every key in the bucket has requested fewer units.',
+          description: 'The upper bound of the bucket: its keys have fewer units.',
         }),
         keys: count,
       }),
     ).describe(
-      'Buckets on a scale of 1, 2, 5, 10, 20, 50, …, without a gap between the lowest and the highest bucket with a key. A bucket that contains the limit is divided into two buckets: up to the limit, and above the limit.',
+      'Buckets on a scale of 1, 2, 5, 10, 20, 50, …, without a gap between the lowest and the highest bucket with a key. No bucket has numbers both up to the limit and above it.',
     ),
   })
   .describe(
-    'The distribution of the keys by their busiest minute, or by all their requests of these hours, in units. Refused requests are included.',
+    'The distribution of the keys by their busiest minute, or by all their requests of these hours, in units. Refusals count, except by groups and `concurrent`.',
   );
 
 export type Spread = z.output<typeof spread>;
@@ -47,17 +47,17 @@ const planDistribution = z
     plan: z.string(),
     hours: positive,
     keys: count.describe('Keys on the plan. Keys of the key directory count only if they are active.'),
-    activeKeys: count.describe('Keys on the plan that sent requests.'),
+    activeKeys: count.describe('Keys on the plan, of those considered, that sent requests.'),
     examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
     refusedKeys: count.describe(
-      'Keys with a request that a window or a ban refused, or that got 503. Refusals by windows of groups do not count.',
+      'Keys with a request that a window of all operations or a ban refused, or that got 503 because Redis was away.',
     ),
     minute: spread,
     day: spread,
     hasCosts: z
       .literal(true)
       .optional()
-      .describe('Present if a request of these keys did not cost 1 unit. If absent, units are requests.'),
+      .describe('Present if a counted request did not cost 1 unit. If absent, units are requests.'),
   })
   .register(components, { id: 'PlanDistribution' });
 
@@ -102,12 +102,12 @@ const planTrial = z
     triedKeys: count.describe('Keys with a request that the trial decided.'),
     refusedKeys: count.describe('Keys with a request that the trial would have refused.'),
     newlyRefusedKeys: count.describe(
-      'Of these keys, the keys of which the plan itself refused none of these requests.',
+      'Of these keys, those of which the plan itself refused none of `requests`.',
     ),
-    activeKeys: count.describe('Keys on the plan that sent requests.'),
+    activeKeys: count.describe('Keys on the plan, of those considered, that sent requests.'),
     examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
     keys: list(z.object({ id: z.string(), name: z.string().optional(), ...trialFigures })).describe(
-      'Keys with a request that the trial would have refused. The key comes first for which the trial would have refused the most requests in addition to the refusals of the plan.',
+      'Keys with a request that the trial would have refused. The key with the largest `refused` minus `refusedNow` comes first.',
     ),
     more: positive.optional().describe('The number of keys that are not in this list.'),
   })

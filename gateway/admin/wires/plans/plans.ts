@@ -49,9 +49,7 @@ export const plansPage = z
         ...planFiguresShapes,
       }),
     ),
-    isComplete: z
-      .boolean()
-      .describe('Whether all keys are counted. If false, the key directory has further keys.'),
+    isComplete: z.boolean().describe('If false, the key directory has further keys, which are not counted.'),
   })
   .register(components, { id: 'Plans' });
 

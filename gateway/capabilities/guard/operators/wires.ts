@@ -5,9 +5,7 @@ import { defineWire } from '../../../shared/http/wire.ts';
 export const retriedPlan = z
   .object({
     plan: z.string(),
-    limits: limitsByField.describe(
-      'The limits of the edit, which apply again in all gateways within seconds.',
-    ),
+    limits: limitsByField.describe('The limits of the edit, which apply again.'),
     revertedAt: instant
       .optional()
       .describe('The time of the revert that ended; absent if this process had not learnt of it.'),

@@ -4,10 +4,10 @@ import type { AdviceWords } from '../../interfaces/configuration.ts';
 export const guardAdvice: AdviceWords = {
   figures: {
     guardShare:
-      'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for its part, as for a guard. A guard whose `refusedAtMost` is larger would not have reverted the plan. Present if the limits of the plan are edited, together with the limits of at most 99 other plans.',
+      'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for its part, as for a guard. A guard whose `refusedAtMost` is larger would probably not have reverted the plan. Present if the limits of the plan are edited, together with the limits of at most 99 other plans.',
   },
   proposals: {
     guards:
-      'The proposed `guard` of each plan that gets a smaller limit, as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`, or 100 %. A guard needs `redis`.',
+      'Proposals by plan for plans that get a smaller limit: a `guard` as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`, or 100 %. A guard needs `redis`.',
   },
 };

@@ -19,6 +19,6 @@ export const linksShape = {
   links: list(linkShown)
     .optional()
     .describe(
-      'The links that open the page of the key without its secret, the earliest end first. Absent if no link can be made, because `limitsPath` or Redis is not configured.',
+      'The links to the page of the key that have not ended, the earliest end first. Absent without `limitsPath` or Redis, and if they cannot be read.',
     ),
 };

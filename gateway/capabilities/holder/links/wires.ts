@@ -25,7 +25,7 @@ const linksOfKey = z
     ended: list(digestStart)
       .optional()
       .describe('The links that the request has ended. Present only in responses to DELETE.'),
-    links: list(linkShown).describe('The links that open the page of the key, the earliest end first.'),
+    links: list(linkShown).describe('The links of the key that have not ended, the earliest end first.'),
   })
   .register(components, { id: 'LinksOfKey' });
 

@@ -10,13 +10,13 @@ export const leakSecretsMax = 1_000;
 const judgedSecrets = list(
   z.object({
     token_hash: z.string().describe('The SHA-256 digest of the secret, in hex.'),
-    token_type: z.string().describe('The member `type` of the report.'),
-    label: words('true_positive', 'false_positive').describe('Whether the secret belongs to a key.'),
-    key: z.string().optional().describe('The id of the key; absent if no key has the secret.'),
+    token_type: z.string().describe('The `type` of the entry; empty if it has none.'),
+    label: words('true_positive', 'false_positive').describe('`true_positive`: a key has or had the secret.'),
+    key: z.string().optional().describe('The id of the key; absent for `false_positive`.'),
     ended: z
       .boolean()
       .optional()
-      .describe('Whether the secret is refused because it leaked; absent if no key has the secret.'),
+      .describe('Whether the secret is refused because it leaked; absent for `false_positive`.'),
     descendants: list(digestStartShown)
       .optional()
       .describe(

@@ -46,7 +46,7 @@ const totals = z.object({
 export const simulationShown = z
   .object({
     missing,
-    from: instant.describe('The recorded part of the period, in whole minutes.'),
+    from: instant.describe('The beginning of the recorded part of the period, a whole minute.'),
     to: instant,
     source: words('record'),
     reproduced: z.object({
@@ -63,7 +63,7 @@ export const simulationShown = z
           why: z
             .string()
             .describe(
-              'What is on record and explains the difference, such as an outage, an edit or a grant, or a sentence that no cause is on record.',
+              'What is on record and may explain the difference, such as an outage, an edit or a grant, or a sentence that no cause is on record.',
             ),
         }),
       ).describe('The first minutes with a difference.'),
@@ -91,13 +91,13 @@ export const simulationShown = z
         refusedThenMax: count.optional(),
         firstRefusedAt: instant
           .optional()
-          .describe('The first minute in which the simulated limits refuse a request.'),
+          .describe('The first minute in which the simulated limits may refuse a request.'),
         censoredMinutes: count.describe(
-          'Minutes in which requests were refused or banned. Clients send fewer requests in such minutes, so the record does not show how many requests they would have sent.',
+          'Minutes in which requests were refused or banned. Clients may send fewer requests in such minutes, and the record does not show how many they would have sent.',
         ),
       }),
     ).describe(
-      'Keys with refusals under the present or the simulated limits, sorted by the change, with the largest change first.',
+      'Keys with refusals under the present limits, or possible refusals under the simulated limits, the largest change first.',
     ),
     moreKeys: count.describe('Keys with refusals that are not listed.'),
     activeKeys: count.describe('Active keys that the simulation covers.'),
@@ -115,7 +115,7 @@ export const simulationShown = z
             'The simulation covers the requests since the group exists. Absent if the simulation keeps the present refusals of the group.',
           ),
         requests: count.describe(
-          'The recorded requests of the operations of the group that the simulation leaves out. The group would have refused at most this number of them. The number covers whole hours.',
+          'The recorded requests of the operations of the group that the simulation leaves out. The number covers whole hours.',
         ),
         trial: z
           .string()
@@ -125,7 +125,7 @@ export const simulationShown = z
     )
       .optional()
       .describe(
-        'Edited groups with requests that the simulation leaves out, because their operations are recorded only by the hour.',
+        'Edited groups that the simulation does not replay, or only in part, because their operations are recorded only by the hour.',
       ),
     hasGroups: z
       .literal(true)

@@ -33,13 +33,13 @@ const receiverId = z.string().meta({
 const receiverUrl = z
   .string()
   .describe(
-    'The URL of the receiver. Its path and parameters, which may contain a token, are shown as `***`.',
+    'The URL of the receiver, or its origin. A path and parameters, which may contain a token, are shown as `***`.',
   );
 
 const lastShape = {
-  at: instant.describe('The end of the attempt.'),
+  at: instant.describe('The time of this result.'),
   status: integer.optional().describe('The status of the response; absent without a response.'),
-  error: z.string().optional().describe('The reason why the attempt failed; absent after a success.'),
+  error: z.string().optional().describe('The reason of the failure; absent after a success.'),
 };
 
 const deliveryShown = z
@@ -50,14 +50,19 @@ const deliveryShown = z
       .boolean()
       .describe('Whether the configuration has the receiver. Only then can the event be sent to it again.'),
     state: words(...deliveryStates).describe(
-      '`waiting`: an attempt follows. `failed`: no attempt follows unless the event is sent again.',
+      '`waiting`: neither delivered nor failed yet. `failed`: no attempt follows unless the event is sent again.',
     ),
-    attempts: count.describe('The attempts since the event was recorded, or since it was last sent again.'),
-    last: z.object(lastShape).optional().describe('The last attempt.'),
+    attempts: count.describe(
+      'The ended attempts since the event was recorded, or since the delivery began anew.',
+    ),
+    last: z
+      .object(lastShape)
+      .optional()
+      .describe('The result of the last attempt, or that the configuration no longer has the receiver.'),
     nextAt: instant
       .optional()
       .describe(
-        'The earliest time of the next attempt. Absent if no attempt follows, and while an earlier event with the same subject must arrive first.',
+        'When the next attempt is due, as planned now. Absent if no attempt follows, and while the delivery waits for an earlier event with the same subject.',
       ),
   })
   .register(components, { id: 'Delivery' });
@@ -93,7 +98,7 @@ const deliveriesPage = z
         last: z
           .object(lastShape)
           .describe('The last failed attempt, or that the configuration no longer has the receiver.'),
-        nextAt: instant.optional().describe('The earliest next attempt.'),
+        nextAt: instant.optional().describe('The earliest `nextAt` of these deliveries.'),
       }),
     ).describe(
       'The receivers with a delivery that has failed, or that waits after a failed attempt. Only the last 200 events with a waiting or failed delivery are considered.',
@@ -162,7 +167,7 @@ const sendAgainBody = fields('an object with receiver', {
 
 export const sentAgain = z
   .object({
-    due: count.describe('The number of deliveries that are due now.'),
+    due: count.describe('The number of deliveries that are due or under way now.'),
   })
   .register(components, { id: 'SentAgain' });
 
