@@ -16,6 +16,7 @@ export interface ProcessState {
   readonly outcomes: Readonly<Record<string, number>>;
   /** The part of `429` that limits of client addresses refused; absent in processes of earlier versions. */
   readonly addressRefusalsPerSecond?: number | undefined;
+  readonly unauthorizedPerSecond?: number | undefined;
   /** Failed because of the gateway or the upstream. */
   readonly failuresPerSecond: number;
   readonly lastMinute: RequestsLastMinute;

@@ -282,12 +282,12 @@ function trafficSentence(processes: readonly KnownProcess[]): string {
   const perSecond = sumOf(processes, ({ requestsPerSecond }) => requestsPerSecond);
   if (perSecond === 0) return 'No request arrived in the last ten seconds.';
   const served = `${perSecond < 10 ? perSecond.toFixed(1) : figure(Math.round(perSecond))} requests a second`;
-  const rateOf = (status: '401' | '429') => sumOf(processes, ({ outcomes }) => outcomes[status] ?? 0);
+  const limited = sumOf(processes, ({ outcomes }) => outcomes['429'] ?? 0);
   const ofAddresses = sumOf(processes, (one) => one.addressRefusalsPerSecond ?? 0);
   const rates = {
-    'refused with 429, because their keys are over a limit or banned': rateOf('429') - ofAddresses,
+    'refused with 429, because their keys are over a limit or banned': limited - ofAddresses,
     'refused with 429, because their addresses are over a limit': ofAddresses,
-    'answered 401, because they had no valid key': rateOf('401'),
+    'answered 401, because they had no valid key': sumOf(processes, (one) => one.unauthorizedPerSecond ?? 0),
   };
   const parts = Object.entries(rates).flatMap(([how, rate]) =>
     rate <= 0 ? [] : [`${percent(rate / perSecond)} of them ${how}`],

@@ -9,6 +9,7 @@ type RecentFigures = Pick<
   | 'requestsPerSecond'
   | 'outcomes'
   | 'addressRefusalsPerSecond'
+  | 'unauthorizedPerSecond'
   | 'failuresPerSecond'
   | 'lastMinute'
   | 'p50Ms'
@@ -27,6 +28,7 @@ interface Reading {
   readonly atMs: number;
   readonly byOutcome: Readonly<Record<Outcome, number>>;
   readonly addressRefusals: number;
+  readonly unauthorized: number;
   readonly failures: ReadonlyMap<string, number>;
   readonly own: readonly number[];
   readonly upstream: readonly number[];
@@ -96,6 +98,7 @@ export function createRecentFigures(
         requestsPerSecond: rounded(total(byOutcome.map(([, rate]) => rate))),
         outcomes: Object.fromEntries(byOutcome),
         addressRefusalsPerSecond: rounded((now.addressRefusals - before.addressRefusals) / seconds),
+        unauthorizedPerSecond: rounded((now.unauthorized - before.unauthorized) / seconds),
         failuresPerSecond: rounded(failures / seconds),
         lastMinute: lastMinute(now),
         p50Ms: quantile(own, 0.5),
@@ -112,11 +115,14 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
   const { requests, failures, byUpstream, ownDuration, upstreamDuration } = metrics.counts();
   const byOutcome: Record<Outcome, number> = { '2xx': 0, '3xx': 0, '4xx': 0, '429': 0, '5xx': 0 };
   let addressRefusals = 0;
+  let unauthorized = 0;
   for (const byStatus of requests.values()) {
     for (const [status, byDecision] of byStatus) {
       for (const [decision, count] of byDecision) {
         byOutcome[outcomeOf(status, decision)] += count;
         if (decision === 'bucket_refused') addressRefusals += count;
+        // A 401 to an admitted request is from the upstream.
+        if (status === 401 && decision !== 'admitted') unauthorized += count;
       }
     }
   }
@@ -124,6 +130,7 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
     atMs: performance.now(),
     byOutcome,
     addressRefusals,
+    unauthorized,
     failures: new Map(failures),
     own: [...ownDuration.counts],
     upstream: [...upstreamDuration.counts],

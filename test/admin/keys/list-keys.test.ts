@@ -195,7 +195,9 @@ it('filters apply to both sources; an inactive key of the directory is found by 
     ['the-acme', 'acme-1', 'acme-2', 'acme-file'],
   ]);
   expect((await pagesOf(sources, { plan: 'pro' })).flat()).toEqual(['acme-2', 'the-acme']);
-  expect((await pagesOf(sources, { state: new Set(['disabled'] as const), limit: 1 })).flat()).toEqual(['off-acme']);
+  expect((await pagesOf(sources, { state: new Set(['disabled'] as const), limit: 1 })).flat()).toEqual([
+    'off-acme',
+  ]);
 });
 
 it('a search with few matches ends after a limit of keys, and the next page continues there', async () => {

@@ -86,7 +86,14 @@ describe('the verdict on a fleet', () => {
       'All well. 1,204 requests a second, 0.8 % of them refused with 429, because their keys are over a limit or banned.',
     ],
     [
-      [{ requestsPerSecond: 15, outcomes: { '429': 1.8, '401': 3 }, addressRefusalsPerSecond: 1.2 }],
+      [
+        {
+          requestsPerSecond: 15,
+          outcomes: { '429': 1.8 },
+          addressRefusalsPerSecond: 1.2,
+          unauthorizedPerSecond: 3,
+        },
+      ],
       'All well. 15 requests a second, 4.0 % of them refused with 429, because their keys are over a limit or banned, and 8.0 % of them refused with 429, because their addresses are over a limit, and 20 % of them answered 401, because they had no valid key.',
     ],
     [

@@ -59,6 +59,11 @@ export const gatewayProcess = z.object({
     .describe(
       'The rates by status. `429` counts the refusals of the gateway; a 429 from the upstream counts in `4xx`.',
     ),
+  unauthorizedPerSecond: quantity
+    .optional()
+    .describe(
+      'The part of `4xx` that the gateway answered with 401. Absent in processes of earlier versions.',
+    ),
   addressRefusalsPerSecond: quantity
     .optional()
     .describe(
