@@ -46,6 +46,7 @@ const legend = (page: Page) =>
 const pressed = (page: Page) =>
   page.$$eval('[role=group] [aria-pressed=true]', (all) => all.map(({ textContent }) => textContent));
 const press = (page: Page, text: string) => page.locator(`[role=group] ::-p-text(${text})`).click();
+const totals = (page: Page) => page.$eval('.totals', ({ textContent }) => textContent);
 const query = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams);
 const weekday = (daysAgo: number) =>
   new Intl.DateTimeFormat('en-GB', {
@@ -67,6 +68,14 @@ it('30 days are bars of days with the limit of a day, which the keyboard and a s
   // A day has no minute to explain.
   await page.keyboard.press('Enter');
   expect([query(page), await page.$('.minute')]).toEqual([{ period: '30d' }, null]);
+  expect(complaints).toEqual([]);
+});
+
+it('7 days are bars of days, and their sum is compared with the week before', async () => {
+  const { page, complaints } = await open('/keys/acme?period=7d&compare=1');
+  await expect
+    .poll(() => totals(page))
+    .toBe('600 requests in this period. Without the last bar: 600, and 600 the week before (0 %).');
   expect(complaints).toEqual([]);
 });
 
@@ -94,6 +103,9 @@ it('the earlier period is a dashed line with a legend, and a link restores it at
   await expect.poll(() => query(page)).toEqual({ period: '30d', compare: '1' });
   await expect.poll(() => sliderText(page)).toMatch(/, banned 0, four weeks before 60$/);
   expect(await legend(page)).toContain('four weeks before60');
+  expect(await totals(page)).toBe(
+    '2,860 requests in this period. Without the last bar: 2,860, and 1,740 the four weeks before (+64 %).',
+  );
   const narrow = await open('/keys/acme?period=30d&compare=1', 390);
   await expect.poll(() => pressed(narrow.page)).toEqual(['30 days', 'four weeks before']);
   await expect.poll(() => sliderText(narrow.page)).toMatch(/, four weeks before 60$/);
@@ -118,6 +130,9 @@ it('the chart of all requests has the week before, and keeps it in the address',
   await press(page, '7 days');
   await expect.poll(() => query(page)).toEqual({ period: '7d', compare: '1' });
   await expect.poll(() => legend(page)).toContain('week before–');
+  expect(await totals(page)).toMatch(
+    /^[\d,]+ requests in this period\. The record has no request of the week before\.$/,
+  );
   expect(complaints).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { beginOfOutage, chartMarks } from '../../../shared/words/event-names.js';
-import { figure } from '../../../shared/words/figures.js';
+import { dayMs, figure } from '../../../shared/words/figures.js';
 import { axisPeriod, axisTime, fullInstant, periodText } from './formats.js';
 import { html } from './parts.js';
 import { useTheme } from './theme.js';
@@ -382,13 +382,13 @@ const wholeSteps = Array.from({ length: 16 }, (_, power) => 10 ** power).flatMap
 ]);
 
 /**
- * The first time names the zone. The end of a chart of days or months gets no label, because no bar begins there.
+ * The first time names the zone. In a chart of days or months, a time at which no bar begins gets no label.
  *
  * @param {ChartProps} props @param {number} atMs @param {boolean} isFirst
  */
 function axisLabel({ step, toMs }, atMs, isFirst) {
   if (step === undefined) return `${axisTime(atMs)}${isFirst ? ' UTC' : ''}`;
-  return atMs < toMs ? axisPeriod(step, atMs) : '';
+  return atMs < toMs && !(step === 'day' && atMs % dayMs !== 0) ? axisPeriod(step, atMs) : '';
 }
 
 /** @param {ChartProps} props @param {number | null} value */

@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks';
-import { dayMs, minuteMs } from '../../../shared/words/figures.js';
+import { dayMs, figure, minuteMs } from '../../../shared/words/figures.js';
+import { changeInWords } from '../../words/usage.js';
 import { usePolled } from './api.js';
 import { html } from './parts.js';
 import { changeQuery } from './router.js';
@@ -32,6 +33,24 @@ export function earlierLine({ text }, values) {
   const first = values.findIndex((value) => value !== undefined);
   const line = values.map((value, index) => value ?? (first !== -1 && index > first ? 0 : undefined));
   return { label: text, colour: 'text', isDashed: true, values: line };
+}
+
+/**
+ * The sum of a chart's requests, and its change since the earlier period. The last bar is not complete, so it is not compared.
+ *
+ * @param {readonly (number | undefined)[]} values
+ * @param {readonly (number | undefined)[] | undefined} before undefined: nothing is compared
+ * @param {{ text: string }} [earlier]
+ */
+export function totalsText(values, before, earlier) {
+  const sumOf = (/** @type {readonly (number | undefined)[]} */ some) =>
+    some.reduce((/** @type {number} */ sum, value) => sum + (value ?? 0), 0);
+  const total = `${figure(sumOf(values))} requests in this period.`;
+  if (before === undefined || earlier === undefined) return total;
+  if (before.every((value) => value === undefined))
+    return `${total} The record has no request of the ${earlier.text}.`;
+  const [now, then] = [values, before].map((some) => sumOf(some.slice(0, -1)));
+  return `${total} Without the last bar: ${figure(now)}, and ${figure(then)} the ${earlier.text} (${changeInWords(now ?? 0, then ?? 0)}).`;
 }
 
 /** The earlier period is requested again when it has moved by this time. */

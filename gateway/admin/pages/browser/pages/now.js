@@ -16,7 +16,7 @@ import { windowIn, windowText } from '../../../../shared/words/limit-names.js';
 import { spentWindows } from '../../../words/keys.js';
 import { ask, nowMs, staleAfterMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart, markersOf } from '../charts.js';
-import { compareButton, earlierLine, isCompared, useEarlier, weekBefore } from '../earlier.js';
+import { compareButton, earlierLine, isCompared, totalsText, useEarlier, weekBefore } from '../earlier.js';
 import { clock, fullInstant } from '../formats.js';
 import {
   choicesInAddress,
@@ -267,7 +267,7 @@ function Charts({ live: { totals, polled }, traffic, period, query, events }) {
     ...asked,
     shiftMs: weekBefore.shiftMs,
   });
-  const { timesMs, series, over, timeSeries } = useMemo(() => {
+  const { timesMs, series, over, timeSeries, sums } = useMemo(() => {
     const { timesMs, found } = alongTime(rows, { fromMs, toMs, stepMs, merge: (rows) => rows });
     const running = timesMs.length - 1;
     const rates = found.map((rows, index) => {
@@ -288,11 +288,13 @@ function Charts({ live: { totals, polled }, traffic, period, query, events }) {
       values: found.map((rows) => rows && highestOf(rows, of)),
     }));
     const earlier = alongTime(before, { fromMs, toMs, stepMs, merge: (rows) => rows }).found;
-    const perSecond = earlier.map(
-      (rows) => rows && sumOf(rows, ({ requests }) => requests) / (stepMs / 1_000),
-    );
+    const requestsIn = (/** @type {TrafficRow[] | undefined} */ rows) =>
+      rows && sumOf(rows, ({ requests }) => requests);
+    const requestsBefore = earlier.map(requestsIn);
+    const perSecond = requestsBefore.map((requests) => requests && requests / (stepMs / 1_000));
     const over = isEarlierShown ? [earlierLine(weekBefore, perSecond)] : [];
-    return { timesMs, series, over, timeSeries };
+    const sums = totalsText(found.map(requestsIn), isEarlierShown ? requestsBefore : undefined, weekBefore);
+    return { timesMs, series, over, timeSeries, sums };
   }, [rows, before, isEarlierShown, toMs, value, polled.body === undefined]);
   const note = noteOf(traffic, 'No requests in this period.');
   const write = (/** @type {number | undefined} */ value) =>
@@ -309,6 +311,7 @@ function Charts({ live: { totals, polled }, traffic, period, query, events }) {
         writeAxis: rate,
         label: `Requests a second by outcome, the last ${text}`,
       })}
+      <p class="muted totals">${rows && sums}</p>
     <//>
     <${Section} title="Request time" polled=${traffic}>
       ${h(Chart, {

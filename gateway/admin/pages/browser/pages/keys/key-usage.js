@@ -8,6 +8,7 @@ import {
   earlierLine,
   fourWeeksBefore,
   isCompared,
+  totalsText,
   useEarlier,
   weekBefore,
 } from '../../earlier.js';
@@ -38,6 +39,7 @@ const steps = /** @type {const} */ ({
 const periods = {
   '1h': { text: '1 h', step: 'minute', fromMs: (toMs) => toMs - hourMs, earlier: weekBefore },
   '24h': { text: '24 h', step: 'minute', fromMs: (toMs) => toMs - dayMs, earlier: weekBefore },
+  '7d': { text: '7 days', step: 'day', fromMs: (toMs) => toMs - 7 * dayMs, earlier: weekBefore },
   '30d': { text: '30 days', step: 'day', fromMs: (toMs) => toMs - 30 * dayMs, earlier: fourWeeksBefore },
   '12mo': { text: '12 months', step: 'month', fromMs: (toMs) => laterMonth(toMs, -12) },
 };
@@ -99,7 +101,7 @@ export function UsageChart({ id, ban, query }) {
     params: { id },
     ...{ step, fromMs, toMs, shiftMs: earlier?.shiftMs ?? 0 },
   });
-  const { timesMs, series, units, over, unitsOver } = useMemo(() => {
+  const { timesMs, series, units, over, unitsOver, totals } = useMemo(() => {
     const timesMs = beginnings(step, fromMs, toMs);
     const found = timesMs.map((atMs) => usage.body?.get(atMs));
     const series = [
@@ -125,7 +127,13 @@ export function UsageChart({ id, ban, query }) {
       const isNarrow = step === 'minute' && toMs - fromMs > clickableMs;
       return [isNarrow ? meanOfTen(line) : line];
     };
-    return { timesMs, series, units, over: lineOf((row) => row?.offered), unitsOver: lineOf(chargedUnits) };
+    const offered = found.map((row) => row?.offered);
+    const offeredBefore = timesMs.map((atMs) => before.get(atMs)?.offered);
+    const totals = totalsText(offered, isEarlierShown ? offeredBefore : undefined, earlier);
+    return {
+      ...{ timesMs, series, units, totals },
+      ...{ over: lineOf((row) => row?.offered), unitsOver: lineOf(chargedUnits) },
+    };
   }, [usage.body, before, isEarlierShown, step, fromMs, toMs]);
   const choose = (/** @type {string} */ name) =>
     changeQuery({ period: name, from: undefined, to: undefined, at: undefined });
@@ -160,6 +168,7 @@ export function UsageChart({ id, ban, query }) {
       label: `Requests ${label}`,
     })}
     ${units && html`<h3>Units charged to the limits, by ${step}</h3> ${h(Chart, { ...common, series: units, over: unitsOver, limit, label: `Units ${label}` })}`}
+    <p class="muted totals">${usage.body && totals}</p>
     <${KeyForecast} id=${id} />
     ${pickedMs !== undefined && html`<${KeyMinute} id=${id} atMs=${pickedMs} />`}
   <//>`;
