@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { lacksData } from '../api/missing-data.ts';
 import { findKeys, type ListedKey } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 
@@ -46,7 +47,7 @@ export async function readUntilDeadline<Data>(
 
 /**
  * Caches the results of an expensive computation for a short time, by name. Requests that arrive during a computation
- * wait for the same result. An undefined result is not cached.
+ * wait for the same result. An undefined or incomplete result is not cached.
  */
 export function createKeptResults<Result>({
   planDistributionKeptMs: keptMs,
@@ -64,7 +65,7 @@ export function createKeptResults<Result>({
     kept.set(name, { untilMs: Number.POSITIVE_INFINITY, made });
     const keep = (ms: number) => kept.set(name, { untilMs: performance.now() + ms, made });
     made.then(
-      (found) => keep(found === undefined ? 0 : keptMs),
+      (found) => keep(found === undefined || lacksData() ? 0 : keptMs),
       () => keep(0),
     );
     return made;

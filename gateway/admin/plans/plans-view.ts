@@ -3,6 +3,7 @@ import { plansInForce } from '../../keys/key-table.ts';
 import { planNameAt } from '../../keys/plans/compile-key.ts';
 import type { Settings } from '../../shared/model.ts';
 import { foundResponse } from '../admin-response.ts';
+import { lacksData } from '../api/missing-data.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { planView } from '../settings/settings-view.ts';
@@ -44,7 +45,9 @@ export function createPlansView(
     if (kept?.of !== inForce || kept.untilMs <= performance.now()) {
       const counts = await countKeys(sources);
       if (counts === undefined) return undefined;
-      kept = { of: inForce, untilMs: performance.now() + bounds.planDistributionKeptMs, counts };
+      // An incomplete response is not kept, so that each response says what it lacks.
+      const keptMs = lacksData() ? 0 : bounds.planDistributionKeptMs;
+      kept = { of: inForce, untilMs: performance.now() + keptMs, counts };
     }
     const { byPlan, isComplete } = kept.counts;
     const figures = await sources.planFigures?.();
