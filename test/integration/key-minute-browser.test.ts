@@ -90,6 +90,23 @@ it('a click on a minute explains it; minutes that are too narrow are zoomed firs
   expect(complaints).toEqual([]);
 });
 
+it('the time of a minute can be typed', async () => {
+  const { page, complaints } = await open('/keys/acme?period=24h');
+  const typed = refusedAt.slice(11, 16);
+  await page.$eval(
+    'input[type=time]',
+    (field, value) => {
+      (field as HTMLInputElement).value = value;
+      field.dispatchEvent(new Event('change', { bubbles: true }));
+    },
+    typed,
+  );
+  await expect.poll(() => inAddress(page).at).toBe(refusedAt);
+  await expect.poll(() => sentence(page)).toContain(refused);
+  expect(await page.$eval('input[type=time]', (field) => (field as HTMLInputElement).value)).toBe(typed);
+  expect(complaints).toEqual([]);
+});
+
 it('the keyboard chooses a minute with arrows, and explains it with Enter', async () => {
   const { page, complaints } = await open('/keys/acme?period=1h');
   // The cursor begins at the last minute with a request.

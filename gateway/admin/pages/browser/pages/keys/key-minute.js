@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { hourMs, minuteMs } from '../../../../../shared/words/figures.js';
+import { dayMs, hourMs, minuteMs } from '../../../../../shared/words/figures.js';
 import { nowMs, usePolled } from '../../api.js';
 import { clock, fullInstant } from '../../formats.js';
 import { CopyButton, Fresh, html } from '../../parts.js';
@@ -27,6 +27,21 @@ export function minuteQuery(atMs, shownMs) {
   const at = isoMinute(atMs);
   if (shownMs <= clickableMs) return { at };
   return { at, from: isoMinute(atMs - hourMs / 2), to: isoMinute(atMs + hourMs / 2), period: undefined };
+}
+
+/**
+ * A field for the time of a minute of the last 24 hours, as `tollgate why KEY --at 14:03` takes it.
+ *
+ * @param {URLSearchParams} query
+ */
+export function minuteField(query) {
+  const pickedMs = minuteIn(query);
+  const choose = (/** @type {any} */ { currentTarget: { value } }) => {
+    const atMs = Date.parse(`${new Date(nowMs()).toISOString().slice(0, 10)}T${value}Z`);
+    if (!Number.isNaN(atMs)) changeQuery(minuteQuery(atMs > nowMs() ? atMs - dayMs : atMs, dayMs));
+  };
+  const value = pickedMs === undefined ? '' : new Date(pickedMs).toISOString().slice(11, 16);
+  return html`<label class="day muted">minute <input type="time" value=${value} onChange=${choose} /></label>`;
 }
 
 /** @param {number} atMs */

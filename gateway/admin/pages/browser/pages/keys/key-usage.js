@@ -15,7 +15,7 @@ import {
 import { clock, fullInstant, periodText } from '../../formats.js';
 import { CopyButton, choices, Fresh, html, noteOf, Section, useNow } from '../../parts.js';
 import { changeQuery } from '../../router.js';
-import { clickableMs, isoMinute, KeyMinute, minuteIn, minuteQuery } from './key-minute.js';
+import { clickableMs, isoMinute, KeyMinute, minuteField, minuteIn, minuteQuery } from './key-minute.js';
 
 /** @import { BodyOf, RowOf } from '../../../../wires/api-types.ts' */
 
@@ -141,7 +141,7 @@ export function UsageChart({ id, ban, query }) {
     periodTexts,
     { label: 'Period', chosen: zoom ? undefined : period, choose },
     html`${earlier && compareButton(query, earlier)}
-      ${step === 'minute' && html`<span class="muted">drag to zoom, click a minute to see why</span>`}`,
+      ${step === 'minute' && html`<span class="muted">drag to zoom, click a minute to see why</span> ${minuteField(query)}`}`,
   );
   const limit = limitOver(limits.body?.limits, { step, fromMs, toMs, nowAt });
   const ofMinutes = step === 'minute' && {
