@@ -83,6 +83,12 @@ it('the usage of a past month is a page, and a file for bills', async () => {
     'acme,,free,70,70,0,70',
     'globex,,free,0,0,0,0',
   ]);
+  const [year = 0, month = 0] = lastMonth.split('-').map(Number);
+  const earlier = new Date(Date.UTC(year, month - 3)).toISOString().slice(0, 7);
+  await page.select('[aria-label=Month]', earlier);
+  await expect
+    .poll(() => page.$eval('.sentence p', ({ textContent }) => textContent))
+    .toBe(`The record has no request of ${earlier}.`);
   const narrow = await open(`/usage?month=${lastMonth}`, 390);
   await expect.poll(() => rowsOf(narrow.page)).toHaveLength(2);
   expect(await narrow.page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);

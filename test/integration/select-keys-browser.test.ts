@@ -178,7 +178,7 @@ it('a failed key does not stop the others, and stays selected', async () => {
   ]);
   await page.type('#grant-day', '500');
   expect(await confirm(page)).toEqual([
-    '5 keys have the grant.',
+    expect.stringMatching(/^5 keys have the grant: 500 a day until /),
     '1 key failed:',
     expect.stringMatching(/^wonka: .*`limits\.perDay` names a window in which wonka/),
     'The keys that failed stay selected, so you can try again.',
@@ -214,6 +214,16 @@ it('keys of files are left out of a change of the definition, with the command f
     '1 of the 3 selected keys is defined in files and left out here. On the machine of the gateway: tollgate keys revoke --ids globex',
   );
   await closeDialog(page);
+  await press(page, 'Edit plan');
+  expect((await textsOf(page, 'dialog form p')).join(' ')).toMatch(
+    /keys edit --ids globex --plan PLAN\. With --from DATE, .* With --withdraw in place of --plan, /,
+  );
+  await closeDialog(page);
+  await press(page, 'Rotate');
+  expect((await textsOf(page, 'dialog form p')).join(' ')).toMatch(
+    /keys rotate --ids globex --out secrets\.csv\. .* --overlap 7d or --overlap DATE /,
+  );
+  await closeDialog(page);
   // Bans are not part of the definition.
   await press(page, 'Lift the bans');
   expect(await confirm(page)).toEqual([
@@ -234,7 +244,10 @@ it('new secrets of many keys are shown once and can be downloaded, and closing w
   await page.click(selectAll);
   await press(page, 'Rotate');
   await page.select('#overlap', '0s');
-  expect(await confirm(page)).toEqual(['5 keys rotated.', 'This applies on 1 process.']);
+  expect(await confirm(page)).toEqual([
+    '5 keys rotated: the old secrets have ended.',
+    'This applies on 1 process.',
+  ]);
   expect(await axeFindings(page)).toEqual([]);
   const [shown = ''] = await textsOf(page, 'dialog .secret');
   const rows = shown.split('\n').map((row) => row.split(','));
@@ -266,7 +279,7 @@ it('moves selected keys to another plan now, and from a date on', async () => {
   await page.click(box('hooli'));
   await press(page, 'Edit plan');
   await choosePlan(page, 'minutely');
-  expect(await confirm(page)).toEqual(['2 keys edited.', 'This applies on 1 process.']);
+  expect(await confirm(page)).toEqual(['2 keys edited: plan minutely.', 'This applies on 1 process.']);
   await closeDialog(page);
   for (const plan of ['minutely', 'free']) {
     await page.click(box('acme'));
@@ -275,7 +288,7 @@ it('moves selected keys to another plan now, and from a date on', async () => {
     await choosePlan(page, plan);
     const from = plan === 'free' ? '2099-02-01T00:00' : '2099-01-01T00:00';
     await page.$eval('#from', (field, value) => Object.assign(field, { value }), from);
-    expect((await confirm(page))[0]).toBe('2 keys edited.');
+    expect((await confirm(page))[0]).toContain(`2 keys edited: plan ${plan} from `);
     await closeDialog(page);
   }
   for (const [id, plan] of [

@@ -65,7 +65,11 @@ async function oldSecrets(sources: KeySources): Promise<OldSecretsShown | undefi
   }
   rows.sort((a, b) => endMsOf(a) - endMsOf(b) || (a.key < b.key ? -1 : 1));
   const more = rows.length - bounds.oldSecretsMax;
-  return { secrets: rows.slice(0, bounds.oldSecretsMax), more: more > 0 ? more : undefined };
+  return {
+    at: isoOf(nowMs),
+    secrets: rows.slice(0, bounds.oldSecretsMax),
+    more: more > 0 ? more : undefined,
+  };
 }
 
 function endMsOf({ endsAt }: { readonly endsAt?: string | undefined }): number {

@@ -70,7 +70,7 @@ import { listOf, utcMinute } from '../../shared/words/figures.js';
  * @property {(page: Page) => readonly Row[]} rows
  * @property {(row: Row) => string} idOf
  * @property {(page: Page, say: Say) => readonly Sentence[]} [head] the sentences above the rows
- * @property {(asked: Asked) => Sentence} empty
+ * @property {(asked: Asked, page: Page, say: Say) => Sentence} empty
  */
 
 /**

@@ -49,15 +49,43 @@ export function someIds(ids) {
  * @param {Outcome} outcome
  * @param {ManyWords} words
  * @param {string} again how to repeat the change for the keys that failed
+ * @param {string} [terms] what applies to each changed key, such as "90 a minute until 2026-11-29 24:00 UTC"
  */
-export function summaryOf({ changed, unchanged, failed }, { done, unchanged: already }, again) {
-  const lines = [`${counted(changed.length, 'key')} ${done}.`];
+export function summaryOf({ changed, unchanged, failed }, { done, unchanged: already }, again, terms) {
+  const lines = [`${counted(changed.length, 'key')} ${done}${changed.length > 0 ? withTerms(terms) : ''}.`];
   if (unchanged.length > 0) lines.push(`${counted(unchanged.length, 'key')} ${already}.`);
   if (failed.length === 0) return lines;
+  return [...lines, `${counted(failed.length, 'key')} failed:`, ...reasonsOf(failed), again];
+}
+
+/**
+ * Returns the lines of a change that was only checked: the ids that it would change, and what it would do.
+ *
+ * @param {Outcome} outcome @param {ManyWords} words @param {string} [terms] as for `summaryOf`
+ */
+export function forecastOf({ changed, unchanged, failed }, { verb, unchanged: already }, terms) {
+  const lines = [
+    ...changed,
+    `Without --dry-run, this command would ${verb} ${counted(changed.length, 'key')}${changed.length > 0 ? withTerms(terms) : ''}.`,
+  ];
+  if (unchanged.length > 0)
+    lines.push(
+      `It would not change ${counted(unchanged.length, 'key')} (${already}): ${someIds(unchanged)}.`,
+    );
+  if (failed.length === 0) return lines;
+  return [...lines, `It would fail for ${counted(failed.length, 'key')}:`, ...reasonsOf(failed)];
+}
+
+/** @param {string | undefined} terms */
+export function withTerms(terms) {
+  return terms === undefined ? '' : `: ${terms}`;
+}
+
+/** @param {Outcome['failed']} failed */
+function reasonsOf(failed) {
   const reasons = Map.groupBy(failed, ({ id, why }) => why.replaceAll(id, '…'));
-  const named = [...reasons].map(([reason, all]) => {
+  return [...reasons].map(([reason, all]) => {
     const [one] = all;
     return `  ${someIds(all.map(({ id }) => id))}: ${all.length === 1 ? one?.why : reason}`;
   });
-  return [...lines, `${counted(failed.length, 'key')} failed:`, ...named, again];
 }

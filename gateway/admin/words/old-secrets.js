@@ -1,7 +1,7 @@
 import { counted } from '../../shared/words/figures.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
-/** @import { List } from './list.js' */
+/** @import { List, Say } from './list.js' */
 
 /** @typedef {BodyOf<'/old-secrets'>} OldSecrets */
 
@@ -32,16 +32,25 @@ export const oldSecretList = {
   inCsv: ['key', 'name', 'plan', 'secret', 'last', 'ends', 'issued', 'newest_last'],
   rows: ({ secrets }) => secrets,
   idOf: ({ key, digestStart }) => `${digestStart} ${key}`,
-  head({ secrets, more = 0 }) {
+  head({ secrets, more = 0, at }, say) {
     if (secrets.length === 0) return [];
     const are = secrets.length === 1 && more === 0 ? 'is' : 'are';
     return [
       {
         parts: [
-          `${counted(secrets.length + more, 'old secret')} ${are} still in use, although a newer one was issued. When an old secret ends, its clients get 401.`,
+          `${counted(secrets.length + more, 'old secret')} ${are} still in use, although a newer one was issued${asOf(at, say)}. When an old secret ends, its clients get 401. ${endedText}`,
         ],
       },
     ];
   },
-  empty: () => ({ parts: ['Every client uses the newest secret of its key.'] }),
+  empty: (_, { at }, say) => ({
+    parts: [`Every client with a valid secret uses the newest one of its key${asOf(at, say)}. ${endedText}`],
+  }),
 };
+
+const endedText = '"tollgate keys list --dead" lists secrets that have ended and are still used.';
+
+/** The list may be some seconds old. @param {string | undefined} at @param {Say} say */
+function asOf(at, { clock }) {
+  return at === undefined ? '' : ` (as of ${clock(Date.parse(at))})`;
+}

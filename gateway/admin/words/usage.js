@@ -73,6 +73,11 @@ export const monthList = {
   empty: () => ({ parts: ['There is no key.'] }),
 };
 
+/** For a month without a request: the record may begin later. @param {Pick<MonthPage, 'month'>} page */
+export function emptyMonthText({ month }) {
+  return `The record has no request of ${month}.`;
+}
+
 /**
  * What the figures of a month lack: its beginning, or its end.
  *

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import type { Action } from '../../admin/pages/browser/actions.js';
 import type { PageProps } from '../../admin/pages/browser/live.js';
 import type { BodyOf } from '../../admin/wires/api-types.ts';
 
@@ -47,13 +48,6 @@ export type Key = BodyOf<'/keys/{id}'>;
 /** What a capability shows below the windows of a key. */
 export interface KeyNotes {
   readonly members: readonly (keyof Key)[];
-  notesOn(key: Key): unknown;
-}
-
-/** What a dialog shows after an action, because no later response has it. */
-export interface ShownOnce {
-  readonly title: string;
-  readonly says: ComponentChildren;
-  /** The secret or link, which the operator copies with a button. */
-  readonly text: string;
+  /** @param button makes a button that opens the dialog of an action on the key; nothing for a token that may not write */
+  notesOn(key: Key, button: (action: Action) => unknown): unknown;
 }

@@ -1,6 +1,7 @@
 // biome-ignore-all format: each entry has a line of its own, which goes with its capability
 import { brownoutExemption, brownoutNotes, brownoutRefusals } from '../brownouts/words.js';
 import { guardChartMarks, guardWebhookTypes } from '../guard/event-names.js';
+import { creditUsageNote } from '../makegood/words.js';
 import { webhooksPaths } from '../webhooks/words.js';
 
 /** @import { DeprecationNotes } from '../interfaces/words.ts' */
@@ -23,6 +24,11 @@ export const countedRefusals = /** @type {const} */ ([
 /** What capabilities add to the deprecation of an operation. @type {readonly DeprecationNotes[]} */
 export const deprecationNotes = [
   brownoutNotes,
+];
+
+/** What capabilities say about the units in the usage of a month, as sentences. @type {readonly string[]} */
+export const usageNotes = [
+  creditUsageNote,
 ];
 
 /** The exemptions that a grant can give a key. */

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { commandParts } from '../../capabilities/lists/commands.ts';
+import { usageNotes } from '../../capabilities/lists/words.js';
 import { usageSteps } from '../../shared/schema/query-words.ts';
 import {
   type Asking,
@@ -121,10 +122,11 @@ function addUsage(program: Command): void {
         'usage --all --month 2026-11 --csv > bills.csv',
       ),
     )
+    .addHelpText('after', `\n${usageNotes.join(' ').replaceAll('. ', '.\n')}`)
     .option('--month <month>', 'a UTC month such as 2026-11, in place of --from and --to')
     .option(
       '--all',
-      'with --month: show every key, also lately active keys that were removed; keys without requests only with --csv or --json',
+      'show every key in a month (default: the present month), also lately active keys that were removed; keys without requests only with --csv or --json',
     )
     .addOption(
       new Option('--step <step>', 'the period of a row (default: depends on the whole period)').choices(

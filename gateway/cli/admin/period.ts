@@ -31,6 +31,11 @@ export function periodQuery({ from, to }: PeriodOptions, nowMs: number): Period 
  *
  * @throws a CommandError
  */
+/** The UTC month of a time, such as `2026-11`. */
+export function presentMonth(nowMs: number): string {
+  return iso(nowMs).slice(0, 7);
+}
+
 export function daysOfMonth(month: string): { readonly from: string; readonly to: string } {
   const [, year, number] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(month) ?? [];
   if (year === undefined) throw new CommandError('--month must be a month such as 2026-11.');

@@ -20,7 +20,9 @@ import { clock } from '../output/figures.ts';
 import { print, printJson } from '../output/screen.ts';
 import { limitOption, limitsOf } from './limit-options.ts';
 import { changeMany, type ManyChange } from './many/change-many.ts';
+import { foreseeBan, foreseeGrant, foreseeUnban, foreseeUngrant } from './many/foresee.ts';
 import { onlyKey, type SelectionOptions, selectKeys } from './many/select-keys.ts';
+import { banTerms, grantTerms } from './many/terms.ts';
 
 export interface GrantOptions extends SelectionOptions, LimitsByField {
   readonly group?: string;
@@ -43,16 +45,24 @@ export async function banKeys(
   const end = length === undefined ? until : `+${length}`;
   if (end === undefined) throw new CommandError('How long? Give --for, such as --for 2h, or --until.');
   const { untilAt } = grantPeriod({ until: end }, Date.now());
+  const body = { untilAt, reason };
   await change(id, options, {
     words: manyWords.ban,
+    terms: banTerms(body),
+    foresee: foreseeBan(body),
     wire: banKeyWire,
-    body: { untilAt, reason },
+    body,
     textOf: banText,
   });
 }
 
 export async function unbanKeys(id: string | undefined, options: SelectionOptions): Promise<void> {
-  await change(id, options, { words: manyWords.unban, wire: unbanKeyWire, textOf: banText });
+  await change(id, options, {
+    words: manyWords.unban,
+    foresee: foreseeUnban,
+    wire: unbanKeyWire,
+    textOf: banText,
+  });
 }
 
 export async function grantKeys(id: string | undefined, { exempt, ...options }: GrantOptions): Promise<void> {
@@ -68,15 +78,26 @@ export async function grantKeys(id: string | undefined, { exempt, ...options }: 
     throw new CommandError(`Which limits? Give at least one of ${all}${orExempt}.`);
   }
   const body = { limits, ...exemptionMembers({ exemptions: exempt }), ...grantPeriod(options, Date.now()) };
-  await change(id, options, { words: manyWords.grant, wire: grantKeyWire, body, textOf: grantHeldText });
+  await change(id, options, {
+    words: manyWords.grant,
+    terms: grantTerms(body),
+    foresee: foreseeGrant(body),
+    wire: grantKeyWire,
+    body,
+    textOf: grantHeldText,
+  });
 }
 
 export async function ungrantKeys(id: string | undefined, options: SelectionOptions): Promise<void> {
-  await change(id, options, { words: manyWords.ungrant, wire: ungrantKeyWire, textOf: grantHeldText });
+  await change(id, options, {
+    words: manyWords.ungrant,
+    foresee: foreseeUngrant,
+    wire: ungrantKeyWire,
+    textOf: grantHeldText,
+  });
 }
 
-interface Change {
-  readonly words: ManyChange['words'];
+interface Change extends Pick<ManyChange, 'words' | 'terms' | 'foresee'> {
   readonly wire: typeof banKeyWire | typeof unbanKeyWire | typeof grantKeyWire | typeof ungrantKeyWire;
   readonly body?: object;
   /** The text for one key. */
@@ -88,7 +109,7 @@ type NowHeld = z.output<typeof whatHolds>;
 async function change(
   argument: string | undefined,
   options: SelectionOptions,
-  { words, wire, body: sent, textOf }: Change,
+  { wire, body: sent, textOf, ...many }: Change,
 ): Promise<void> {
   const ask = (client: AdminClient, id: string) =>
     changeKey(id, () => client.ask(wire, { params: { id }, body: sent }));
@@ -97,7 +118,7 @@ async function change(
     return changeMany(
       await selectKeys(argument, options),
       {
-        words,
+        ...many,
         async ask(client, id) {
           const { body } = await ask(client, id);
           return { isChanged: !body.isUnchanged && body.wasBanned !== false };

@@ -22,8 +22,10 @@ import { createFileKeys, disabling, editing, requireFutureDate, rotation } from 
 import { disabledText, editedText, issuedText } from './key-views.ts';
 import { limitsOf } from './limit-options.ts';
 import { changeMany } from './many/change-many.ts';
-import { secretsFile } from './many/secrets-file.ts';
+import { foreseeDisabling, foreseeEdit, foreseeRotation } from './many/foresee.ts';
+import { secretsFile, unstoredSecrets } from './many/secrets-file.ts';
 import { onlyKey, type SelectionOptions, selectKeys } from './many/select-keys.ts';
+import { editTerms, rotationTerms } from './many/terms.ts';
 import { type ToldChange, tellChange, toldKey, toldSecret } from './tell-change.ts';
 
 export interface ChangingOptions extends SelectionOptions {
@@ -72,13 +74,15 @@ export async function rotateKeys(argument: string | undefined, options: RotateOp
   const ids = await selectKeys(argument, options);
   if (out === undefined && !options.dryRun)
     throw new CommandError('Where to? Give --out FILE, which gets the new secrets; only you can read it.');
-  const secrets = secretsFile(out ?? '');
+  const secrets = options.dryRun || out === undefined ? unstoredSecrets(out) : secretsFile(out);
   const secretFor = (id: string) => ({ id, overlap, expires, secret: secrets.secretOf(id) });
   try {
     await changeMany(
       ids,
       {
         words: manyWords.rotate,
+        terms: rotationTerms(overlap, expires, Date.now()),
+        foresee: foreseeRotation(secrets.secretOf),
         prepare: secrets.prepare,
         ask: (client, id) => createDirectoryKeys(client).addSecret(secretFor(id)),
         inFile: (id) => rotation(secretFor(id)),
@@ -110,6 +114,7 @@ export async function setDisabled(
       await selectKeys(argument, options),
       {
         words: manyWords[action],
+        foresee: foreseeDisabling(disabled),
         ask: (client, key) => createDirectoryKeys(client).setDisabled(key, disabled),
         inFile: (key) => disabling(key, disabled),
         told: ({ key }) => told(key.id),
@@ -138,6 +143,8 @@ export async function editKeys(argument: string | undefined, options: EditKeysOp
       await selectKeys(argument, options),
       {
         words: manyWords.edit,
+        terms: editTerms(edit),
+        foresee: foreseeEdit(edit),
         ask: (client, key) => createDirectoryKeys(client).edit(key, edit),
         inFile: (key) => editing(key, edit),
         told,

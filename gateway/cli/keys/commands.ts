@@ -248,8 +248,14 @@ function withSelection(command: Command): Command {
     .option('--of-plan <plan>', 'all keys on this plan')
     .addOption(new Option('--state <state>', 'all keys in this state').choices(keyStates))
     .option('--ids <ids>', 'these keys, separated by commas')
-    .option('--file <file>', 'the keys in this file, with an id on each line; - means standard input')
-    .option('--dry-run', 'list the keys, and change nothing')
+    .option(
+      '--file <file>',
+      'the keys in this file, with an id on each line, or the CSV of "keys list"; - means standard input',
+    )
+    .option(
+      '--dry-run',
+      'check the keys, show what would change, and change nothing; exit code 1 if a key would fail',
+    )
     .option('--yes', 'change many keys without a question');
 }
 

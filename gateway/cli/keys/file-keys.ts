@@ -191,7 +191,7 @@ function defined<Members extends object>(members: Members): Partial<Members> {
 }
 
 /**
- * Makes the edits in one write of the file.
+ * Makes the edits in one write of the file, or only checks them.
  *
  * @returns for each edit the key after it, or the reason why the key was not edited
  * @throws a CommandError if nothing was written
@@ -199,6 +199,7 @@ function defined<Members extends object>(members: Members): Partial<Members> {
 export async function editFileKeys(
   configuration: Configuration,
   edits: readonly FileEdit[],
+  { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<readonly (ChangedKey | CommandError)[]> {
   let outcomes: (YamlEdit[] | CommandError)[] = [];
   const edited = await editKeys(
@@ -208,7 +209,7 @@ export async function editFileKeys(
       outcomes = edits.map((edit) => attempt(edit, before, indexes.get(edit.id)));
       return outcomes.flatMap((one) => (one instanceof CommandError ? [] : one));
     },
-    { onlyKeys: true },
+    { onlyKeys: true, dryRun },
   );
   const [before, places] = [edited.before, edited.after].map(
     ({ written }) => new Map(written.map((one) => [one.key.id, one])),
@@ -301,15 +302,23 @@ function requireKnownTerms(key: NewKey, { plans, keys }: Settings): void {
       `The key ${key.id} exists already; "keys rotate ${key.id}" gives it a new secret.`,
     );
   }
-  requireName('plan', key.plan, [...plans.keys()]);
-  switch (planFault(key.limits, plans.get(key.plan)?.isCustom)) {
+  requirePlanFor(key, plans);
+}
+
+/** @throws a CommandError if there is no such plan, or if the key needs limits of its own or must not have them */
+export function requirePlanFor(
+  { plan, limits }: Pick<NewKey, 'plan'> & Partial<Pick<NewKey, 'limits'>>,
+  plans: ReadonlyMap<string, { readonly isCustom: boolean }>,
+): void {
+  requireName('plan', plan, [...plans.keys()]);
+  switch (planFault(limits, plans.get(plan)?.isCustom)) {
     case 'limits_missing': {
       const all = listNames(limitFieldNames.map(limitOption));
-      throw new CommandError(`The plan ${key.plan} is custom: give at least one of ${all}.`);
+      throw new CommandError(`The plan ${plan} is custom: give at least one of ${all}.`);
     }
     case 'limits_of_plan': {
-      const stated = toLimits(key.limits ?? {}).map(({ window }) => limitOption(limitFieldOf[window]));
-      throw new CommandError(`The plan ${key.plan} has its own limits: leave out ${listNames(stated)}.`);
+      const stated = toLimits(limits ?? {}).map(({ window }) => limitOption(limitFieldOf[window]));
+      throw new CommandError(`The plan ${plan} has its own limits: leave out ${listNames(stated)}.`);
     }
   }
 }

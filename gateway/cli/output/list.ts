@@ -28,7 +28,7 @@ export function listLines<Page, Row>(
   return [
     ...(list.head?.(page, sayAt(nowMs)) ?? []).flatMap((sentence) => sentenceLines(sentence, screen)),
     ...(rows.length === 0
-      ? wrapText(emptyText(page, textOf(list.empty(asked))), screen.columns)
+      ? wrapText(emptyText(page, textOf(list.empty(asked, page, sayAt(nowMs)))), screen.columns)
       : listTable(list, rows, screen, nowMs)),
   ];
 }

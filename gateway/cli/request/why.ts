@@ -1,3 +1,4 @@
+import { requestIdStart } from '../../admin/words/request-story.js';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { minuteAt } from '../admin/period.ts';
@@ -27,7 +28,8 @@ export async function why(given: string | undefined, options: WhyOptions): Promi
     tellMissing(json);
     show(options, { json: Object(json).why, body: body.why }, ({ sentence }) => [oneLine(sentence)]);
   } catch (error) {
-    throw requestId.test(id) ? needsLog(id, error) : error;
+    if (requestId.test(id)) throw needsLog(id, error);
+    throw requestIdStart.test(id) ? mayNeedLog(id, error) : error;
   }
 }
 
@@ -63,7 +65,16 @@ function needsLog(id: string, error: unknown): unknown {
   if (!(error instanceof CommandError)) return error;
   const asKey =
     error.kind === 'not_found' ? '' : ` It could not be looked up as the id of a key: ${error.message}`;
+  return new CommandError(`${id} looks like the id of a request: ${setLog}${asKey}`);
+}
+
+/** The id of a key may have the form of the beginning of a request's id. */
+function mayNeedLog(id: string, error: unknown): unknown {
+  if (!(error instanceof CommandError && error.kind === 'not_found')) return error;
   return new CommandError(
-    `${id} looks like the id of a request: set --log FILE to the log of the gateway, or --log - for standard input.${asKey}`,
+    `${error.message} If ${id} is the beginning of the id of a request, ${setLog}`,
+    'not_found',
   );
 }
+
+const setLog = 'set --log FILE to the log of the gateway, or --log - for standard input.';

@@ -5,6 +5,20 @@ import { reader, startGateways } from './change/change-fixture.ts';
 
 type OldSecret = OldSecretsShown['secrets'][number];
 
+it('without an old secret in use, the list says of which time it is, and where secrets are that have ended', async () => {
+  const { gateways } = await startGateways(1);
+  const env = {
+    TOLLGATE_ADMIN: `http://127.0.0.1:${gateways[0]?.adminPort}`,
+    TOLLGATE_ADMIN_TOKEN: reader.token,
+  };
+  const { at } = (await gateways[0]?.ask('GET', '/old-secrets'))?.body ?? {};
+  // The list is cached, so it has the time of the first response.
+  const { stdout } = await runTollgate(['keys', 'list', '--not-moved'], env);
+  expect(stdout.replace(/\s+/g, ' ')).toContain(
+    `newest one of its key (as of ${String(at).slice(11, 19)} UTC). "tollgate keys list --dead" lists`,
+  );
+});
+
 it('lists the owners that still use an old secret after a rotation, the nearest end first', async () => {
   const { gateways } = await startGateways(2, { bounds: { oldSecretsKeptMs: 0 } });
   const [first, second] = gateways;
@@ -44,7 +58,9 @@ it('lists the owners that still use an old secret after a rotation, the nearest 
   ]);
   expect(secrets[2].endsAt).toBeUndefined();
   const table = (await list()).stdout;
-  expect(table).toMatch(/^3 old secrets are still in use, although a newer one was issued\./);
+  expect(table.replace(/\s+/g, ' ')).toMatch(
+    /^3 old secrets are still in use, although a newer one was issued \(as of \d\d:\d\d:\d\d UTC\)\. .* "tollgate keys list --dead" lists secrets that have ended/,
+  );
   expect(table).toMatch(/^endless +[0-9a-f]{8}… .* never +never/m);
   expect((await list('--csv')).stdout).toMatch(
     /^key,name,plan,secret,last,ends,issued,newest_last\nsoon,,free,/,

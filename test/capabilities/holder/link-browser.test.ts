@@ -85,7 +85,7 @@ it('a link that could not be read at first opens the page at the next attempt, a
 });
 
 it('an operator makes and ends links on the page of the key', async () => {
-  const { fleet, open, alice } = await startLinked();
+  const { fleet, open, link, alice } = await startLinked();
   const adminUrl = fleet.gateways[0]?.adminUrl ?? '';
   const { page, complaints } = await watchedPage(browser, adminUrl, 390);
   await openWithToken(page, `${adminUrl}/keys/acme`, alice.token);
@@ -104,6 +104,21 @@ it('an operator makes and ends links on the page of the key', async () => {
   ]);
   expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(token.slice(0, 20));
   await page.waitForSelector('::-p-text(A link of alice opens)');
+
+  // One of two links ends by the button beside it.
+  const other = await link();
+  const end = `button[aria-label^="End the link ${other.digestStart}"]`;
+  await page.locator(end).click();
+  await page.waitForSelector('dialog[open]');
+  expect(await axeFindings(page)).toEqual([]);
+  await page.locator('dialog .main').click();
+  await page.waitForFunction("document.querySelector('dialog') === null");
+  await page.waitForFunction(`document.querySelector('${end}') === null`);
+  expect(await textOf(page, '.result')).toEqual([
+    `The link ${other.digestStart}… no longer opens the page of acme. This applies on 2 processes.`,
+  ]);
+  expect([(await open(other.token)).status, (await open(token)).status]).toEqual([401, 200]);
+
   await page.locator('::-p-text(End the links…)').click();
   await page.locator('dialog .main').click();
   await page.waitForFunction("document.querySelector('dialog') === null");

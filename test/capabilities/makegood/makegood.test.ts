@@ -778,6 +778,14 @@ it('the command gives units back, and states what it could not do', async () => 
     TOLLGATE_ADMIN_TOKEN: reader.token,
   });
   expect(shown.stdout).toMatch(/^given back +15 units of the day and 15 of the month at/m);
+  // The usage of a month is before credits, and says so.
+  const bill = await runTollgate(['usage', '--all', '--csv'], {
+    TOLLGATE_ADMIN: member(fleet, 1).adminUrl,
+    TOLLGATE_ADMIN_TOKEN: reader.token,
+  });
+  expect(bill.stdout).toMatch(/,15$/m);
+  const help = await runTollgate(['usage', '--help'], {});
+  expect(help.stdout).toContain('They include units that "tollgate makegood" has given back.');
   const wrong = await run('--to', 'now', '--upstream', 'nope');
   expect(wrong).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('no upstream') });
 });

@@ -101,6 +101,7 @@ for (const keys of [60, 300])
         return stdout === `${expected.join('\n')}\n`;
       });
     }
+    expect((await usage(0, '--all', '--csv')).stdout).toBe(`${expected.join('\n')}\n`);
     const { stdout, stderr } = await usage(0, '--all', '--month', month);
     expect(stdout).toMatch(/^KEY +PLAN +OFFERED +ADMITTED +REFUSED +NAME\n/);
     expect(stderr).toMatch(/^\d{4}-\d\d is not over: these are its requests until .* UTC\.\n$/);
@@ -113,7 +114,7 @@ for (const keys of [60, 300])
   });
 
 it.each([
-  [['--all'], /--all needs a month, such as --month 2026-11/],
+  [['--all', '--step', 'day'], /^--all shows a whole month, such as --month 2026-11/],
   [['acme', '--month', '2026-11', '--to', 'today'], /not both/],
   [['acme', '--compare', '7d'], /^--compare must be a length of time such as -7d/],
   [['--all', '--month', '2026-11', '--compare', '-7d'], /^--compare -7d does not fit rows of a month/],
@@ -146,6 +147,13 @@ it('a complete past month has no notice, and a month with a gap at its beginning
   expect(rows.slice(1).map((row) => row.trimEnd().split(/ {2,}/))).toEqual([
     ['b', 'free', '9', '9', '0', 'B'],
     ['a', '(removed)', '2', '1', '1'],
+  ]);
+});
+
+it('a month without a request says what the record has, and not what the keys sent', () => {
+  const month = { month: '2026-10', fromAt: '', toAt: '', keys: [{ id: 'a', offered: 0, admitted: 0 }] };
+  expect(monthTable(month, screenOf(process.stdout, { COLUMNS: '200' }), 0)).toEqual([
+    'The record has no request of 2026-10.',
   ]);
 });
 

@@ -339,6 +339,7 @@ describe('the text output', () => {
   it.each([
     [['keys', 'show', 'nobody'], /^There is no key nobody: /],
     [['why', 'nobody'], /^There is no key nobody: /],
+    [['why', '44821b58'], /^There is no key 44821b58: .* of the id of a request, set --log FILE to the log/],
     [['usage', 'a/b?c'], /^There is no key a\/b\?c: /],
     [
       ['callers', 'nothing'],

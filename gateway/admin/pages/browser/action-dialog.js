@@ -6,10 +6,9 @@ import { Dialog } from './dialog.js';
 import { CopyButton, html } from './parts.js';
 import { saveFile } from './save-file.js';
 
-/** @import { ShownOnce } from '../../../capabilities/interfaces/pages.ts' */
 /** @import { Outcome } from '../../words/many-keys.js' */
 /** @import { Key } from '../../words/keys.js' */
-/** @import { Action, Change } from './actions.js' */
+/** @import { Action, Change, ShownOnce } from './actions.js' */
 
 /**
  * The effect of an action. `text` is the result of one changed key.
@@ -67,7 +66,7 @@ export function ActionDialog({ of: keys, action, where, isSummed = false, onDone
     const again = 'The keys that failed stay selected, so you can try again.';
     const lines =
       one === undefined
-        ? [...summaryOf(outcome, action.words, again), ...(changed.length > 0 ? [applies] : [])]
+        ? [...summaryOf(outcome, action.words, again, change.terms), ...(changed.length > 0 ? [applies] : [])]
         : [changed.length === 0 ? `${one}: ${action.words.unchanged}.` : text];
     return setResult({ lines: isSummed ? lines : [], issued, once });
   };
@@ -109,14 +108,14 @@ function waitingText(ended, all) {
 }
 
 /** @param {{ keys: readonly Key[], of: number, action: Action }} props */
-function LeftOut({ keys, of, action: { commandForFile } }) {
+function LeftOut({ keys, of, action: { commandForFile, optionsForFile } }) {
   if (keys.length === 0 || commandForFile === undefined) return undefined;
   const command = `tollgate keys ${commandForFile(keys.map(({ id }) => id).join(','))}`;
   const which =
     of === 1
       ? 'This key is defined in a file, which this page does not edit.'
       : `${figure(keys.length)} of the ${figure(of)} selected keys ${keys.length === 1 ? 'is' : 'are'} defined in files and left out here.`;
-  return html`<p>${which} On the machine of the gateway: <code>${command}</code></p>`;
+  return html`<p>${which} On the machine of the gateway: <code>${command}</code>${optionsForFile && `. ${optionsForFile}`}</p>`;
 }
 
 /** How many keys are changed at the same time, and after how many missing responses in a row the others are not tried. */

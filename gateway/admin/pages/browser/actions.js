@@ -6,12 +6,17 @@ import { fullInstant } from './formats.js';
 import { html } from './parts.js';
 
 /** @import { ComponentChildren } from 'preact' */
-/** @import { ShownOnce } from '../../../capabilities/interfaces/pages.ts' */
 /** @import { BodyOf, Changed } from '../../wires/api-types.ts' */
 /** @import { Key } from '../../words/keys.js' */
 /** @import { ManyWords } from '../../words/many-keys.js' */
 
 /** @typedef {BodyOf<'/keys/{id}'>} KeyDetail */
+
+/**
+ * What a dialog shows after an action, because no later response has it. `text` is the secret or link, which the operator copies with a button.
+ *
+ * @typedef {{ readonly title: string, readonly says: ComponentChildren, readonly text: string }} ShownOnce
+ */
 
 /**
  * An operator's action on one or many keys. A dialog states the effect before the action.
@@ -29,11 +34,13 @@ import { html } from './parts.js';
  * @property {ManyWords} words the result of many keys
  * @property {(ids: string) => string} [commandForFile] the arguments of `tollgate keys` that change keys of files. Set if the
  * admin API changes only directory keys
+ * @property {string} [optionsForFile] sentences about further options of this command
  * @property {boolean} [isEnd] whether the action deletes the key
  *
  * @typedef {object} Change the same for all keys, for example with the same end of a ban
  * @property {(id: string) => Promise<Response | undefined>} run
  * @property {(id: string, response: Response | undefined) => string} done the result in words
+ * @property {string} [terms] what applies to each of many changed keys, such as "90 a minute until …"
  * @property {(id: string, response: Response) => ShownOnce} [once] what the dialog shows after the action on one key
  *
  * @typedef {{ who: string, whose: string, keys: readonly Key[] }} Subject `who` is "acme" or "each key", and `whose` "the
@@ -74,9 +81,11 @@ export const actions = {
     fields: banFields,
     prepare(form) {
       const body = banIn(form);
+      const until = `until ${fullInstant(Date.parse(body.untilAt))}`;
       return {
         run: (id) => change('POST', '/keys/{id}/ban', { params: { id }, body }),
-        done: (id) => `${id} is banned until ${fullInstant(Date.parse(body.untilAt))}.`,
+        done: (id) => `${id} is banned ${until}.`,
+        terms: until,
       };
     },
     words: manyWords.ban,
@@ -91,13 +100,12 @@ export const actions = {
     prepare(form) {
       const body = grantIn(form);
       const { limits, fromAt, untilAt } = body;
-      const until = `until ${fullInstant(Date.parse(untilAt))}`;
+      const from = fromAt === undefined ? '' : ` from ${fullInstant(Date.parse(fromAt))}`;
+      const terms = `${limitsInWords(limits)}${from} until ${fullInstant(Date.parse(untilAt))}`;
       return {
         run: (id) => change('POST', '/keys/{id}/grant', { params: { id }, body }),
-        done: (id) =>
-          fromAt === undefined
-            ? `${id} has ${limitsInWords(limits)} ${until}.`
-            : `${id} gets ${limitsInWords(limits)} from ${fullInstant(Date.parse(fromAt))} ${until}.`,
+        done: (id) => `${id} ${fromAt === undefined ? 'has' : 'gets'} ${terms}.`,
+        terms,
       };
     },
     words: manyWords.grant,
@@ -129,8 +137,10 @@ export const actions = {
         return {
           run: (id) => changeDefinition(id, { plan, limits: null }),
           done: (id) => `${id} is on the plan ${plan}.`,
+          terms: `plan ${plan}`,
         };
       }
+      const from = `from ${fullInstant(Date.parse(fromAt))}`;
       return {
         async run(id) {
           const { body: key, version } = await askWithVersion('/keys/{id}', { params: { id } });
@@ -141,11 +151,14 @@ export const actions = {
             ...(version && { headers: { 'If-Match': version } }),
           });
         },
-        done: (id) => `${id} is on the plan ${plan} from ${fullInstant(Date.parse(fromAt))}.`,
+        done: (id) => `${id} is on the plan ${plan} ${from}.`,
+        terms: `plan ${plan} ${from}`,
       };
     },
     words: manyWords.edit,
     commandForFile: (ids) => `edit --ids ${ids} --plan PLAN`,
+    optionsForFile:
+      'With --from DATE, the plan changes at this date. With --withdraw in place of --plan, the later changes of the plan are withdrawn.',
   },
   rotate: {
     button: 'Rotate…',
@@ -167,10 +180,13 @@ export const actions = {
       return {
         run: (id) => change('POST', '/keys/{id}/secrets', { params: { id }, body }),
         done: (id) => `${id} has a new secret; ${others}.`,
+        terms: others,
       };
     },
     words: manyWords.rotate,
     commandForFile: (ids) => `rotate --ids ${ids} --out secrets.csv`,
+    optionsForFile:
+      'The old secrets end after 24 hours. --overlap 7d or --overlap DATE sets another end, and --overlap 0s ends them at once.',
   },
   restore: {
     button: 'Restore…',

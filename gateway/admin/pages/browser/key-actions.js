@@ -31,6 +31,18 @@ export function KeyActions({ of: key, further, live, done, onDone }) {
     ${open && html`<${ActionDialog} key=${open.title} of=${[key]} action=${open} where=${whereOn(live)} onDone=${onDone} onClose=${() => setOpen(undefined)} />`}`;
 }
 
+/**
+ * The button of one action, at the place of what it changes.
+ *
+ * @param {{ of: Key, action: Action, live: import('./live.js').Live, onDone: (done: Done) => void }} props
+ */
+export function KeyAction({ of: key, action, live, onDone }) {
+  const [isOpen, setOpen] = useState(false);
+  if (!mayWrite(live)) return undefined;
+  return html`<button type="button" aria-label=${`${action.title} ${key.id}`} onClick=${() => setOpen(true)}>${action.button}</button>
+    ${isOpen && html`<${ActionDialog} of=${[key]} action=${action} where=${whereOn(live)} onDone=${onDone} onClose=${() => setOpen(false)} />`}`;
+}
+
 /** @param {import('./live.js').Live} live */
 export function mayWrite({ state }) {
   return state?.token.may === 'write';

@@ -20,8 +20,10 @@ import { cards, html, Instant, instead } from './parts.js';
  * `first`: further columns, before the others
  */
 export function listTable(list, polled, { asked, now, key, cells = {}, first = [] }) {
-  const rows = polled.body === undefined ? [] : list.rows(polled.body);
-  if (rows.length === 0) return instead(polled, sentence(list.empty(asked)));
+  const { body } = polled;
+  const rows = body === undefined ? [] : list.rows(body);
+  if (rows.length === 0)
+    return instead(polled, body === undefined ? '' : sentence(list.empty(asked, body, sayAt(now))));
   return cards(rows, {
     ...(key !== undefined && { key, isSteady: true }),
     idOf: list.idOf,

@@ -5,6 +5,11 @@ import { defineWire } from '../../../shared/http/wire.ts';
 const oldSecretsShown = z
   .object({
     missing,
+    at: instant
+      .optional()
+      .describe(
+        'The time at which the list was made. Absent without a usage record. Earlier releases omit this member.',
+      ),
     secrets: list(
       z.object({
         key: z.string().describe('The id of the key.'),

@@ -1,7 +1,13 @@
 import { getMonthUsageWire } from '../../../admin/wires/keys/usage.ts';
 import { listCsv } from '../../../admin/words/csv.js';
 import { emptyText } from '../../../admin/words/list.js';
-import { type MonthKey, type MonthPage, monthList, monthNotice } from '../../../admin/words/usage.js';
+import {
+  emptyMonthText,
+  type MonthKey,
+  type MonthPage,
+  monthList,
+  monthNotice,
+} from '../../../admin/words/usage.js';
 import { keysPerPageMax } from '../../../shared/http/wire.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
 import type { Asking } from '../../command.ts';
@@ -80,7 +86,6 @@ export function monthTable(
   const busy = keys
     .filter(({ offered, before = 0 }) => offered + before > 0)
     .sort((a, b) => b.admitted - a.admitted);
-  if (busy.length === 0)
-    return wrapText(emptyText(page, `No key sent a request in ${page.month}.`), screen.columns);
+  if (busy.length === 0) return wrapText(emptyText(page, emptyMonthText(page)), screen.columns);
   return listTable(monthList, monthList.rows({ ...page, keys: busy }), screen, nowMs);
 }

@@ -3,7 +3,7 @@ import { dayMs } from '../../../shared/words/figures.js';
 import type { Asking, PeriodOptions } from '../../command.ts';
 import { CommandError } from '../../output/command-error.ts';
 import { show } from '../../output/show.ts';
-import { daysOfMonth, periodQuery, shiftOf, stepFor, yearBefore } from '../period.ts';
+import { daysOfMonth, periodQuery, presentMonth, shiftOf, stepFor, yearBefore } from '../period.ts';
 import { clientAfterFlush } from '../read/flush-counts.ts';
 import { readUsage } from '../read/read-usage.ts';
 import { usageCsv, usageLines } from './usage-view.ts';
@@ -31,12 +31,12 @@ async function showWhole({ month, ...options }: UsageOptions): Promise<void> {
 }
 
 async function showEveryKey({ month, from, to, step, ...options }: UsageOptions): Promise<void> {
-  if (month === undefined || [from, to, step].some((option) => option !== undefined))
+  if ([from, to, step].some((option) => option !== undefined))
     throw new CommandError(
-      '--all needs a month, such as --month 2026-11, and does not accept --from, --to or --step.',
+      '--all shows a whole month, such as --month 2026-11, and does not accept --from, --to or --step.',
     );
   const { showMonth } = await import('./month-usage.ts');
-  await showMonth({ month, ...options });
+  await showMonth({ month: month ?? presentMonth(Date.now()), ...options });
 }
 
 async function showUsage(

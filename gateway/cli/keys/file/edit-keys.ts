@@ -73,6 +73,7 @@ export class NotInFile extends CommandError {
  * @param choose returns the edits, with paths from the list of keys, or throws a CommandError
  * @param onlyKeys for edits that need no operations: a broken API document or certificate does not prevent them
  * @param prepare runs before the file is locked
+ * @param dryRun checks the edits in the same way, but does not write the file
  * @throws a CommandError if nothing was written; an Error when the file cannot be locked or written
  */
 export async function editKeys(
@@ -81,7 +82,12 @@ export async function editKeys(
   {
     onlyKeys = false,
     prepare = () => {},
-  }: { readonly onlyKeys?: boolean; readonly prepare?: (found: LoadedKeys) => Promise<void> | void } = {},
+    dryRun = false,
+  }: {
+    readonly onlyKeys?: boolean;
+    readonly prepare?: (found: LoadedKeys) => Promise<void> | void;
+    readonly dryRun?: boolean;
+  } = {},
 ): Promise<EditedKeys> {
   const options = { file, env, makesKeysFile: true, onlyKeys };
   const found = loadKeys(options);
@@ -93,8 +99,7 @@ export async function editKeys(
       file,
     );
   }
-  // Another process may open the file through a symbolic link. The lock is therefore next to the file itself, and not next to the link.
-  return withLock<EditedKeys>(fileBehind(keysFile), () => {
+  const edit = (): EditedKeys => {
     const text = readText(keysFile);
     // Another process may have edited the file while this process waited for the lock.
     const isAsFound = text !== undefined && digestOfContent(text) === found.digest;
@@ -114,9 +119,11 @@ export async function editKeys(
     if (readText(keysFile) !== text) {
       throw new CommandError(`${keysFile} was changed in the meantime; try again.`, 'passing');
     }
-    replaceFile(keysFile, edited.text);
+    if (!dryRun) replaceFile(keysFile, edited.text);
     return { file: keysFile, before, after };
-  });
+  };
+  // Another process may open the file through a symbolic link. The lock is therefore next to the file itself, and not next to the link.
+  return dryRun ? edit() : withLock(fileBehind(keysFile), edit);
 }
 
 /**

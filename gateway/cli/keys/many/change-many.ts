@@ -1,8 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ManyWords, notTriedText, type Outcome, summaryOf } from '../../../admin/words/many-keys.js';
+import { getKeyWire, type KeyDetail } from '../../../admin/wires/keys/key.ts';
+import {
+  forecastOf,
+  type ManyWords,
+  notTriedText,
+  type Outcome,
+  summaryOf,
+  withTerms,
+} from '../../../admin/words/many-keys.js';
 import { counted, figure } from '../../../shared/words/figures.js';
 import type { AdminClient } from '../../admin/admin-client.ts';
 import { clientOf } from '../../admin/find-gateway.ts';
+import { changeKey } from '../../admin/read/read-key.ts';
 import { CommandError } from '../../output/command-error.ts';
 import { progressHere } from '../../output/progress.ts';
 import { print, printJson } from '../../output/screen.ts';
@@ -18,10 +27,18 @@ const againText = 'Run the same command again: it changes only what is left.';
 /** A change that a command makes to each of many keys. */
 export interface ManyChange {
   readonly words: ManyWords;
+  /** What applies to each key after the change: "90 a minute until 2026-11-29 24:00 UTC". */
+  readonly terms?: string | undefined;
   /** Called before each part of the keys is changed, so that what they need is stored. */
   readonly prepare?: (ids: readonly string[]) => void;
   /** Changes a key through the admin API. A repeated call changes nothing. */
   readonly ask: (client: AdminClient, id: string) => Promise<{ readonly isChanged: boolean }>;
+  /**
+   * Returns whether the change would change the key, as far as its data tell, for `--dry-run`.
+   *
+   * @throws a CommandError with the reason for which the change would fail
+   */
+  readonly foresee: (key: KeyDetail, client: AdminClient) => boolean | Promise<boolean>;
   /** Changes a key of the keys file; absent if the admin API changes keys of files, too. */
   readonly inFile?: (id: string) => FileEdit;
   /** What the record of changes gets about a changed key of the keys file. */
@@ -31,6 +48,7 @@ export interface ManyChange {
 /**
  * Changes the keys, after the operator has confirmed their number. Keys of the keys file are written together. Directory keys are changed
  * some at a time. A failed key does not stop the others. Each change can be repeated, so the command can run again after a crash.
+ * With `--dry-run`, the function reads the keys, and prints for which of them the change would succeed.
  *
  * @throws a CommandError if nothing was changed
  */
@@ -45,18 +63,37 @@ export async function changeMany(
     inFile.length > 0 && `${figure(inFile.length)} in the keys file`,
     inFile.length > 0 && byApi.length > 0 && `${figure(byApi.length)} in the key directory`,
   ].filter((one) => one !== false);
-  const question = `${verb} ${counted(ids.length, 'key')}${where.length > 0 ? ` (${where.join(', ')})` : ''}`;
-  if (options.dryRun) {
-    if (options.json) return printJson({ dryRun: true, keys: ids });
-    return print([...ids, `Without --dry-run, this command would ${question}.`]);
-  }
-  if (!(await confirmed(question, ids.length, options))) throw new CommandError('Nothing was changed.');
+  const question = `${verb} ${counted(ids.length, 'key')}${where.length > 0 ? ` (${where.join(', ')})` : ''}${withTerms(change.terms)}`;
+  if (!options.dryRun && !(await confirmed(question, ids.length, options)))
+    throw new CommandError('Nothing was changed.');
   const outcome: Outcome = { changed: [], unchanged: [], failed: [] };
   if (inFile.length > 0) await changeInFile(inFile, change, options, outcome);
-  if (byApi.length > 0) await changeByApi(byApi, change, await clientOf(options), outcome, ids.length);
-  if (options.json) printJson(outcome);
-  else print(summaryOf(outcome, change.words, againText));
+  if (byApi.length > 0) {
+    const made = options.dryRun ? { ...change, ask: foreseen(change) } : change;
+    await changeByApi(byApi, made, await clientOf(options), outcome, ids.length);
+  }
+  if (options.json) printJson(options.dryRun ? { dryRun: true, keys: ids, ...outcome } : outcome);
+  else
+    print(
+      options.dryRun
+        ? forecastOf(inOrderOf(ids, outcome), change.words, change.terms)
+        : summaryOf(outcome, change.words, againText, change.terms),
+    );
   if (outcome.failed.length > 0) process.exitCode = 1;
+}
+
+/** Reads a key in place of its change. */
+function foreseen({ foresee }: ManyChange): ManyChange['ask'] {
+  return async (client, id) => {
+    const { body } = await changeKey(id, () => client.ask(getKeyWire, { params: { id } }));
+    return { isChanged: await foresee(body, client) };
+  };
+}
+
+/** The calls for several keys end in any order. */
+function inOrderOf(ids: readonly string[], outcome: Outcome): Outcome {
+  const changed = new Set(outcome.changed);
+  return { ...outcome, changed: ids.filter((id) => changed.has(id)) };
 }
 
 /** The keys that the command changes in the keys file, and those that it changes through the admin API. */
@@ -79,7 +116,7 @@ async function changeInFile(
 ): Promise<void> {
   prepare?.(ids);
   const edits = ids.flatMap((id) => inFile?.(id) ?? []);
-  const results = await editFileKeys(configurationOf(options.config), edits);
+  const results = await editFileKeys(configurationOf(options.config), edits, options);
   const changes: ToldChange[] = [];
   for (const [index, id] of ids.entries()) {
     const result = results[index];
@@ -87,7 +124,7 @@ async function changeInFile(
       outcome.failed.push({ id, why: result?.message ?? 'It was not edited.' });
     else {
       (result.isChanged ? outcome.changed : outcome.unchanged).push(id);
-      if (result.isChanged && told) changes.push(told(result));
+      if (result.isChanged && told && !options.dryRun) changes.push(told(result));
     }
   }
   await tellChanges(options, changes);

@@ -16,7 +16,7 @@ export async function confirmed(
   if (yes || count === 1) return true;
   if (!process.stdin.isTTY || file === '-')
     throw new CommandError(
-      `This command would ${question}. Give --yes to do so, or --dry-run to list the keys.`,
+      `This command would ${question}. Give --yes to do so, or --dry-run to check the keys.`,
     );
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {

@@ -1,6 +1,7 @@
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -46,14 +47,35 @@ export function secretsFile(path: string): SecretsFile {
       append(handle, missing.map((row) => `${row.join(',')}\n`).join(''));
       for (const [id, secret] of missing) written.set(id, secret);
     },
-    secretOf(id) {
-      const secret = written.get(id);
-      if (secret === undefined) throw new Error('a key got no secret before its change');
-      return secret;
-    },
+    secretOf: secretIn(() => written),
     close() {
       if (handle !== undefined) closeSync(handle);
     },
+  };
+}
+
+/**
+ * For `--dry-run`: the secrets of an earlier run from its file, which stays as it is, and new ones that are not stored.
+ *
+ * @param path absent if no file is named
+ */
+export function unstoredSecrets(path: string | undefined): SecretsFile {
+  const isThere = path !== undefined && existsSync(path);
+  const written = isThere ? rowsIn(path, readFileSync(path, 'utf8')) : new Map<string, string>();
+  return {
+    prepare(ids) {
+      for (const id of ids) if (!written.has(id)) written.set(id, issueSecret());
+    },
+    secretOf: secretIn(() => written),
+    close() {},
+  };
+}
+
+function secretIn(written: () => ReadonlyMap<string, string>): SecretsFile['secretOf'] {
+  return (id) => {
+    const secret = written().get(id);
+    if (secret === undefined) throw new Error('a key got no secret before its change');
+    return secret;
   };
 }
 
@@ -78,16 +100,27 @@ function open(path: string): number {
   );
 }
 
-/** A last line without a line break was cut off by a crash. Nobody uses its secret, so it is removed. */
+/** Removes a last line that is not whole. */
 function readRows(path: string, handle: number): Map<string, string> {
   const text = readFileSync(handle, 'utf8');
-  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
-  const [first, ...lines] = whole.split('\n').slice(0, -1);
+  const rows = rowsIn(path, text);
+  const whole = wholeLines(text);
+  if (whole !== text) ftruncateSync(handle, Buffer.byteLength(whole));
+  return rows;
+}
+
+/** A last line without a line break was cut off by a crash. Nobody uses its secret. */
+function wholeLines(text: string): string {
+  return text.slice(0, text.lastIndexOf('\n') + 1);
+}
+
+/** @throws a CommandError if the text is no list of secrets */
+function rowsIn(path: string, text: string): Map<string, string> {
+  const [first, ...lines] = wholeLines(text).split('\n').slice(0, -1);
   const rows = lines.map((line): [string, string] => [line.split(',')[0] ?? '', line.split(',')[1] ?? '']);
   const isOurs =
     first === title && rows.every(([id, secret]) => keyIdPattern.test(id) && secret.length >= 20);
   if (text !== '' && !isOurs)
     throw new CommandError(`${path} exists, and is no list of secrets of this command: give a new file.`);
-  if (whole !== text) ftruncateSync(handle, Buffer.byteLength(whole));
   return new Map(rows);
 }

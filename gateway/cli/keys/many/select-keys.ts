@@ -73,12 +73,14 @@ async function read(file: string): Promise<string> {
   }
 }
 
-/** Comments begin with `#`. The list of keys with `--csv` is accepted: its first column has the ids. */
+/** Comments begin with `#`. The lists of `keys list` with `--csv` are accepted, and a file of secrets: their first column has the ids. */
 function idsIn(named: string, file: string | undefined): readonly string[] {
-  const lines = named.split(/\r?\n/).map((line) => line.replace(/^"|".*$|,.*$/g, '').trim());
-  const isList = /^key,/i.test(named);
+  // A spreadsheet may write a byte order mark, and quote the titles.
+  const lines = named.replace(/^\uFEFF/, '').split(/\r?\n/);
+  const isList = /^"?(id|key)"?,/i.test(lines[0] ?? '');
   const ids = new Set<string>();
-  for (const [index, line] of lines.entries()) {
+  for (const [index, written] of lines.entries()) {
+    const line = written.replace(/^"|".*$|,.*$/g, '').trim();
     if (line === '' || line.startsWith('#') || (isList && index === 0)) continue;
     if (!keyIdPattern.test(line)) {
       const where =

@@ -85,7 +85,7 @@ describe('keys of a plan', () => {
     expect(dry).toMatchObject({
       exitCode: 0,
       stdout: expect.stringMatching(
-        /^d1\nd2\nd3\nf1\nf2\nWithout --dry-run, this command would grant other limits to 5 keys\.\n$/,
+        /^d1\nd2\nd3\nf1\nf2\nWithout --dry-run, this command would grant other limits to 5 keys: 90 a minute until 20\S+ \d\d:\d\d:\d\d UTC\.\n$/,
       ),
     });
     const asked = await run('revoke', '--of-plan', 'free');
@@ -110,7 +110,10 @@ describe('keys of a plan', () => {
       '--yes',
     ];
     const granted = await run(...grant);
-    expect(granted).toMatchObject({ exitCode: 0, stdout: '5 keys have the grant.\n' });
+    expect(granted).toMatchObject({
+      exitCode: 0,
+      stdout: '5 keys have the grant: 90 a minute until 2026-12-31 24:00 UTC.\n',
+    });
     expect((await keyOf('d2')).grant).toMatchObject({ limits: { perMinute: 90 } });
     expect((await keyOf('f1')).grant).toMatchObject({ limits: { perMinute: 90 } });
     expect(await run(...grant)).toMatchObject({
@@ -166,7 +169,10 @@ describe('keys of a plan', () => {
 
   it('get a later plan, which is withdrawn', async () => {
     const edited = await run('edit', '--ids', 'd1,f1', '--plan', 'pro', '--from', '2099-01-01', '--yes');
-    expect([edited.stderr, edited.stdout]).toEqual(['', '2 keys edited.\n']);
+    expect([edited.stderr, edited.stdout]).toEqual([
+      '',
+      '2 keys edited: plan pro from 2099-01-01 00:00 UTC.\n',
+    ]);
     await until('the file is loaded', async () => (await keyOf('f1')).upcoming !== undefined);
     for (const id of ['d1', 'f1'])
       expect(await keyOf(id)).toMatchObject({
@@ -199,7 +205,9 @@ describe('keys of a plan', () => {
       '--expires',
       '2099-01-01',
     ];
-    expect((await run('edit', '--ids', 'd1,f1', ...members, '--yes')).stdout).toBe('2 keys edited.\n');
+    expect((await run('edit', '--ids', 'd1,f1', ...members, '--yes')).stdout).toBe(
+      '2 keys edited: plan enterprise, 7 a day, name it’s: "new", only the client addresses 192.0.2.0/24, the newest secret expires 2099-01-01 00:00 UTC.\n',
+    );
     await until('the file is loaded', async () => (await keyOf('f1')).plan === 'enterprise');
     for (const id of ['d1', 'f1']) {
       const { definition, secrets } = await keyOf(id);
@@ -228,13 +236,75 @@ describe('keys of a plan', () => {
           '--yes',
         )
       ).stdout,
-    ).toBe('2 keys edited.\n');
+    ).toBe('2 keys edited: plan free, no name, every client address, the newest secret expires never.\n');
     await until('the file is loaded', async () => (await keyOf('f1')).plan === 'free');
     for (const id of ['d1', 'f1']) {
       const { definition, secrets } = await keyOf(id);
       expect(Object.keys(definition).sort()).toEqual(['disabled', 'id', 'plan', 'secrets']);
       expect(secrets.at(-1).expiresAt).toBeUndefined();
     }
+  });
+
+  it('are taken from the CSV of the lists of keys', async () => {
+    const file = join(folder, 'keys.csv');
+    const { stdout } = await run('list', '--all', '--csv');
+    expect(stdout).toMatch(/^id,/);
+    for (const text of [stdout, `\uFEFF"id","name"\r\n"d1","One"\r\n`, 'key,name\nd1,One\n']) {
+      writeFileSync(file, text);
+      const ids = text === stdout ? all : ['d1'];
+      const dry = await run('unban', '--file', file, '--dry-run', '--json');
+      expect([dry.exitCode, JSON.parse(dry.stdout).keys.toSorted()]).toEqual([0, ids]);
+    }
+    writeFileSync(file, 'id\n');
+    expect((await run('unban', '--file', file, '--dry-run')).stdout).toContain('There is no key id');
+  });
+
+  it('are read by --dry-run, which names each key that is missing or for which the change would fail', async () => {
+    const before = readFileSync(keysFile, 'utf8');
+    await run('create', 'hourly', '--plan', 'enterprise', '--per-hour', '5', '--directory');
+    await run('grant', '--ids', 'd2', '--per-day', '5', '--until', '2027-01-01T00:00:00Z');
+    await run('ban', 'f2', '--until', '2027-01-01T00:00:00Z');
+    const dry = (...args: string[]) => run(...args, '--dry-run');
+    const grant = ['grant', '--per-day', '5', '--until', '2027-01-01T00:00:00Z'];
+    expect(await dry(...grant, '--ids', 'nosuch,d1,d2,f1,hourly')).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringMatching(
+        /^d1\nf1\nWithout --dry-run, this command would grant other limits to 2 keys: 5 a day until 2026-12-31 24:00 UTC\.\nIt would not change 1 key \(had this grant already\): d2\.\nIt would fail for 2 keys:\n(?=[\s\S]* {2}nosuch: There is no key nosuch)(?=[\s\S]* {2}hourly: hourly \(enterprise\) has no limit a day\. Its limits are 5 an hour\.\n)/,
+      ),
+    });
+    const later = ['grant', '--ids', 'd1,d2', '--per-day', '5', '--from', '2098-01-01', '--until'];
+    expect((await dry(...later, '2098-12-31')).stdout).toContain('days ahead');
+    expect(
+      (await dry('grant', '--ids', 'd2', '--per-day', '5', '--from', '+1h', '--until', '+2h')).stdout,
+    ).toContain('d2 has a grant until 2026-12-31 24:00 UTC, which the new grant would replace now');
+    expect((await dry('ban', '--ids', 'd1,f2', '--for', '1h')).stdout).toMatch(
+      /^d1\nWithout --dry-run, this command would ban 1 key: until 20.* UTC\.\nIt would fail for 1 key:\n {2}f2: f2 is banned until 2026-12-31 24:00 UTC already, which is later\.\n$/,
+    );
+    expect((await dry('unban', '--ids', 'd1,f2')).stdout).toContain('f2\nWithout');
+    expect((await dry('ungrant', '--ids', 'd1,d2')).stdout).toMatch(
+      /^d2\nWithout [\s\S]* 1 key \(had no grant\): d1/,
+    );
+    expect(await dry('edit', '--ids', 'd1,f1,nosuch', '--plan', 'pro', '--from', '2099-01-01')).toMatchObject(
+      {
+        exitCode: 1,
+        stdout: expect.stringMatching(
+          /^d1\nf1\nWithout --dry-run, this command would edit 2 keys: plan pro from 2099-01-01 00:00 UTC\.\nIt would fail for 1 key:\n {2}nosuch: There is no key nosuch/,
+        ),
+      },
+    );
+    expect((await dry('edit', '--ids', 'd1', '--plan', 'gold')).stdout).toContain('There is no plan gold');
+    expect((await dry('edit', '--ids', 'd1', '--plan', 'enterprise')).stdout).toContain(
+      'give at least one of',
+    );
+    expect((await dry('edit', '--ids', 'd1,f1', '--withdraw')).stdout).toContain(
+      'It would fail for 2 keys:\n  f1, d1: There is no later change of this key to withdraw: it has none.',
+    );
+    expect((await dry('edit', '--ids', 'd1,f1', '--plan', 'free')).stdout).toContain('would edit 0 keys.');
+    expect((await dry('restore', '--ids', 'd1,f1')).stdout).toContain('would not change 2 keys');
+    expect((await dry('revoke', '--ids', 'f1', '--directory')).stdout).toContain('f1 is in the keys file');
+    expect((await dry('revoke', '--ids', 'd1,f1', '--json')).stdout).toContain('"changed"');
+    expect([await changesOf('update'), await changesOf('revoke')]).toEqual([[], []]);
+    expect(readFileSync(keysFile, 'utf8')).toBe(before);
   });
 
   it.each([
@@ -261,7 +331,12 @@ describe('new secrets of many keys', () => {
   it('are in a file that only its owner can read, and each works; the same command changes nothing more', async () => {
     const out = join(folder, 'secrets.csv');
     const rotate = ['rotate', '--of-plan', 'free', '--overlap', '14d', '--out', out, '--yes'];
-    expect(await run(...rotate)).toMatchObject({ exitCode: 0, stdout: '5 keys rotated.\n' });
+    expect(await run(...rotate)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(
+        /^5 keys rotated: their older secrets end about 20\S+ \d\d:\d\d UTC, or earlier if they expire earlier\.\n$/,
+      ),
+    });
     expect(statSync(out).mode & 0o777).toBe(0o600);
     const rows = readFileSync(out, 'utf8').trim().split('\n');
     expect([
@@ -286,6 +361,9 @@ describe('new secrets of many keys', () => {
       exitCode: 0,
       stdout: '0 keys rotated.\n5 keys had their new secret already.\n',
     });
+    expect((await run(...rotate, '--dry-run')).stdout).toMatch(
+      /^Without --dry-run, this command would rotate 0 keys\.\nIt would not change 5 keys \(had their new secret already\): /,
+    );
     expect(readFileSync(out, 'utf8').trim().split('\n')).toEqual(rows);
     expect(await changesOf('rotate')).toEqual(all);
     expect((await keyOf('d1')).secrets.length).toBe(2);

@@ -62,4 +62,28 @@ const unlink = {
   words: { verb: 'end the links of', done: 'have no link', unchanged: 'had no link' },
 };
 
+/**
+ * Ends one of several links.
+ *
+ * @param {{ readonly digestStart: string }} link
+ * @returns {Action}
+ */
+export function endOf({ digestStart }) {
+  return {
+    button: 'End…',
+    isOffered: () => true,
+    title: `End the link ${digestStart}… to the page of`,
+    says: (_, where) =>
+      `The next request with this link gets 401, ${where}. Other links and the key itself are unchanged.`,
+    prepare: () => ({
+      async run(id) {
+        await change('DELETE', '/keys/{id}/links/{digest}', { params: { id, digest: digestStart } });
+        return { id };
+      },
+      done: (id) => `The link ${digestStart}… no longer opens the page of ${id}.`,
+    }),
+    words: unlink.words,
+  };
+}
+
 export const linkActions = { link, unlink };

@@ -15,7 +15,7 @@ import { limitsInWords } from '../../../../../shared/words/limit-names.js';
 import { callsOf } from '../../../../words/keys.js';
 import { nowMs, queryOf, usePolled } from '../../api.js';
 import { clock, fullInstant } from '../../formats.js';
-import { KeyActions, result } from '../../key-actions.js';
+import { KeyAction, KeyActions, result } from '../../key-actions.js';
 import { keyStateWord } from '../../list.js';
 import {
   Age,
@@ -73,6 +73,8 @@ export function Key({ params: { id = '' }, query, live }) {
     setDone({ text, atMs: nowMs() });
     setDeleted(isEnd);
   };
+  const buttonOf = (/** @type {import('../../actions.js').Action} */ action) =>
+    html`<${KeyAction} of=${key} action=${action} live=${live} onDone=${onDone} />`;
   return html`<div class="key">
     <header class="heading">
       <h1>${id}</h1>
@@ -92,7 +94,7 @@ export function Key({ params: { id = '' }, query, live }) {
       <div class="windows">
         ${key.windows.map((window) => windowBar(window, { now, isLong: true }))}
         <p class="muted ban">${banAndGrant(key)}</p>
-        ${keyNotes.map(({ notesOn }) => notesOn(key))}
+        ${keyNotes.map(({ notesOn }) => notesOn(key, buttonOf))}
         ${key.trial && html`<p class=${`trial ${key.trial.refused > key.trial.refusedNow ? 'near' : 'muted'}`}>${key.trial.sentence}</p>`}
       </div>
     <//>

@@ -1,11 +1,13 @@
+import { usageNotes } from '../../../../../capabilities/lists/words.js';
 import { counted, figure } from '../../../../../shared/words/figures.js';
 import { listCsv } from '../../../../words/csv.js';
-import { monthList, monthNotice } from '../../../../words/usage.js';
+import { emptyMonthText, monthList, monthNotice } from '../../../../words/usage.js';
 import { askForPages, nowMs, usePolled } from '../../api.js';
 import { listTable, sayAt } from '../../list.js';
 import { html, keyLink, paging, Section, selectInAddress, useNow } from '../../parts.js';
 import { CsvButton } from '../../save-file.js';
 
+/** @import { MonthPage } from '../../../../words/usage.js' */
 /** @import { PageProps } from '../../live.js' */
 
 const perPage = 500;
@@ -37,8 +39,8 @@ export function Usage({ query }) {
     <${CsvButton} key=${month} name=${`usage-${month}.csv`} read=${read} /></div>`;
   return html`<${Section} title=${`Usage in ${month}`} heading="h1" polled=${polled} tools=${tools} name="usage">
     <div class="sentence">
-      ${isWhole && !(body.missing && body.keys.length === 0) && html`<p>${totalText(body.keys)}</p>`}
-      <p class="muted">A month is a month of UTC. ${notice} ${body && !isWhole && 'The keys are sorted by id.'}</p>
+      ${isWhole && !(body.missing && body.keys.length === 0) && html`<p>${totalText(body)}</p>`}
+      <p class="muted">A month is a month of UTC. ${notice} ${body && !isWhole && 'The keys are sorted by id.'} ${usageNotes.join(' ')}</p>
     </div>
     ${listTable(monthList, shown, {
       asked: { filter: {} },
@@ -50,10 +52,11 @@ export function Usage({ query }) {
   <//>`;
 }
 
-/** @param {readonly { readonly offered: number, readonly admitted: number }[]} keys */
-function totalText(keys) {
+/** @param {Pick<MonthPage, 'month' | 'keys'>} page */
+function totalText({ month, keys }) {
   const sum = (/** @type {'offered' | 'admitted'} */ name) => keys.reduce((all, key) => all + key[name], 0);
   const used = keys.filter(({ offered }) => offered > 0).length;
+  if (used === 0) return emptyMonthText({ month });
   return `${counted(sum('offered'), 'request')} of ${counted(used, 'key')}, ${figure(sum('admitted'))} of them admitted.`;
 }
 
