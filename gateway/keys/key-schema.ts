@@ -105,7 +105,7 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
     ),
   disabled: flag().default(false).describe('Whether the key is disabled, so that its requests are refused.'),
   secrets: list(secret, 'a list of secrets, each with a sha256').describe(
-    'The secrets of the key. Each is valid until it expires, so a rotation can overlap.',
+    'The secrets of the key. Several may be valid at the same time, so a rotation can overlap.',
   ),
 });
 

@@ -14,7 +14,7 @@ export const redisKeys = {
     expires:
       'A second after the latest of these times: the end of the longest limited window, the expiry of counted refusals, the end of a grant, the end of a lease, `bans.max` after the end or the lifting of a ban, an hour after a leak. For a key of the directory also: two minutes after a change of the key, and 3.5 to 7 days after a process last read the key for a request.',
     writtenBy:
-      'The chapters of `quota/` write it: `decide-key.lua` when a decision changes counts, a ban or a lease; `adjust.lua`, `thresholds.lua` and `marks.lua` on grants and bans of operators, credits, reports of thresholds, leaks, changes of keys, and the first read of a key of the directory.',
+      'The chapters of `quota/` write it: `decide-key.lua` when a decision changes counts, a ban or a lease; `adjust.lua`, `thresholds.lua` and `marks.lua` on grants, bans and resets by operators, credits, reports of thresholds, leaks, changes of keys, and the first read of a key of the directory.',
     howMany: 'At most one per API key.',
     size: 'With limits per minute and day, it is 150 octets, or 250 octets after a refusal. A grant of these limits adds 50 octets, and a trial up to 350 octets. By default, Redis stores a hash compactly while each value has at most 64 octets.',
   },
@@ -27,7 +27,7 @@ export const redisKeys = {
     expires: '`usage.keepDays` plus two days after the day that is counted.',
     writtenBy:
       '`usage/store/add-counts.lua`. Each process usually runs it every ten seconds for each busy API key, and once a minute for each quiet API key. A call has up to 16 API keys.',
-    howMany: 'One per API key and day on which it was active.',
+    howMany: 'At most one per API key and day.',
     size: 'Costs, groups and trials add more.',
   },
   usageTotals: {
@@ -50,7 +50,7 @@ export const redisKeys = {
     expires: '`usage.keepDays`, or 15 if that is more, plus two days after the day that is counted.',
     writtenBy:
       '`usage/store/add-counts.lua`. Each process with requests runs it every ten seconds, in calls of at most 250 fields.',
-    howMany: 'One per kept day.',
+    howMany: 'At most one per day.',
     size: 'A used secret that is not valid adds up to 2,000 octets.',
   },
   usageActive: {
@@ -61,7 +61,7 @@ export const redisKeys = {
     expires: '`usage.keepDays` plus two days after an entry was last written.',
     writtenBy:
       '`usage/store/redis-usage-store.ts` writes it. Each process updates the entry of an active API key about once a minute, usually writes at most ten times a second, and writes at most 10,000 entries a minute on average.',
-    howMany: 'A single key with the 10,000 most recently active API keys.',
+    howMany: 'A single key with up to 10,000 recently active API keys.',
   },
   address: {
     name: (prefix: string) => `${prefix}:address`,
@@ -70,9 +70,8 @@ export const redisKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each malformed request, and on each request whose key is missing, not valid, not allowed from the address or cannot be read, until the limit is exceeded. The API reference and preflights have limits of their own.',
-    howMany:
-      'One per client address that sent a malformed request, or one without a valid key, within a minute.',
+      '`request/limit/minute-bucket.ts` writes it on each request with a malformed head, and on each request whose key is missing, not valid, not allowed from the address or cannot be read, until the limit is exceeded.',
+    howMany: 'One per client address with counted requests within a minute.',
   },
   preflight: {
     name: (prefix: string) => `${prefix}:preflight`,
@@ -102,7 +101,7 @@ export const redisKeys = {
     bytesMax: 130_000_000,
     bytesFor: 'if all of 100,000 secrets leak',
     expires:
-      'Never. An entry is removed about ten minutes after the last gateway’s configuration no longer has the secret.',
+      'Never. A running gateway removes an entry when no gateway’s configuration has had the secret for at least ten minutes.',
     writtenBy:
       '`keys/leaks/blocked/add-leak.lua` writes it on the first report of a leaked secret of the configuration, when a later report ends the secret, and again if Redis has lost it. Each gateway runs `keys/leaks/blocked/renew-leaks.lua` once a minute while there is a leaked secret.',
     howMany: 'A single key, with an entry for each leaked secret of the configuration.',
@@ -163,7 +162,7 @@ export const redisKeys = {
     bytesMax: 120,
     expires: 'Never, because it states the form of all secrets of the directory.',
     writtenBy:
-      '`keys/directory/store/form-marks.ts` writes it while the directory is empty, and on the first import.',
+      '`keys/directory/store/form-marks.ts` writes it before the first key, and on the first import.',
     howMany: 'Four copies.',
   },
   directoryOnce: {
@@ -203,7 +202,8 @@ export const redisKeys = {
     type: 'string',
     bytesMax: 120,
     expires: '10 s after it was written.',
-    writtenBy: '`fleet/flush/raise-flush.lua` writes it when an operator reads counts of all processes.',
+    writtenBy:
+      '`fleet/flush/raise-flush.lua` writes it when an operator reads counts of all processes, unless an earlier flush suffices.',
     howMany: 'A single key.',
   },
   healthFailing: {
@@ -238,7 +238,7 @@ export const redisKeys = {
     bytesFor: 'for entries of 6,000 octets',
     expires: '90 days after the last change.',
     writtenBy:
-      '`fleet/add-report.lua` adds each change of a key, of the tokens and of a plan by its guard, and each valid and each failed reload of the configuration.',
+      '`fleet/add-report.lua` adds changes of keys, of the tokens and of plans by their guards, and valid and failed reloads of the configuration.',
     howMany: 'A single key with at most the last 20,000 changes.',
     size: 'An entry takes 200 octets for most changes of keys, 450 for a small edit of a file, 1,500 for a failed reload with a long reason, 6,000 for a change of every field of a key, and about 5,000 more for an edit of 200 keys.',
   },
@@ -285,7 +285,7 @@ export const redisKeys = {
     bytesMax: 120,
     expires: 'Never, because a missing key means that Redis has lost its data.',
     writtenBy:
-      'The first gateway writes it (`server/data-mark.ts`). Each gateway checks it every five seconds.',
+      '`server/data-mark.ts`. Each gateway checks it every five seconds, and writes it if it is missing.',
     howMany: 'One.',
   },
   probe: {
@@ -294,8 +294,9 @@ export const redisKeys = {
     type: 'string',
     bytesMax: 100,
     expires: '1 s after it was written.',
-    writtenBy: 'Each process writes it once a second (`request/limit/store/server-watch.ts`).',
-    howMany: 'One per Redis server.',
+    writtenBy:
+      'Each process writes it once a second while the server is available (`request/limit/store/server-watch.ts`).',
+    howMany: 'One per Redis server. In a Cluster, a number follows the name.',
   },
 } as const satisfies Record<string, RedisKeyKind>;
 

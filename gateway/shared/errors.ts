@@ -25,10 +25,10 @@ export const aboutErrors: Readonly<Record<ErrorCode, string>> = {
   missing_key:
     'The request has no `Authorization: Bearer`. If the key is in a field such as `X-API-Key`, `X-Api-Token` or `Ocp-Apim-Subscription-Key`, in a parameter such as `?api_key=` or `?key=`, or in `Authorization` without `Bearer`, the message names this place.',
   invalid_key:
-    'The secret is unknown, expired or leaked, or its key is disabled or on no plan of the configuration.',
+    'The secret or link is unknown or has ended, or its key is disabled or on no plan of the configuration.',
   invalid_signature: 'A report of leaked secrets has no valid signature.',
   address_not_allowed:
-    'The key may not be used from the client’s address, which the message names. The request is charged to this address, in the same way as a request without a valid key.',
+    'The key may not be used from the client’s address, which the message normally names. The request is charged to this address, in the same way as a request without a valid key.',
   operation_not_allowed:
     'The key may not call this operation, or the operation costs more than a limit of the key. If the cost is too high, the message says so, and the request is not charged. Or the secret cannot be rotated.',
   not_found: 'There is no such path, or no such resource.',
@@ -36,7 +36,8 @@ export const aboutErrors: Readonly<Record<ErrorCode, string>> = {
   request_timeout:
     'The request did not arrive in time, or its body arrived at less than 500 octets a second.',
   gone: 'The operation was removed. If it has a successor, `Link` names it. A response with `Retry-After` only rehearses the removal: its message states the end of the rehearsal and the date of the removal.',
-  payload_too_large: 'The body is larger than the limit: 1 MiB, unless the API team has set `bodyBytesMax`.',
+  payload_too_large:
+    'The body is too large. The API accepts 1 MiB, unless the API team has set `bodyBytesMax`.',
   uri_too_long: 'The request target is longer than 8 KiB.',
   expectation_failed: '`Expect` is not `100-continue`.',
   rate_limited:
@@ -50,10 +51,10 @@ export const aboutErrors: Readonly<Record<ErrorCode, string>> = {
   internal: 'A bug of the gateway.',
   method_not_implemented: 'The method is unknown, `CONNECT` or `TRACE`.',
   upstream_failed: 'The API did not send a well-formed response.',
-  store_unavailable: 'The store of the gateway does not reply in time.',
+  store_unavailable: 'The gateway cannot get data that it needs, mostly from its store.',
   too_many_uploads: 'The unfinished request bodies of the key have used its share of the memory.',
   too_many_websockets: 'The key has reached its limit of open WebSockets.',
-  upstream_unavailable: 'The API cannot be reached, or too many requests wait for it.',
+  upstream_unavailable: 'The API cannot be reached or is too busy.',
   upstream_timeout: 'The API did not answer in time.',
 };
 

@@ -15,7 +15,7 @@ export function errorsPage(): string {
   );
   return page([
     pageHead('Errors', '`gateway/shared/errors.ts` and `gateway/shared/words/errors.js`'),
-    'An error that the gateway sends has the body `{"code", "message", "status"}`. Programs should use `status` and `code`, because `message` is for people: it may have another text than below, with the figures of the request. Errors of the API pass with their own status and body.',
+    'An error that the gateway sends to a client of the API has the body `{"code", "message", "status"}`, except in a response to HEAD. Programs should use `status` and `code`, because `message` is for people: it may have another text than below, with the figures of the request. Errors of the API pass with their own status and body.',
     ...[...byStatus]
       .toSorted(([a], [b]) => a - b)
       .flatMap(([status, entries]) => [

@@ -25,7 +25,7 @@ export function eventsPage(): string {
     pageHead('Events', '`gateway/fleet/kinds/` and the capabilities'),
     'The gateway reports these events. The list (`/api/v1/events` and the page Events) has some, receivers of webhooks get some as posts, and many are in both.',
     '## Webhooks',
-    'The data of each type, with an example of a whole body. Every event also has `text`, the event in one sentence, and `notListed` if the last list was shortened. New versions may add members.',
+    'The data of each type, with an example of a whole body. Every event also has `text`, the event in one sentence, and `notListed` if its list was shortened. New versions may add members.',
     ...webhookEventTypes.flatMap(typeParts),
     '## The list of events',
     'The parameter `kind` of `/api/v1/events` selects a group (`incident`, `ban` or `change`) or a kind.',

@@ -17,7 +17,7 @@ export function settingsPage(): string {
     pageHead('Settings', '`settings-schema.ts` and the schemas that it imports'),
     [
       'All settings of a configuration file. In a path, `*` stands for a name that you choose, and `[]` for each entry of a list.',
-      'A setting without a default may be absent, unless it is marked as required.',
+      'A setting without a default may normally be absent, unless it is marked as required.',
       'A value may contain variables of the environment: `${NAME}`, or `${NAME:-default}`.',
       'Editors with the YAML language server check and complete a file that begins with `# yaml-language-server: $schema=PATH/tollgate.schema.json`.',
     ].join(' '),

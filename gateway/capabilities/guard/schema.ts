@@ -14,10 +14,10 @@ export const guardShape = {
       'All limits of the plan before the edit. The guard returns the plan to these limits.',
     ),
     refusedAtMost: percent.describe(
-      'The share of requests, such as `3 %`, at which the plan returns to `before`. Of the last ten minutes, the guard counts the requests that were decided by a limit that is new, or smaller than in `before`.',
+      'The share of requests, such as `3 %`, from which on the plan may return to `before`. Of the last ten minutes, the guard counts the requests that were decided by a limit that is new, or smaller than in `before`.',
     ),
     until: date.describe(
-      'The time at which the guard ends and the new limits stay, on the clock of Redis. A date means 00:00 UTC.',
+      'The time until which the guard watches the plan, on the clock of Redis. A date means 00:00 UTC.',
     ),
   })
     .optional()

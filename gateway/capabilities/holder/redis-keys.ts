@@ -9,8 +9,8 @@ export const holderKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each request with a secret for `limitsPath` or below it, until the limit is exceeded.',
-    howMany: 'One per API key that read its limits within a minute.',
+      '`request/limit/minute-bucket.ts` writes it on each request with a valid secret for the data of its key (`limitsPath`), until the limit is exceeded.',
+    howMany: 'One per API key with counted requests within a minute.',
   },
   linkReads: {
     name: (prefix: string) => `${prefix}:limits-by-link`,

@@ -11,7 +11,7 @@ export const webhooksKeys = {
     bytesFor: 'for three receivers and bodies of 400 octets',
     expires: '30 days after the last change.',
     writtenBy:
-      'The scripts of `capabilities/webhooks/queue/scripts/` write it when an event is added, and when a delivery is claimed, ends or is sent again.',
+      'The scripts of `capabilities/webhooks/queue/scripts/` write it when an event is added, when a delivery is claimed or sent again, and when an attempt ends.',
     howMany: 'A single key with up to 10,000 webhook events, their bodies and their deliveries.',
     size: 'Each further receiver adds up to 3,200,000 octets. A body has at most 20,000 octets.',
   },
@@ -52,7 +52,7 @@ export const webhooksKeys = {
     bytesFor: 'for 100 receivers',
     expires: '30 days after the last change.',
     writtenBy:
-      '`capabilities/webhooks/queue/scripts/claim-due.lua`, every five seconds for each receiver, and `note-receivers.lua`, once a minute by each gateway.',
+      '`capabilities/webhooks/queue/scripts/claim-due.lua`, about every five seconds for each receiver, and `note-receivers.lua`, once a minute by each gateway.',
     howMany: 'A single key with a field for each receiver.',
   },
   deliveriesSame: {

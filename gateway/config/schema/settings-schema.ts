@@ -261,7 +261,7 @@ export const settingsSchema = fields('a mapping of settings', {
       username: redisUser.optional().describe('The ACL user of the Sentinels, if they need one.'),
       passwordFile: passwordFile
         .optional()
-        .describe('A file with the password of this user, relative to this file.'),
+        .describe('A file with the password for the Sentinels, relative to this file.'),
     })
       .optional()
       .describe('The Sentinels that monitor Redis. The gateway asks them for the current master.'),
@@ -345,12 +345,12 @@ export const settingsSchema = fields('a mapping of settings', {
     .describe('The limit on requests without a valid key, for each client address.'),
   bodyBytesMax: wholeNumber(1, bodyBytesMax)
     .default(defaults.bodyBytesMax)
-    .describe('The maximum size of a request body.'),
+    .describe('The maximum size of the body of a request to the API, in octets.'),
   usage: fields('a mapping with keepDays', {
     keepDays: wholeNumber(0, configSizes.usageKeepDaysMax)
       .default(defaults.usage.keepDays)
       .describe(
-        'The number of days for which Redis at least keeps the figures of each key and minute. The figures of all requests together are kept for at least 15 days. Without Redis, a process keeps one day. 0 switches the usage record off. A change needs a restart.',
+        'The number of days for which Redis at least keeps the figures of each key and minute. Redis keeps the figures of all requests together for at least 15 days. Without Redis, a process keeps one day. 0 switches the usage record off. A change needs a restart.',
       ),
   })
     .prefault({})
@@ -379,7 +379,7 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .optional()
     .describe(
-      'The Strict-Transport-Security field of every response over TLS. Without this setting, the gateway adds no such field.',
+      'The Strict-Transport-Security field of responses over TLS. Without this setting, the gateway adds no such field.',
     ),
   trustedProxies: list(
     text('an address or a range such as 10.0.0.0/8', /^.*$/s).refine(

@@ -23,7 +23,7 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
       typeOf: typeOfChange,
       when: {
         'key.created':
-          'The admin API, or a command with a token, has created a key. An import is one event with `"change":"import"` and the number of created keys (`count`) in place of `key`.',
+          'The admin API, or a command with a token, has created a key. Events of an import have `"change":"import"` and a number of created keys (`count`) in place of `key`.',
         'key.revoked': 'A key was revoked, or deleted (`"change":"delete"`).',
         'key.rotated':
           'An operator or the holder of a key (`"by":"holder"`) rotated its secret. A further secret (`secret_issued`) and a removed secret (`secret_removed`) also cause this event.',
@@ -33,7 +33,7 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
         change: z.enum([...keyActions, 'secret_issued', 'secret_removed']),
         by: z.string().describe('The name of the token, or `holder`.'),
         plan: z.string().optional().describe('The plan of a created key.'),
-        count: z.int().optional().describe('The number of keys that an import created.'),
+        count: z.int().optional().describe('The number of created keys, for an import.'),
         digestStart: z
           .string()
           .optional()
@@ -43,7 +43,7 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
           .string()
           .optional()
           .describe(
-            'When the last of the older secrets ends; absent if one never ends. If the holder rotated, when the presented secret ends.',
+            'When the last of the older secrets ends; absent without such a time. If the holder rotated, when the presented secret ends.',
           ),
         unconfirmed: z
           .literal(true)

@@ -199,7 +199,7 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
       data: (z) => ({
         ...ofKey(z),
         digestStart: z.string().describe('The first 8 digits of the digest of the secret.'),
-        hasOther: z.boolean().describe('Whether the key has a secret that is valid for longer.'),
+        hasOther: z.boolean().describe('Whether the key has a secret with a later expiry, or without one.'),
         expiresAt: z.iso.datetime(),
         days: z.int().describe('14 or 1.'),
       }),

@@ -57,7 +57,7 @@ export const operationKinds: Kinds<OperationSunset> = {
           .array(z.strictObject({ key: z.string(), requests: z.int() }))
           .optional()
           .describe(
-            'The keys that have called the operation, as many as fit. Absent if the usage record is off or cannot be read.',
+            'Keys that have called the operation, as many as fit. Absent if the usage record is off or cannot be read.',
           ),
       }),
       list: 'callers',

@@ -38,7 +38,7 @@ export const reloadKinds: ListedKinds<ReloadEvent> = {
       typeOf: () => 'config.reloaded',
       when: {
         'config.reloaded':
-          'The gateway uses an edit of the configuration. Changes of keys in a file are in `edits`.',
+          'The gateway uses an edit of the configuration. `edits` also describes changes of keys in a file.',
       },
       data: (z) => ({ before: z.string(), after: z.string(), edits: z.array(z.string()) }),
       list: 'edits',
@@ -58,7 +58,7 @@ export const reloadKinds: ListedKinds<ReloadEvent> = {
       typeOf: () => 'config.rejected',
       when: {
         'config.rejected':
-          'An edit of the configuration is invalid, and the gateway still uses the version `before`. If only one file is invalid, the gateway keeps its last valid content, and sends `config.reloaded` for the other files first.',
+          'An edit of the configuration is invalid, and the gateway still uses the version `before`. If the gateway can keep the last valid content of the invalid files, it uses the other files, and sends `config.reloaded` for them first.',
       },
       data: (z) => ({ before: z.string(), after: z.string().optional(), problems: z.array(z.string()) }),
       list: 'problems',
@@ -72,7 +72,7 @@ export const reloadKinds: ListedKinds<ReloadEvent> = {
           kind: 'reload_failed',
           ...exampleVersions,
           error:
-            'tollgate.yaml:12:5: `plans.free.perMinute` must be a whole number from 1 to 9007199254740991',
+            'tollgate.yaml:12:5: `plans.free.perMinute` must be a whole number from 1 to 999999999999999',
         },
       ],
     }),

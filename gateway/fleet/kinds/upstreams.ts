@@ -105,7 +105,7 @@ export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
         failingSeconds: z
           .int()
           .optional()
-          .describe('Absent after a restart of the gateway and for a removed upstream.'),
+          .describe('Absent if the gateway was restarted meanwhile, and for a removed upstream.'),
         worstShare: z
           .number()
           .optional()

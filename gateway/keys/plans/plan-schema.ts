@@ -55,7 +55,7 @@ export const planShape = {
   trial: limitsWithGroups
     .optional()
     .describe(
-      'Limits to try out. Every request is also decided against these limits, with counts and bans of their own, but they refuse no request. The mapping states all limits of the trial. The trial begins with the present counts.',
+      'Limits to try out. Each request of a key on the plan is also decided against these limits, with counts and bans of their own, but they refuse no request. The mapping states all limits of the trial. The trial begins with the present counts.',
     ),
   ...planShapes,
 };

@@ -68,7 +68,7 @@ export const families: readonly Family[] = [
   counter(
     'requests_total',
     ['operation', 'status', 'decision'],
-    'Finished requests. `operation` is empty without a matching operation. `status` is 499 if the client was gone before the response ended, and 101 for the handshake of a WebSocket.',
+    'Finished requests. `operation` is empty without a matching operation. `status` is 499 if the client was gone before the response ended, and 101 for an opened WebSocket.',
     ({ requests }) =>
       [...requests.requests].flatMap(([operation, byStatus]) =>
         [...byStatus].flatMap(([status, byDecision]) =>
@@ -109,13 +109,13 @@ export const families: readonly Family[] = [
   counter(
     'rejected_total',
     ['code'],
-    'Requests refused before their key was known, by error code, such as malformed requests, requests without a valid key, and requests refused by the bucket of an address.',
+    'Requests refused before a key was accepted, by error code, such as malformed requests, requests without a valid key, and requests refused by the bucket of an address.',
     ({ requests }) => by('code', requests.rejected),
   ),
   counter(
     'refused_total',
     ['plan', 'window'],
-    'Requests with a valid key that a limit refused. `window` is the window of the plan, `concurrent` for the limit of requests in progress, `reports-minute` for a window of the group `reports` of the plan, and `group` for all groups that only keys have. Requests that a ban refused are not included.',
+    'Requests with a valid key that a limit refused. `window` is a window such as `minute`, `concurrent` for the limit of requests in progress, `reports-minute` for a window of the group `reports` of the plan, and `group` for all groups that only keys have. Requests that a ban refused are not included.',
     ({ requests }) => byPlanAndWindow(requests.refused),
   ),
   counter(
@@ -144,7 +144,7 @@ export const families: readonly Family[] = [
   gauge(
     'keys',
     ['state', 'plan'],
-    'Keys of the configuration. `state` is `ok`, `banned` (this process has seen the ban), `expired` (all secrets have expired), `no_secret` or `disabled`.',
+    'Keys of the configuration. `state` is `ok`, `banned` (this gateway has seen the ban), `expired` (all secrets have expired), `no_secret` or `disabled`.',
     ({ settings, bannedKeys, nowMs }) =>
       countKeys(settings, bannedKeys, nowMs).map(({ state, plan, keys }) => ({
         labels: { state, plan },
@@ -160,7 +160,7 @@ export const families: readonly Family[] = [
   gauge(
     'store_available',
     [],
-    '0 while Redis or any server of a Cluster is away, otherwise 1. Always 1 in a gateway without Redis.',
+    '1 while Redis, or each server of a Cluster, is available, otherwise 0. Always 1 in a gateway without Redis.',
     (state) => one(Number(state.storeAvailable)),
   ),
   gauge(
@@ -172,7 +172,7 @@ export const families: readonly Family[] = [
   counter(
     'store_calls_total',
     ['result'],
-    'Calls to the store. One call decides all requests of a key that arrive in the same turn of the event loop. `result` is `decided`, or `failed` if no usable reply came in time.',
+    'Calls to the store, counted for each key. One call may decide several requests of a key. `result` is `decided`, or `failed` if no usable reply came in time.',
     ({ storeCalls }) => by('result', Object.entries(storeCalls)),
   ),
   counter('decided_locally_total', [], 'Requests decided without Redis while it was away.', (state) =>
@@ -187,7 +187,7 @@ export const families: readonly Family[] = [
   gauge(
     'directory_held_keys',
     [],
-    'Keys of the key directory in the caches of all processes.',
+    'Keys of the key directory in the caches of this gateway.',
     ({ directory }) => one(directory?.heldKeys),
   ),
   gauge(

@@ -12,7 +12,8 @@ export const guardKeys = {
     expires: '30 days after a gateway with this guard in its configuration last reported.',
     writtenBy:
       '`capabilities/guard/process/decide-guard.lua`. Each process runs it once a second for each plan with a guard.',
-    howMany: 'One per plan with a guard, and one for each earlier edit of such a plan until it expires.',
+    howMany:
+      'At most one per plan with a guard, and one for each earlier edit of such a plan until it expires.',
     size: 'Each further process adds 110 octets.',
   },
   activeKeys: {
@@ -23,6 +24,6 @@ export const guardKeys = {
     expires: '24 hours after a key of the plan was last noted.',
     writtenBy:
       '`capabilities/guard/process/active-keys.ts`. Each process writes up to ten keys of each plan in ten minutes.',
-    howMany: 'One per plan with limits of its own whose keys sent requests within 24 hours.',
+    howMany: 'At most one per plan with limits of its own.',
   },
 } as const satisfies Readonly<Record<string, RedisKeyKind>>;
