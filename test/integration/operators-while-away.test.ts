@@ -97,6 +97,14 @@ describe('a gateway whose Redis goes away', () => {
     if (path !== '/plans') expect(Date.parse(reply.body.missing.sinceAt)).toBeLessThan(Date.now());
   });
 
+  it.each(['/old-secrets', '/plans/free/distribution'])(
+    'says each time what %s lacks, although the result is expensive',
+    async (path) => {
+      for (let asked = 0; asked < 2; asked++)
+        expect((await ask(path)).body.missing.what).toContain('requests');
+    },
+  );
+
   it('answers /settings completely, because the process knows its own configuration', async () => {
     const reply = await ask('/settings');
     expect([reply.status, reply.body.environment, reply.body.missing]).toEqual([200, 'test', undefined]);

@@ -1,6 +1,7 @@
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { dayMs } from '../../shared/words/figures.js';
 import { foundResponse } from '../admin-response.ts';
+import { lacksData } from '../api/missing-data.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { listOldSecretsWire, type OldSecretsShown } from '../wires/keys/old-secrets.ts';
 import { findKnownKeys, type ListedKey } from './find-keys.ts';
@@ -19,7 +20,8 @@ export function oldSecretsRoute(keys: KeySources): Route {
       if (kept === undefined || kept.untilMs <= performance.now()) {
         const shown = await oldSecrets(keys);
         if (shown === undefined) return foundResponse(undefined);
-        kept = { untilMs: performance.now() + oldSecretsKeptMs, shown };
+        // An incomplete list is not kept, so that each response says what it lacks.
+        kept = { untilMs: performance.now() + (lacksData() ? 0 : oldSecretsKeptMs), shown };
       }
       return foundResponse(kept.shown);
     },
