@@ -9,7 +9,7 @@ const ofMemory = [
   'usageUnsentCountsMax',
 ] as const satisfies readonly BoundName[];
 
-/** Bounds that protect a target. The sum of each bound over all workers does not depend on the number of processes. */
+/** Bounds that protect a target. All workers together have the bound of one process, or more if each needs its `workerConnectionsPerTargetMin`. */
 const ofTargets = [
   'connectionsPerTargetMax',
   'queuedPerTargetMax',

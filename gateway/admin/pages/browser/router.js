@@ -5,8 +5,8 @@ const moved = createSignal();
 addEventListener('popstate', moved.tell);
 
 /**
- * Returns the open page and its query from the URL. The URL contains the whole state of a page, so a link restores
- * the state. The component renders again when the URL changes.
+ * Returns the open page and its query from the URL, which has filters, order, period and a chosen minute, so a link restores
+ * them. The component renders again when the URL changes.
  */
 export function usePlace() {
   moved.use();

@@ -41,7 +41,7 @@ const storeShown = z
       .string()
       .optional()
       .describe(
-        'Why a Redis server decides with a script instead of a Redis Function. Absent if all servers run the function. The decisions are the same, and cost Redis more CPU time.',
+        'Why a Redis server decides with a script instead of a Redis Function. Absent if all servers run the function, and for a gateway with workers. The decisions are the same, and cost Redis more CPU time.',
       ),
     servers: list(
       z.object({
