@@ -9,7 +9,7 @@ import { openWithToken, startBrowser } from '../../support/browser.ts';
 import { startScene } from './scene.ts';
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '16' } } });
-const folder = fileURLToPath(new URL('../../../gateway/admin/pages/screenshots', import.meta.url));
+const folder = fileURLToPath(new URL('../../../gateway/admin/pages/screenshots/', import.meta.url));
 
 const scene = await startScene();
 await sleep((Number(values.minutes) - 1) * 60_000);
