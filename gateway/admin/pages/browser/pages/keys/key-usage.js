@@ -111,6 +111,16 @@ export function UsageChart({ id, ban, query }) {
         values: found.map((row) => row && row.offered - row.admitted - row.banned),
       },
       { label: 'banned', colour: 'grey', values: found.map((row) => row?.banned) },
+      // These requests did not reach the limits, so `offered` does not contain them.
+      ...(found.some((row) => row?.unauthorized !== undefined)
+        ? [
+            {
+              label: 'invalid secret',
+              colour: 'violet',
+              values: found.map((row) => row && (row.unauthorized ?? 0)),
+            },
+          ]
+        : []),
     ];
     const hasCosts = found.some((row) => row?.units !== undefined);
     const units = hasCosts
@@ -125,7 +135,7 @@ export function UsageChart({ id, ban, query }) {
       const isNarrow = step === 'minute' && toMs - fromMs > clickableMs;
       return [isNarrow ? meanOfTen(line) : line];
     };
-    return { timesMs, series, units, over: lineOf((row) => row?.offered), unitsOver: lineOf(chargedUnits) };
+    return { timesMs, series, units, over: lineOf(allRequests), unitsOver: lineOf(chargedUnits) };
   }, [usage.body, before, isEarlierShown, step, fromMs, toMs]);
   const choose = (/** @type {string} */ name) =>
     changeQuery({ period: name, from: undefined, to: undefined, at: undefined });
@@ -178,6 +188,11 @@ function meanOfTen({ label, values, ...line }) {
     return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0) / known.length;
   });
   return { ...line, label: `${label}, mean`, values: means, write: rate };
+}
+
+/** @param {UsageRow | undefined} row */
+function allRequests(row) {
+  return row && row.offered + (row.unauthorized ?? 0);
 }
 
 /** @param {UsageRow | undefined} row */
