@@ -60,6 +60,8 @@ export interface KeyChange extends Author {
   readonly plan?: string | undefined;
   readonly before?: ChangedMembers | undefined;
   readonly after?: ChangedMembers | undefined;
+  /** The limits that applied to the key before and after a change of its plan or limits, without grants. */
+  readonly appliedLimits?: { readonly before: LimitsByField; readonly after: LimitsByField } | undefined;
   /** The store gave no reply, but may still have written the change. */
   readonly error?: string;
 }
@@ -102,6 +104,8 @@ export type Change =
       readonly limitsBefore?: LimitsBefore | undefined;
       /** The ids of the first keys that the reload added, changed or removed. */
       readonly keys?: readonly string[] | undefined;
+      /** The ids of the first keys that the reload removed. */
+      readonly removedKeys?: readonly string[] | undefined;
       /** Why it failed. */
       readonly error?: string;
     }
@@ -220,8 +224,8 @@ function isOfKey(change: RecordedChange, key: string): boolean {
   if ('key' in change && change.key === key) return true;
   if (change.action !== 'reload') return false;
   // Records of an earlier version name only the keys with other limits.
-  const { keys = Object.keys(change.limitsBefore?.keys ?? {}) } = change;
-  return keys.includes(key);
+  const { keys = Object.keys(change.limitsBefore?.keys ?? {}), removedKeys = [] } = change;
+  return keys.includes(key) || removedKeys.includes(key);
 }
 
 /** Whether a capability changed the limits of a plan. */

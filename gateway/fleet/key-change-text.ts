@@ -1,7 +1,7 @@
 import type { KeyChangeKind } from '../capabilities/interfaces/events.ts';
 import { keyChanges } from '../capabilities/lists/events.ts';
 import { type LimitsByField, toLimits } from '../keys/limits/limit-fields.ts';
-import { limitsText } from '../keys/limits/limit-texts.ts';
+import { limitChangeTexts, limitsText, planChangeText } from '../keys/limits/limit-texts.ts';
 import { beginning, counted, ending, figure } from '../shared/words/figures.js';
 import type { ChangedMembers, KeyChange } from './changes.ts';
 import { instantText, laterPlansText } from './wording.ts';
@@ -18,7 +18,7 @@ export function keyChangeText(change: KeyChange, nowMs: number): string {
 function sentenceOf(change: KeyChange, nowMs: number): string {
   const ofCapability = keyChangeKinds.get(change.action);
   if (ofCapability !== undefined) return ofCapability.text(change, nowMs);
-  const { action, by, key = 'keys', before, after } = change;
+  const { action, by, key = 'keys', before, after, appliedLimits } = change;
   switch (action) {
     case 'create':
       return `${by} created the key ${key}${typeof after?.plan === 'string' ? ` (${after.plan})` : ''}.`;
@@ -36,7 +36,7 @@ function sentenceOf(change: KeyChange, nowMs: number): string {
     case 'restore':
       return `${by} restored ${key}.`;
     case 'update':
-      return `${by} changed ${key}${membersText(before, after)}.`;
+      return `${by} changed ${key}${membersText(before, after, appliedLimits)}.`;
     case 'delete':
       return `${by} deleted the key ${key}.`;
     case 'ban':
@@ -59,14 +59,24 @@ function sentenceOf(change: KeyChange, nowMs: number): string {
 }
 
 /**
- * ": plan free → pro, limits". Only values from the configuration are included. A customer's name could contain characters that reverse the
+ * ": plan free → pro (60 → 600 a minute), name". Only values from the configuration are included. A customer's name could contain characters that reverse the
  * text, or words that imitate another change.
  */
-function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): string {
+function membersText(
+  before: ChangedMembers = {},
+  after: ChangedMembers = {},
+  appliedLimits: KeyChange['appliedLimits'],
+): string {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  const parts = names.map((name) => {
+  const ofLimits =
+    appliedLimits === undefined
+      ? []
+      : limitChangeTexts(toLimits(appliedLimits.before), toLimits(appliedLimits.after));
+  const isOfPlan = typeof before.plan === 'string' && typeof after.plan === 'string';
+  const parts = names.flatMap((name) => {
     const [from, to] = [before[name], after[name]];
-    if (name === 'plan' && typeof from === 'string' && typeof to === 'string') return `plan ${from} → ${to}`;
+    if (name === 'plan' && isOfPlan) return planChangeText(String(from), String(to), ofLimits);
+    if (name === 'limits' && ofLimits.length > 0) return isOfPlan ? [] : ofLimits;
     return name === 'changes' ? laterPlansText(from, to) : name;
   });
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;

@@ -8,7 +8,7 @@ import { traceIdOf } from './trace-id.ts';
 const isoTime = rememberLast((epochMs: number) => new Date(epochMs).toISOString());
 const decisionMembers = rememberLast(
   (decision: Found<'decision'>) =>
-    `,"decision":"${decision.kind}","source":"${decision.source}"${windowMembers(decision.rateLimit)}${unitsMember(decision)}${trialMember(decision)}`,
+    `,"decision":"${decision.kind}","source":"${decision.source}"${windowMembers(decision.rateLimit)}${banMembers(decision.rateLimit)}${unitsMember(decision)}${trialMember(decision)}`,
 );
 
 type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
@@ -84,6 +84,12 @@ function unitsMember(decision: Found<'decision'>): string {
 
 function trialMember({ trial }: Found<'decision'>): string {
   return trial === undefined || trial === 'admitted' ? '' : `,"trial":"${trial}"`;
+}
+
+/** The end of the ban, and whether an operator made it. */
+function banMembers({ ban }: RateLimitState): string {
+  if (ban === undefined) return '';
+  return `,"bannedUntil":"${new Date(ban.untilMs).toISOString()}"${ban.byHand === undefined ? '' : ',"byHand":true'}`;
 }
 
 function windowMembers(rateLimit: RateLimitState): string {

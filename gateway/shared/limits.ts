@@ -72,3 +72,8 @@ export function smallerLimits(before: Limits, now: Limits): Limits {
     return earlier === undefined || limit.max < earlier.max || isWider;
   });
 }
+
+/** The limits of groups without the operations of the groups, for a text or a record. */
+export function withoutOperations(limits: Limits): Limits {
+  return limits.map(({ operations: _, ...limit }) => limit);
+}

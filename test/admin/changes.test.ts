@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { digestSecret, issueSecret } from '../../gateway/shared/secrets.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { createGateway } from '../support/create-gateway.ts';
+import { makeKey } from '../support/gateway-process.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -16,7 +17,8 @@ async function start(bounds: Parameters<typeof tunedBounds>[0] = {}) {
   const settings = (tokens: readonly unknown[]) =>
     settingsOf({
       upstream: { url: 'http://127.0.0.1:1' },
-      keys: [],
+      keys: [makeKey({ id: 'umbrella', plan: 'free' }).entry],
+      plans: { free: { perMinute: 60, perDay: 2_000 }, pro: { perMinute: 600 }, own: 'custom' },
       admin: { host: '127.0.0.1', port: 0, tokens },
     });
   const gateway = createGateway({
@@ -116,6 +118,21 @@ describe('a change that a command made in the configuration', () => {
     [
       { action: 'update', before: { plan: 'free', limits: { perDay: 5 } }, after: { plan: 'pro' } },
       'alice changed acme: plan free → pro, limits.',
+    ],
+    [
+      { key: 'umbrella', action: 'update', before: { plan: 'free' }, after: { plan: 'pro' } },
+      'alice changed umbrella: plan free → pro (60 → 600 a minute, 2,000 → no limit a day).',
+    ],
+    [
+      {
+        ...{ key: 'umbrella', action: 'update', before: { plan: 'free' } },
+        after: { plan: 'own', limits: { perMinute: 90, perDay: 3_000 }, name: 'U' },
+      },
+      'alice changed umbrella: plan free → own (60 → 90 a minute, 2,000 → 3,000 a day), name.',
+    ],
+    [
+      { key: 'umbrella', action: 'update', before: { plan: 'gone' }, after: { plan: 'pro' } },
+      'alice changed umbrella: plan gone → pro.',
     ],
     [{ action: 'delete' }, 'alice deleted the key acme.'],
     [{ action: 'import', after: { created: 1_204 } }, 'alice imported 1,204 keys.'],

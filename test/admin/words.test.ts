@@ -3,7 +3,7 @@ import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { changeList } from '../../gateway/admin/words/changes.js';
+import { changeList, withKey } from '../../gateway/admin/words/changes.js';
 import { listCsv, timelineCsv } from '../../gateway/admin/words/csv.js';
 import type { List } from '../../gateway/admin/words/list.js';
 import { sayAt } from '../../gateway/cli/output/list.ts';
@@ -83,6 +83,16 @@ it('the CSV of changes has the values before and after: members as JSON, or the 
   };
   const changes = [
     { ...base, action: 'update' as const, key: 'acme', before: { plan: 'free' }, after: { plan: 'pro' } },
+    {
+      ...{
+        ...base,
+        action: 'update' as const,
+        key: 'acme',
+        before: { plan: 'free' },
+        after: { plan: 'pro' },
+      },
+      appliedLimits: { before: { perMinute: 60 }, after: { perMinute: 600 } },
+    },
     { ...base, action: 'reload' as const, before: 'd6f399', after: 'ae7641' },
     { ...base, action: 'delete' as const, key: 'acme' },
   ];
@@ -90,8 +100,17 @@ it('the CSV of changes has the values before and after: members as JSON, or the 
   expect(titles).toMatch(/,text,before,after,error,/);
   expect(rows.map((row) => row.split(',a,')[1])).toEqual([
     '"{""plan"":""free""}","{""plan"":""pro""}",,,,',
+    '"{""plan"":""free"",""limits"":{""perMinute"":60}}","{""plan"":""pro"",""limits"":{""perMinute"":600}}",,,,',
     'd6f399,ae7641,,,,',
     ',,,,,',
+  ]);
+  const keysIn = (key?: string) => {
+    const [, ...lines] = timelineCsv(changeList, withKey({ isComplete: true, changes }, key));
+    return lines.map((line) => line.split(',')[4]);
+  };
+  expect([keysIn(), keysIn('acme')]).toEqual([
+    ['acme', 'acme', '', 'acme'],
+    ['acme', 'acme', 'acme', 'acme'],
   ]);
 });
 

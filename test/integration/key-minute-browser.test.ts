@@ -16,30 +16,37 @@ import { withinOneMinute } from '../support/within-one-minute.ts';
 
 const { token, entry } = makeToken('read', 'ada');
 const key = makeKey({ id: 'acme', plan: 'free' });
+const stale = makeKey({ id: 'stale', plan: 'free', disabled: true });
 let browser: Browser;
 let store: StoreProcess;
 let gateway: Gateway;
+let configuration: Record<string, unknown>;
 let origin: string;
 /** The minute in which five requests were refused. */
 let refusedAt: string;
 
 beforeAll(async () => {
   [browser, store] = await Promise.all([startBrowser(), startStoreHere()]);
-  const settings = await settingsOf({
+  configuration = {
     upstream: { url: store.url, health: '/healthz' },
     plans: { free: { perMinute: 5 } },
-    keys: [key.entry],
+    keys: [key.entry, stale.entry],
     admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
-  });
+  };
+  const settings = await settingsOf(configuration);
   const log = { logger: pino({ level: 'silent' }), access: () => {} };
   gateway = createGateway({ settings, log, bounds: tunedBounds(patientGateway) });
   const { listen, admin } = await gateway.start();
   origin = `http://127.0.0.1:${admin.port}`;
   await withinOneMinute(10_000);
   refusedAt = `${new Date().toISOString().slice(0, 16)}Z`;
-  const headers = { authorization: `Bearer ${key.secret}` };
-  for (let sent = 0; sent < 10; sent++)
-    await (await fetch(`http://127.0.0.1:${listen.port}/v1/pets`, { headers })).arrayBuffer();
+  const call = async (secret: string, times: number) => {
+    const headers = { authorization: `Bearer ${secret}` };
+    for (let sent = 0; sent < times; sent++)
+      await (await fetch(`http://127.0.0.1:${listen.port}/v1/pets`, { headers })).arrayBuffer();
+  };
+  await call(key.secret, 10);
+  await call(stale.secret, 3);
 });
 afterAll(async () => {
   await gateway.drain({ graceMs: 0 });
@@ -149,6 +156,15 @@ it('the table of minutes with refusals links to the explanation, and a link of i
   expect([complaints, narrow.complaints]).toEqual([[], []]);
 });
 
+it('the chart has the requests with an invalid secret, as the table of minutes has', async () => {
+  const { page, complaints } = await open('/keys/stale?period=1h');
+  await expect
+    .poll(() => page.$eval('.plot', (plot) => plot.getAttribute('aria-valuetext')))
+    .toMatch(/: admitted 0, refused 0, banned 0, invalid secret 3$/);
+  await expect.poll(() => textsOf(page, 'td')).toContain('invalid secret 3');
+  expect(complaints).toEqual([]);
+});
+
 it('a minute that is no longer recorded says so', async () => {
   const { page, complaints } = await open('/keys/acme?at=2020-01-01T14:03Z');
   await expect
@@ -158,6 +174,19 @@ it('a minute that is no longer recorded says so', async () => {
     );
   // The browser reports the status of the response.
   expect(complaints).toEqual([expect.stringContaining('400')]);
+});
+
+it('the page of a removed key says when an edit removed it', async () => {
+  gateway.reload(await settingsOf({ ...configuration, keys: [key.entry] }));
+  const { page } = await watchedPage(browser, origin, 1280);
+  await openWithToken(page, `${origin}/keys/stale`, token);
+  await expect
+    .poll(() => textsOf(page, '.empty'), { timeout: 60_000 })
+    .toEqual([
+      expect.stringMatching(
+        /^There is no key stale\. stale was removed at \d\d:\d\d:\d\d UTC( on \S+)? by an edit of the files\. Show all keys\.$/,
+      ),
+    ]);
 });
 
 function isoMinute(atMs: number): string {

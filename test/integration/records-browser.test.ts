@@ -162,7 +162,7 @@ it('the id of a request leads from the search field to its story, from a file or
   const file = join(folder, 'access.log.gz');
   await writeFile(file, gzipSync(`no JSON\n${log}`));
   const story =
-    'GET /v1/pets (listPets) of acme (free) from 192.0.2.1, on 2026-11-22 at 10:31:07.250 UTC, was answered 429 (rate_limited) by the gateway after 1.2 ms. The key had used all 60 requests of this minute.';
+    'GET /v1/pets (listPets) of acme (free) from 192.0.2.1, on 2026-11-22 at 10:31:07.250 UTC, was answered 429 (rate_limited) by the gateway after 1.2 ms. The key had used all 60 requests of that minute.';
   const said = (page: Page, selector: string) =>
     page.$eval(selector, ({ textContent }) => textContent).catch(() => undefined);
 

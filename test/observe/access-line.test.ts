@@ -54,6 +54,22 @@ describe('the access line', () => {
     expect(JSON.parse(accessLine(exchange({ decision }))).trial).toBe(shown);
   });
 
+  it.each([
+    [{ reason: 'abuse' }, true],
+    [undefined, undefined],
+  ])('of a banned request has the end of the ban, and whether an operator made it: %j', (byHand, shown) => {
+    const ban = { untilMs: 1_796_000_000_000, retryAtMs: 1_796_000_000_000, ...(byHand && { byHand }) };
+    const decision = {
+      kind: 'banned',
+      units: 1,
+      source: 'shared',
+      retryAtMs: 0,
+      rateLimit: { ...rateLimit, ban },
+    } as const;
+    const line = JSON.parse(accessLine(exchange({ decision })));
+    expect([line.bannedUntil, line.byHand]).toEqual(['2026-11-30T00:53:20.000Z', shown]);
+  });
+
   it('has the texts of clients and configuration exactly, with any characters', () => {
     const hostile = 'a"b\\c\nd\u2028é\u0000';
     const line = accessLine(

@@ -23,7 +23,11 @@ export function createLateAdminApi({
     const { createRoutes } = await loadInTurns(parts, () => import('./routes.ts'));
     const { createAdminApi } = await import('./admin-api.ts');
     const ofCapabilities = await sources.ofCapabilities();
-    const routes = [...(await createRoutes(sources)), ...ofCapabilities];
+    const { tellingRemoval } = await import('../keys/over-time/removal.ts');
+    const record = { ...sources.keys, changes: sources.changes };
+    const all = [...(await createRoutes(sources)), ...ofCapabilities];
+    // The reading thread completes the responses of its routes itself.
+    const routes = all.map((route) => (route.inThread ? route : tellingRemoval(route, record)));
     const outage = () => outageOf(sources.state().store);
     return createAdminApi({ ...options, routes, outage });
   }

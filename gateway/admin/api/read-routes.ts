@@ -7,6 +7,7 @@ import { minuteRoute } from '../keys/minute/minute-route.ts';
 import { oldSecretsRoute } from '../keys/old-secrets.ts';
 import { forecastRoute } from '../keys/over-time/forecast-route.ts';
 import { limitsRoute } from '../keys/over-time/limits-route.ts';
+import { tellingRemoval } from '../keys/over-time/removal.ts';
 import { callersRoute } from '../operations/callers-view.ts';
 import { deprecatedRoute } from '../operations/deprecated-view.ts';
 import { operationsRoute } from '../operations/operations-view.ts';
@@ -57,5 +58,5 @@ export async function createReadRoutes(sources: ReadSources): Promise<readonly R
       respond: () => jsonResponse(apiDocument(bounds)),
     }),
   ];
-  return routes.map((route) => ({ ...route, inThread: true }));
+  return routes.map((route) => ({ ...tellingRemoval(route, { ...keys, changes }), inThread: true }));
 }

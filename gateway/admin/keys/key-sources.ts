@@ -4,6 +4,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import type { Usage, UsageState } from '../../usage/usage.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
+import { noSuchKeyText } from '../words/keys.js';
 
 export interface KeySources {
   readonly settings: () => Settings;
@@ -32,7 +33,7 @@ export interface KeyDetailSources extends KeySources {
 }
 
 export function noSuchKey(): AdminResponse {
-  return errorResponse('not_found', 'There is no key with this id.');
+  return errorResponse('not_found', noSuchKeyText);
 }
 
 /**

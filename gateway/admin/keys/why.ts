@@ -21,6 +21,7 @@ import { spentWindows } from '../words/keys.js';
 import type { ListedKey } from './find-keys.ts';
 import { fixedState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
+import { type Uncounted, uncountedText } from './over-time/limit-beginnings.ts';
 
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
@@ -41,8 +42,8 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
   readonly nowMs: number;
   /** The later plans and limits of the key, the earliest first. */
   readonly later: NonNullable<KeyDetail['upcoming']>;
-  /** The times at which limits were set after their present window had begun, epoch ms. */
-  readonly begun: ReadonlyMap<PlanWindow, number>;
+  /** The limits that the key did not have during the whole present window. */
+  readonly begun: ReadonlyMap<PlanWindow, Uncounted>;
 }
 
 /** Explains, as a sentence and as data, why requests of a key are admitted or refused. */
@@ -61,7 +62,7 @@ export function why(facts: WhyFacts): Why {
   const addressesToday = addresses.at(-1)?.about;
   const sentences = [
     ...present,
-    ...[...facts.begun].map(([window, setMs]) => begunSentence(window, setMs, facts.nowMs)),
+    ...[...facts.begun].map(([window, uncounted]) => uncountedSentence(window, uncounted, facts.nowMs)),
     daySentence(facts, tally, refusing),
     failuresSentence(operations, facts.nowMs),
     unauthorizedSentence(facts, minutes),
@@ -135,8 +136,9 @@ function laterSentence({ fromAt, plan, limits }: WhyFacts['later'][number], pres
   return `From ${beginning(Date.parse(fromAt))} ${what} ${limitsInWords(limits)}.`;
 }
 
-function begunSentence(window: PlanWindow, setMs: number, nowMs: number): string {
-  return `Its limit a ${window} was set at ${minuteOf(setMs, nowMs)}, and does not count the earlier requests of this ${window}.`;
+function uncountedSentence(window: PlanWindow, uncounted: Uncounted, nowMs: number): string {
+  const setAt = (atMs: number) => `at ${minuteOf(atMs, nowMs)}`;
+  return uncountedText(`Its limit a ${window}`, { window, ...uncounted }, setAt, nowMs);
 }
 
 /** Returns the used-up window of the whole key and of each group that starts over last. */

@@ -90,13 +90,25 @@ export function isEmpty({ lists, settings }: SettingsDiff): boolean {
   return all.length + settings.length === 0;
 }
 
-function namedIn(members: Mapping, list: string, name: string): ReadonlyMap<string, Mapping> {
+/** An item of a list for comparisons. */
+interface Item {
+  /** Without the limits that a key gets from its plan. */
+  readonly own: Mapping;
+  /** With the limits that a key gets from its plan. */
+  readonly all: Mapping;
+}
+
+function namedIn(members: Mapping, list: string, name: string): ReadonlyMap<string, Item> {
   const items = Array.isArray(members[list]) ? members[list] : [];
   const ofPlans = new Map(
     Array.isArray(members.plans) ? members.plans.map((plan) => [plan.name, plan.windows]) : [],
   );
   return new Map(
-    items.map((item: Mapping) => [String(item[name]), withLimits(configured(item), ofPlans.get(item.plan))]),
+    items.map((item: Mapping) => {
+      const [shown, ofPlan] = [configured(item), ofPlans.get(item.plan)];
+      const all = withLimits(shown, ofPlan === undefined ? undefined : []);
+      return [String(item[name]), { own: withLimits(shown, ofPlan), all }];
+    }),
   );
 }
 
@@ -130,16 +142,23 @@ function isOfAll({ group }: { readonly group?: string }): boolean {
   return group === undefined;
 }
 
-function diffLists(before: ReadonlyMap<string, Mapping>, after: ReadonlyMap<string, Mapping>): ListDiff {
+function diffLists(before: ReadonlyMap<string, Item>, after: ReadonlyMap<string, Item>): ListDiff {
   return {
     added: [...after.keys()].filter((id) => !before.has(id)),
     removed: [...before.keys()].filter((id) => !after.has(id)),
-    changed: [...before].flatMap(([id, members]) => {
+    changed: [...before].flatMap(([id, item]) => {
       const other = after.get(id);
-      const changes = other === undefined ? [] : diffMembers(members, other);
+      const changes = other === undefined ? [] : diffItems(item, other);
       return changes.length === 0 ? [] : [{ id, changes }];
     }),
   };
+}
+
+/** An edit of a plan changes no key. An edit of the plan of a key also changes the limits that the key gets. */
+function diffItems(before: Item, after: Item): MemberChange[] {
+  const isOnSamePlan = before.own.plan === after.own.plan;
+  const areSame = isOnSamePlan && Object.hasOwn(before.own, 'limits') === Object.hasOwn(after.own, 'limits');
+  return areSame ? diffMembers(before.own, after.own) : diffMembers(before.all, after.all);
 }
 
 /**

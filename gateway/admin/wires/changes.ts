@@ -33,7 +33,8 @@ const changed = z
   .optional()
   .describe('The version of a configuration, the limits of a plan, or members that describe the change.');
 
-const limitsByName = z.record(z.string(), z.record(z.string(), z.unknown())).optional();
+const limitsOfKey = z.record(z.string(), z.unknown());
+const limitsByName = z.record(z.string(), limitsOfKey).optional();
 
 export const listedShape = {
   id: z.string(),
@@ -110,7 +111,7 @@ const changesPage = z
         edits: list(z.string())
           .optional()
           .describe(
-            'The changes of a `reload`, such as `free 60 → 50 a minute`. The texts have no secrets and no names of customers. Absent in records of an earlier version.',
+            'The changes of a `reload`, such as `free 60 → 50 a minute`, or `key acme plan free → pro (60 → 600 a minute)`. The texts have no secrets and no names of customers. Absent in records of an earlier version.',
           ),
         limitsBefore: z
           .object({ plans: limitsByName, keys: limitsByName })
@@ -127,8 +128,17 @@ const changesPage = z
           .describe(
             'The number of processes that use the configuration of a `reload` now. Absent if none does, or if a newer entry of the page has the same configuration.',
           ),
+        removedKeys: list(z.string())
+          .optional()
+          .describe('The ids of the first 200 keys that a `reload` removed.'),
         before: changed,
         after: changed,
+        appliedLimits: z
+          .object({ before: limitsOfKey, after: limitsOfKey })
+          .optional()
+          .describe(
+            'The limits that applied to a key before and after a change of its plan or limits, without grants. Absent in records of an earlier version, and if a plan was not known.',
+          ),
         error: z
           .string()
           .optional()
@@ -162,7 +172,7 @@ export const listChangesWire = (bounds: Bounds) =>
       key: keyId
         .optional()
         .describe(
-          'Only changes of this key, and edits of files that added, changed or removed it. Of an edit of more than 200 keys, only the first 200 are found.',
+          'Only changes of this key, and edits of files that added, changed or removed it. Of an edit of more than 200 keys, only the first 200, and the first 200 removed keys, are found.',
         ),
       by: text('the author of changes, such as alice', /^.{1,64}$/)
         .optional()

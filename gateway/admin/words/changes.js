@@ -20,8 +20,8 @@ export const changeList = {
     files: ({ files }) => files?.join(' '),
     key: ({ key }) => key,
     text: ({ text }) => text,
-    before: ({ before }) => asText(before),
-    after: ({ after }) => asText(after),
+    before: ({ before, appliedLimits }) => asText(before, appliedLimits?.before),
+    after: ({ after, appliedLimits }) => asText(after, appliedLimits?.after),
     error: ({ error }) => error,
     ran_by: ({ ranBy }) => ranBy,
     owners: ({ editedFiles }) => editedFiles?.map(({ owner = '' }) => owner).join(' '),
@@ -29,9 +29,24 @@ export const changeList = {
   },
 };
 
-/** The version of a configuration, or members as JSON. @param {Change['before']} value */
-function asText(value) {
-  return typeof value === 'object' ? JSON.stringify(value) : value;
+/**
+ * The changes for a file of comma-separated values. If they are the changes of one key, each row names this key, also the row of an edit
+ * of files.
+ *
+ * @param {ChangesPage} page @param {string | undefined} key the key of the filter
+ * @returns {ChangesPage}
+ */
+export function withKey({ changes, ...page }, key) {
+  return { ...page, changes: key === undefined ? changes : changes.map((change) => ({ ...change, key })) };
+}
+
+/**
+ * The version of a configuration, or members as JSON, with the limits that applied.
+ *
+ * @param {Change['before']} value @param {Readonly<Record<string, unknown>>} [limits]
+ */
+function asText(value, limits) {
+  return typeof value === 'object' ? JSON.stringify(limits ? { ...value, limits } : value) : value;
 }
 
 /** @param {Change} change @param {Say} say @returns {Entry} */

@@ -7,6 +7,14 @@ import { figure, listOf, noFigure } from '../../shared/words/figures.js';
 /** @typedef {BodyOf<'/keys'>} KeyPage */
 /** @typedef {KeyPage['keys'][number]} Key */
 
+/** The message of a 404 about a key. The removal of the key may follow, if the record of changes has it. */
+export const noSuchKeyText = 'There is no key with this id.';
+
+/** When and by whom a key was removed, as a sentence; empty if it is not known. @param {string} message the message of a 404 */
+export function removalIn(message) {
+  return message.startsWith(noSuchKeyText) ? message.slice(noSuchKeyText.length).trim() : '';
+}
+
 /** The tone of each state, the most urgent state first. @type {Readonly<Record<KeyState, Tone>>} */
 const toneOfState = {
   banned: 'bad',

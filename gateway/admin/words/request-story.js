@@ -25,13 +25,14 @@ export function requestStory(entry, events) {
 }
 
 /** @param {LogEntry} entry */
-function whatItWas({ method, path, operation, keyId, plan, address, time }) {
+function whatItWas(entry) {
+  const { method, path, operation, keyId, plan, address, time } = entry;
   const request = [method, path].filter((part) => part !== undefined).join(' ');
   const shown = request === '' ? 'A request that could not be read' : request;
   const ofOperation = operation === undefined || operation === '' ? '' : ` (${operation})`;
   // The access line contains a plan only if the secret is valid.
-  const by = plan === undefined ? `from ${address}` : `of ${keyId} (${plan}) from ${address}`;
-  return `${shown}${ofOperation} ${by}, on ${text(time).slice(0, 10)} at ${text(time).slice(11, 23)} UTC,`;
+  const whose = plan === undefined ? '' : ` of ${keyId} (${plan})`;
+  return `${shown}${ofOperation}${whose} from ${address}${presented(entry)}, on ${text(time).slice(0, 10)} at ${text(time).slice(11, 23)} UTC,`;
 }
 
 /** @param {LogEntry} entry */
@@ -72,13 +73,15 @@ function limitReason(entry) {
   const alone =
     source === 'local' ? ', by the counts of this process alone, because Redis was unavailable' : '';
   if (bucket !== undefined && decision === 'refused') {
-    return `all ${figure(Number(limit))} ${bucket} in this minute were used${alone}`;
+    return `all ${figure(Number(limit))} ${bucket} in that minute were used${alone}`;
   }
   switch (keyStatus) {
     case 'unknown':
       return `its secret, with a SHA-256 that begins with ${secret}, belongs to no key`;
     case 'expired':
       return `its secret ${secret} of the key ${keyId} had expired`;
+    case 'leaked':
+      return `its secret ${secret} of the key ${keyId} had ended, because it was reported as leaked`;
     case 'disabled':
       return `its key ${keyId} is disabled`;
     case 'no_plan':
@@ -89,14 +92,14 @@ function limitReason(entry) {
   switch (decision) {
     case 'admitted':
       return units === undefined
-        ? `it was admitted, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} requests of this ${windowText(text(window))}${alone}`
-        : `it was admitted at ${counted(Number(units), 'unit')}, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} units of this ${windowText(text(window))}${alone}`;
+        ? `it was admitted, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} requests of that ${windowText(text(window))}${alone}`
+        : `it was admitted at ${counted(Number(units), 'unit')}, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} units of that ${windowText(text(window))}${alone}`;
     case 'refused':
       return units === undefined
-        ? `the key had used all ${figure(Number(limit))} requests of this ${windowText(text(window))}${alone}`
-        : `it costs ${counted(Number(units), 'unit')}, and the key had ${figure(Number(remaining))} of the ${figure(Number(limit))} units of this ${windowText(text(window))} left${alone}`;
+        ? `the key had used all ${figure(Number(limit))} requests of that ${windowText(text(window))}${alone}`
+        : `it costs ${counted(Number(units), 'unit')}, and the key had ${figure(Number(remaining))} of the ${figure(Number(limit))} units of that ${windowText(text(window))} left${alone}`;
     case 'banned':
-      return `the key was banned, because it had kept sending after it was refused${alone}`;
+      return `${banText(entry)}${alone}`;
     case 'crowded':
       return `the key's requests in progress had reached its \`concurrent\` limit${alone}`;
     case 'unavailable':
@@ -105,6 +108,44 @@ function limitReason(entry) {
       return undefined;
   }
 }
+
+/**
+ * The end and the cause of a ban. Lines of earlier versions have no end, and no `byHand`.
+ *
+ * @param {LogEntry} entry
+ */
+function banText({ bannedUntil, byHand }) {
+  const until = bannedUntil === undefined ? '' : ` until ${utcSecond(text(bannedUntil))} UTC`;
+  return byHand === true
+    ? `the key was banned by an operator${until}`
+    : `the key was banned${until}, because it had kept sending after it was refused`;
+}
+
+/**
+ * The secret of a request that the limit of its address refused, such as " with the secret 021dbb6d… of the key wayne, which is disabled". For
+ * other requests, the reason of the refusal names the secret or the key.
+ *
+ * @param {LogEntry} entry
+ */
+function presented({ decision, window, keyStatus, keyId, secret }) {
+  if (decision !== 'refused' || buckets[text(window)] === undefined || secret === undefined) return '';
+  const { is = '', which = '' } = invalid[text(keyStatus)] ?? {};
+  return ` with the ${is}secret ${secret}…${keyId === undefined ? '' : ` of the key ${keyId}`}${which}`;
+}
+
+/**
+ * What is wrong with a secret or its key, by `keyStatus`.
+ *
+ * @type {Readonly<Record<string, { readonly is?: string, readonly which?: string } | undefined>>}
+ */
+const invalid = {
+  unknown: { which: ', which belongs to no key' },
+  expired: { is: 'expired ' },
+  leaked: { is: 'leaked ' },
+  disabled: { which: ', which is disabled' },
+  no_plan: { which: ', which is on a plan that the configuration did not have' },
+  address_not_allowed: { which: ', which does not allow this address' },
+};
 
 /** Returns the message of the error without its advice. @param {LogEntry} entry */
 function errorReason({ error }) {

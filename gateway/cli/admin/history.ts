@@ -1,6 +1,6 @@
 import { listChangesWire } from '../../admin/wires/changes.ts';
 import { listEventsWire } from '../../admin/wires/events.ts';
-import { changeList } from '../../admin/words/changes.js';
+import { changeList, withKey } from '../../admin/words/changes.js';
 import { timelineCsv } from '../../admin/words/csv.js';
 import { eventList } from '../../admin/words/events.js';
 import type { Timeline } from '../../admin/words/list.js';
@@ -59,7 +59,8 @@ export async function listChanges({
   const query = { ...periodQuery({ from, to }, Date.now()), key, by };
   const client = await clientOf(options);
   const page = { wire: listChangesWire(client.bounds), member: 'changes', perPage };
-  showTimeline(options, await readList(client, page, query, limit), changeList);
+  const { body, ...reply } = await readList(client, page, query, limit);
+  showTimeline(options, { ...reply, body: options.csv ? withKey(body, key) : body }, changeList);
 }
 
 /** Runs until a signal or a closed pipe ends the command. */

@@ -23,6 +23,11 @@ export function limitChangeText(
   return `${limitText(before)} → ${limitText(after)} ${perLimit(limit)}`;
 }
 
+/** "plan free → pro (60 → 600 a minute)". @param ofLimits the texts of the limits that differ */
+export function planChangeText(before: string, after: string, ofLimits: readonly string[]): string {
+  return `plan ${before} → ${after}${ofLimits.length === 0 ? '' : ` (${ofLimits.join(', ')})`}`;
+}
+
 /** In the order of limits. A group with other operations is named, too. */
 export function limitChangeTexts(before: Limits, after: Limits): readonly string[] {
   const groups = groupNames([...before, ...after]);

@@ -3,6 +3,7 @@ import { keyItemOf } from '../../../gateway/admin/keys/key-item.ts';
 import type { SecretView } from '../../../gateway/admin/keys/key-sources.ts';
 import { type WhyFacts, why } from '../../../gateway/admin/keys/why.ts';
 import type { Grant, Key, KeyStatus, PlanWindow } from '../../../gateway/shared/model.ts';
+import type { Period } from '../../../gateway/shared/schema/dates-and-durations.ts';
 import { emptyTally, type Tally } from '../../../gateway/usage/tally.ts';
 
 const nowMs = Date.parse('2026-11-22T10:31:20Z');
@@ -82,11 +83,13 @@ interface Case {
   readonly refusedNetworks?: readonly (readonly [network: string, requests: number])[];
   readonly isRecorded?: boolean;
   readonly grant?: Grant;
-  /** The time at which a limit a month was set, epoch ms. */
-  readonly limitSetMs?: number;
+  /** The periods of the month without a limit a month. */
+  readonly withoutLimit?: readonly Period[];
   /** The time of the retry. By default, a retry is possible when the last of the exhausted windows ends. */
   readonly retryAtMs?: number;
 }
+
+const monthStartMs = Date.parse('2026-11-01T00:00:00Z');
 
 function sentenceOf(of: Case): string {
   const {
@@ -111,7 +114,11 @@ function sentenceOf(of: Case): string {
     counted: 'request' as const,
     nowMs,
     later: of.later ?? [],
-    begun: new Map(of.limitSetMs === undefined ? [] : [['month' as const, of.limitSetMs]]),
+    begun: new Map(
+      of.withoutLimit === undefined
+        ? []
+        : [['month' as const, { windowStartMs: monthStartMs, periods: of.withoutLimit }]],
+    ),
   };
   const recent = minutes.length === 0 ? undefined : { offered: 1, admitted: 1, units: 1, lastSeenMs: nowMs };
   const { state } = keyItemOf({ ...facts, recent: isRecorded ? recent : 'off' });
@@ -136,8 +143,22 @@ describe('the sentence that explains the responses to a key', () => {
   it.each<[string, Case, string]>([
     [
       'has a limit that was set in its present window',
-      { minuteUsed: 1, limitSetMs: Date.parse('2026-11-21T09:14:00Z') },
+      {
+        minuteUsed: 1,
+        withoutLimit: [{ fromMs: monthStartMs, toMs: Date.parse('2026-11-21T09:14:00Z') }],
+      },
       'acme (free) may call: it has used 1 of 60 of this minute and 1 of 1,000 of this day. Its limit a month was set at 09:14 on 2026-11-21, and does not count the earlier requests of this month. Its requests are not recorded yet; recording takes up to a minute.',
+    ],
+    [
+      'had no such limit for some time of its present window',
+      {
+        minuteUsed: 1,
+        withoutLimit: [
+          { fromMs: Date.parse('2026-11-22T09:14:00Z'), toMs: Date.parse('2026-11-22T09:20:30Z') },
+          { fromMs: Date.parse('2026-11-22T10:00:00Z'), toMs: Date.parse('2026-11-22T10:01:00Z') },
+        ],
+      },
+      'acme (free) may call: it has used 1 of 60 of this minute and 1 of 1,000 of this day. Its limit a month did not apply from 09:14:00 UTC until 09:20:30 UTC and from 10:00:00 UTC until 10:01:00 UTC, and does not count the requests of these times. Its requests are not recorded yet; recording takes up to a minute.',
     ],
     [
       'has used up its minute',

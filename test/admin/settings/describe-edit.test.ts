@@ -14,6 +14,11 @@ const reports = (perMinute: number, ...operations: string[]) => ({
   operations: operations.length === 0 ? ['listPets'] : operations,
   perMinute,
 });
+const limited = (perMinute: number) => ({
+  free: { perMinute, perDay: 2_000 },
+  pro: { perMinute: 600 },
+  own: 'custom',
+});
 const many = Array.from({ length: 300 }, (_, index) => key(`key-${index}`));
 
 describe('the description of a reload', () => {
@@ -120,7 +125,7 @@ describe('the description of a reload', () => {
       { keys: [{ ...acme, groups: { old: reports(5) } }] },
       { keys: [{ ...acme, groups: { new: reports(6) } }] },
       [
-        'key acme operations of the group old: ["listPets"] → nothing, 5 → no limit a minute for the group old, operations of the group new: nothing → ["listPets"], no limit → 6 a minute for the group new',
+        'key acme 5 → no limit a minute for the group old, no limit → 6 a minute for the group new, operations of the group old: ["listPets"] → nothing, operations of the group new: nothing → ["listPets"]',
       ],
     ],
     ['a key added', { keys: [] }, { keys: [acme] }, ['key acme added']],
@@ -129,7 +134,34 @@ describe('the description of a reload', () => {
       'a key changed: its plan and limits, and of all else the name of the member alone',
       { keys: [acme] },
       { keys: [{ ...key('acme', { plan: 'enterprise' }), name: 'Acme → gone', limits: { perMinute: 5 } }] },
-      ['key acme plan: free → enterprise, secrets, no limit → 5 a minute, name'],
+      ['key acme plan free → enterprise (60 → 5 a minute, 1,000 → no limit a day), secrets, name'],
+    ],
+    [
+      'a key from its own limits to those of a plan, which the same edit changes',
+      { plans: limited(60), keys: [{ ...acme, plan: 'own', limits: { perMinute: 20, perDay: 3_000 } }] },
+      { plans: limited(65), keys: [acme] },
+      ['free 60 → 65 a minute', 'key acme plan own → free (20 → 65 a minute, 3,000 → 2,000 a day)'],
+    ],
+    [
+      'the own limits of a key',
+      { plans: limited(60), keys: [{ ...acme, plan: 'own', limits: { perMinute: 20, perDay: 3_000 } }] },
+      { plans: limited(60), keys: [{ ...acme, plan: 'own', limits: { perMinute: 90 } }] },
+      ['key acme 20 → 90 a minute, 3,000 → no limit a day'],
+    ],
+    [
+      'a key with a group of its own, in place of the group of its plan',
+      { plans: { free: { perMinute: 60, groups: { a: reports(5) } } }, keys: [acme] },
+      {
+        plans: { free: { perMinute: 60, groups: { a: reports(5) } } },
+        keys: [{ ...acme, groups: { a: reports(9) } }],
+      },
+      ['key acme 5 → 9 a minute for the group a'],
+    ],
+    [
+      'a key whose past change of its plan becomes its plan',
+      { plans: limited(60), keys: [{ ...acme, changes: [{ from: '2020-01-01', plan: 'pro' }] }] },
+      { plans: limited(60), keys: [{ ...acme, plan: 'pro', name: 'Acme' }] },
+      ['key acme later plan withdrawn, name'],
     ],
     [
       'many keys: some are named, and all are counted',
@@ -160,6 +192,15 @@ it('the limits before an edit of the groups of a key are the groups that it had'
     keys: { acme: { plan: 'free', limits: undefined, groups: groupsOf(20) } },
   });
   expect((await describeEdit(from, from, defaultBounds)).limitsBefore).toBeUndefined();
+});
+
+it('the removed keys of an edit have a list of their own', async () => {
+  const settings = (keys: object[]) => settingsOf({ upstream, plans, keys });
+  const [one, other] = [key('one'), key('other')];
+  const edit = await describeEdit(await settings([acme, one]), await settings([one, other]), defaultBounds);
+  expect(edit).toMatchObject({ keys: ['acme', 'other'], removedKeys: ['acme'] });
+  const added = await describeEdit(await settings([]), await settings([one]), defaultBounds);
+  expect(added.removedKeys).toBeUndefined();
 });
 
 it.each<[name: string, before: object[], after: object[], keys: string[] | undefined]>([

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
-import { diffSettings, settingLists } from '../../../gateway/admin/settings/diff-settings.ts';
+import { changeText, diffSettings, settingLists } from '../../../gateway/admin/settings/diff-settings.ts';
 import { settingsText } from '../../../gateway/admin/settings/settings-view.ts';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { configFolder, mainDocument } from '../../support/config-folder.ts';
 import { makeCertificate } from '../../support/make-certificate.ts';
+import { settingsOf } from '../../support/settings-of.ts';
 
 const [one, other] = [makeCertificate(), makeCertificate()];
 const files = {
@@ -51,4 +52,27 @@ it('other content of a file is a difference, and so is another duration, in the 
     expect.arrayContaining(['listen.tls.certDigestStart']),
   );
   expect(settings).toContainEqual({ member: 'bans.within', before: '1m', after: '90s' });
+});
+
+it('another plan of a key changes the limits that the key gets, and another limit of a plan changes no key', async () => {
+  const keyed = async (perMinute: number, members: object) => {
+    const plans = { free: { perMinute, perDay: 2_000 }, pro: { perMinute: 600 }, own: 'custom' };
+    const keys = [{ id: 'acme', ...members, secrets: [] }];
+    return JSON.parse(await settingsText(await settingsOf({ upstream: { url: 'http://b:1' }, plans, keys })));
+  };
+  const texts = async (perMinute: number, members: object) => {
+    const { lists } = diffSettings(await keyed(60, { plan: 'free' }), await keyed(perMinute, members));
+    return lists.keys.changed.flatMap(({ changes }) => changes.map(changeText));
+  };
+  expect(await texts(60, { plan: 'own', limits: { perMinute: 90, perDay: 3_000 } })).toEqual([
+    'plan: free → own',
+    '60 → 90 a minute',
+    '2,000 → 3,000 a day',
+  ]);
+  expect(await texts(60, { plan: 'pro' })).toEqual([
+    'plan: free → pro',
+    '60 → 600 a minute',
+    '2,000 → no limit a day',
+  ]);
+  expect(await texts(65, { plan: 'free' })).toEqual([]);
 });

@@ -133,6 +133,17 @@ test('a key is sought in the keys file and then in the directory without --direc
     1,
     expect.stringMatching(/^There is no key acme3, neither in .*keys\.yaml nor in the key directory\.\n$/),
   ]);
+  const deletion = { method: 'DELETE', headers: { authorization: `Bearer ${writer.token}` } };
+  expect((await fetch(`${env.TOLLGATE_ADMIN}/api/v1/keys/acme2`, deletion)).status).toBe(200);
+  const removed = 'acme2 was removed at \\d\\d:\\d\\d:\\d\\d UTC by ada\\.\n$';
+  await expect
+    .poll(async () => (await change('restore acme2')).stderr)
+    .toMatch(
+      new RegExp(`^There is no key acme2, neither in .*keys\\.yaml nor in the key directory\\. ${removed}`),
+    );
+  expect((await change('show acme2')).stderr).toMatch(new RegExp(`^There is no key acme2\\. ${removed}`));
+  await run('create acme2 --plan free --directory');
+
   const unasked = await change('revoke acme2', { TOLLGATE_ADMIN_TOKEN: '' });
   expect([unasked.exitCode, unasked.stderr]).toEqual([
     1,

@@ -66,7 +66,7 @@ describe('why of a request', () => {
     const expected = [
       [
         ok,
-        `^GET /v1/pets ${who} was answered 200 by 127\\.0\\.0\\.1:\\d+ ${took}, of which [\\d.]+ ms passed at the upstream\\. It was admitted, and left 2 of the 3 requests of this minute\\.\n$`,
+        `^GET /v1/pets ${who} was answered 200 by 127\\.0\\.0\\.1:\\d+ ${took}, of which [\\d.]+ ms passed at the upstream\\. It was admitted, and left 2 of the 3 requests of that minute\\.\n$`,
       ],
       [missing, 'was answered 404 by 127\\..*\\. It was admitted, .*; the client must act\\.\n$'],
       [
@@ -75,7 +75,7 @@ describe('why of a request', () => {
       ],
       [
         refused,
-        `^GET /v1/pets ${who} was answered 429 \\(rate_limited\\) by the gateway ${took}\\. The key had used all 3 requests of this minute; the client must act\\.\n$`,
+        `^GET /v1/pets ${who} was answered 429 \\(rate_limited\\) by the gateway ${took}\\. The key had used all 3 requests of that minute; the client must act\\.\n$`,
       ],
       [
         unknown,
@@ -249,12 +249,12 @@ describe('the story of a request', () => {
     [
       'decided alone',
       { status: 429, error: 'rate_limited', fault: 'client', decision: 'refused', source: 'local' },
-      'The key had used all 60 requests of this minute, by the counts of this process alone, because Redis was unavailable;',
+      'The key had used all 60 requests of that minute, by the counts of this process alone, because Redis was unavailable;',
     ],
     [
       'refused at its cost',
       { status: 429, error: 'rate_limited', decision: 'refused', source: 'shared', units: 5, remaining: 3 },
-      'It costs 5 units, and the key had 3 of the 60 units of this minute left.',
+      'It costs 5 units, and the key had 3 of the 60 units of that minute left.',
     ],
     [
       'refused by a limit of a group',
@@ -266,27 +266,27 @@ describe('the story of a request', () => {
         window: 'reports-minute',
         limit: 5,
       },
-      'The key had used all 5 requests of this minute for the group reports.',
+      'The key had used all 5 requests of that minute for the group reports.',
     ],
     [
       'admitted in a limit of a group at its cost',
       { status: 200, decision: 'admitted', source: 'shared', window: 'reports-day', units: 5, remaining: 3 },
-      'It was admitted at 5 units, and left 3 of the 60 units of this day for the group reports.',
+      'It was admitted at 5 units, and left 3 of the 60 units of that day for the group reports.',
     ],
     [
       'admitted at its cost',
       { status: 200, decision: 'admitted', source: 'shared', units: 5, remaining: 3 },
-      'It was admitted at 5 units, and left 3 of the 60 units of this minute.',
+      'It was admitted at 5 units, and left 3 of the 60 units of that minute.',
     ],
     [
       'admitted, and refused by the trial',
       { status: 200, decision: 'admitted', source: 'shared', remaining: 3, trial: 'minute' },
-      'It was admitted, and left 3 of the 60 requests of this minute; the trial of the plan would have refused the request, by its minute limit.',
+      'It was admitted, and left 3 of the 60 requests of that minute; the trial of the plan would have refused the request, by its minute limit.',
     ],
     [
       'refused, and refused by a ban of the trial',
       { status: 429, error: 'rate_limited', decision: 'refused', source: 'shared', trial: 'banned' },
-      'The key had used all 60 requests of this minute; the trial of the plan would have refused the request too, by a ban.',
+      'The key had used all 60 requests of that minute; the trial of the plan would have refused the request too, by a ban.',
     ],
     [
       'undecided',
@@ -306,7 +306,7 @@ describe('the story of a request', () => {
         decision: 'admitted',
         source: 'shared',
       },
-      "answered 502 (upstream_failed) by the gateway after 12 ms, of which 9.5 ms passed at the upstream (sent to 10.0.0.7:3000, at attempt 3). It was admitted, and left 0 of the 60 requests of this minute; the fault is the upstream's: connect ECONNREFUSED 10.0.0.7:3000.",
+      "answered 502 (upstream_failed) by the gateway after 12 ms, of which 9.5 ms passed at the upstream (sent to 10.0.0.7:3000, at attempt 3). It was admitted, and left 0 of the 60 requests of that minute; the fault is the upstream's: connect ECONNREFUSED 10.0.0.7:3000.",
     ],
     [
       'gone',
@@ -344,7 +344,40 @@ describe('the story of a request', () => {
         keyId: undefined,
         plan: undefined,
       },
-      'All 30 requests from one address without a valid key in this minute were used; the client must act.',
+      'All 30 requests from one address without a valid key in that minute were used; the client must act.',
+    ],
+    ...(
+      [
+        ['disabled', 'wayne', 'with the secret 021dbb6d… of the key wayne, which is disabled, on '],
+        ['expired', 'hooli', 'with the expired secret 021dbb6d… of the key hooli, on '],
+        ['leaked', 'hooli', 'with the leaked secret 021dbb6d… of the key hooli, on '],
+        ['unknown', undefined, 'with the secret 021dbb6d…, which belongs to no key, on '],
+      ] as const
+    ).map(([keyStatus, keyId, text]): [string, object, string] => [
+      `that the limit of its address refused, with a secret that is ${keyStatus}`,
+      {
+        ...{ status: 429, error: 'rate_limited', decision: 'refused', window: 'address', limit: 30 },
+        ...{ remaining: 0, keyStatus, keyId, plan: undefined, secret: '021dbb6d' },
+      },
+      text,
+    ]),
+    [
+      'with a leaked secret',
+      { status: 401, error: 'invalid_key', keyStatus: 'leaked', keyId: 'hooli', secret: '021dbb6d' },
+      'Its secret 021dbb6d of the key hooli had ended, because it was reported as leaked.',
+    ],
+    [
+      'of a banned key',
+      { status: 429, decision: 'banned', bannedUntil: '2026-11-22T10:40:00.000Z', window: 'minute' },
+      'The key was banned until 2026-11-22 10:40:00 UTC, because it had kept sending after it was refused.',
+    ],
+    [
+      'of a key that an operator banned',
+      {
+        ...{ status: 429, decision: 'banned', window: 'minute' },
+        ...{ bannedUntil: '2026-11-22T10:40:00.000Z', byHand: true },
+      },
+      'The key was banned by an operator until 2026-11-22 10:40:00 UTC.',
     ],
     [
       'malformed',

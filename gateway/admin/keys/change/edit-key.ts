@@ -17,7 +17,7 @@ import { isMatch } from './definition.ts';
 export interface Edit {
   readonly kind: 'edit';
   readonly to: KeyDefinition | 'removed';
-  readonly change: Pick<KeyChange, 'action' | 'before' | 'after'>;
+  readonly change: Pick<KeyChange, 'action' | 'before' | 'after' | 'appliedLimits'>;
 }
 
 /** The result of an edit: the key after the edit, or the removed key. */

@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import { endingBy } from '../../../keys/directory/change-secrets.ts';
 import { type DirectoryKey, type DirectorySecret, statedOf } from '../../../keys/directory/directory-key.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
+import { inForceForDirectory } from '../../../keys/key-table.ts';
 import { withPlanAt } from '../../../keys/plans/compile-key.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { digestStart } from '../../../shared/secrets.ts';
@@ -12,7 +13,7 @@ import { type KeyChangeSources, type Refused, refused } from './change-sources.t
 import { differences, editedResponse } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
 import { keptOfId } from './kept-of-id.ts';
-import { termsFault } from './key-terms.ts';
+import { appliedLimits, termsFault } from './key-terms.ts';
 
 export function editRoutes(sources: KeyChangeSources): readonly Route[] {
   return [
@@ -81,7 +82,8 @@ function update(
   if (fault !== undefined) return refused('invalid_request', fault);
   const isOnlyDisabled = names.length === 1 && names[0] === 'disabled';
   const action = !isOnlyDisabled ? 'update' : to.disabled ? 'revoke' : 'restore';
-  return { kind: 'edit', to, change: { action, ...changed } };
+  const limits = appliedLimits(before, statedOf(to), inForceForDirectory(settings(), nowMs()));
+  return { kind: 'edit', to, change: { action, ...changed, appliedLimits: limits } };
 }
 
 /** The newest secret comes last. */

@@ -1,7 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ChangedMembers, KeyChange } from '../../../fleet/changes.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
-import { anyLimitField } from '../../../keys/limits/limit-fields.ts';
-import { termsOverTime } from '../../../keys/plans/compile-key.ts';
+import { anyLimitField, toLimitFields } from '../../../keys/limits/limit-fields.ts';
+import { limits as limitsSchema } from '../../../keys/limits/limits-schema.ts';
+import { compileKey, type InForce, termsOverTime } from '../../../keys/plans/compile-key.ts';
 import { planFault } from '../../../keys/plans/plans.ts';
+import { withoutOperations } from '../../../shared/limits.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
 
@@ -41,6 +45,43 @@ export function termsFault(
     return `${what}; ${advice(list[unknown] ?? '', [...ids], 'operations')}`;
   }
   return undefined;
+}
+
+/**
+ * The limits that apply to a key before and after an edit of its plan or limits, for the record of changes. Groups have no operations there.
+ * @returns undefined for another edit, and if a plan does not exist
+ */
+export function appliedLimits(
+  before: StatedKey,
+  after: StatedKey,
+  inForce: InForce,
+): KeyChange['appliedLimits'] {
+  if (isDeepStrictEqual([before.plan, before.limits], [after.plan, after.limits])) return undefined;
+  const [from, to] = [before, after].map((stated) => compileKey(stated, inForce)?.limits);
+  return (
+    from &&
+    to && { before: toLimitFields(withoutOperations(from)), after: toLimitFields(withoutOperations(to)) }
+  );
+}
+
+/**
+ * As `appliedLimits`, for an edit of the keys file that a command reports. The gateway may have loaded the edit already.
+ *
+ * @param stated the key in the loaded configuration
+ */
+export function reportedLimits(
+  stated: StatedKey | undefined,
+  { before = {}, after = {} }: Pick<KeyChange, 'before' | 'after'>,
+  inForce: InForce,
+): KeyChange['appliedLimits'] {
+  if (stated === undefined) return undefined;
+  const { changes: _, ...rest } = stated;
+  const withTerms = ({ plan = rest.plan, limits }: ChangedMembers): StatedKey => ({
+    ...rest,
+    plan: String(plan),
+    limits: 'limits' in before || 'limits' in after ? limitsSchema.safeParse(limits).data : rest.limits,
+  });
+  return appliedLimits(withTerms(before), withTerms(after), inForce);
 }
 
 function memberPath(path: readonly (string | number)[]): string {

@@ -103,17 +103,23 @@ function summary(facts: MinuteFacts, minute: UsageMinute | undefined): string {
   const when = `in the minute from ${timeText(atMs, nowMs)}${soFar}`;
   const offered = minute === undefined ? 0 : offeredOf(minute.tally);
   const admitted = minute?.tally.admitted ?? 0;
+  const { unauthorized = 0 } = minute ?? {};
   // A request with an invalid secret, or from an address that the key does not allow, does not reach the limits.
+  const invalid =
+    unauthorized === 0
+      ? ''
+      : ` ${counted(unauthorized, 'request')} with an invalid secret of the key ${were(unauthorized)} refused with 401 or 429.`;
   if (offered === 0 && facts.lacksRequests)
-    return `Redis is away, and this gateway knows no request that reached the limits of ${id} ${when}.`;
-  if (offered === 0) return `No request that reached the limits of ${id} is recorded ${when}.`;
-  const sent = `${id} sent ${counted(offered, 'request')} ${when}`;
+    return `Redis is away, and this gateway knows no request that reached the limits of ${id} ${when}.${invalid}`;
+  if (offered === 0) return `No request that reached the limits of ${id} is recorded ${when}.${invalid}`;
+  const reached = unauthorized === 0 ? '' : ' with a valid secret';
+  const sent = `${id} sent ${counted(offered, 'request')}${reached} ${when}`;
   const alone = facts.countsAlone
     ? facts.outages.map((outage) => ` ${outageSentence(outage, atMs)}`).join('')
     : '';
   if (admitted === offered)
-    return `${sent}. The limits admitted ${offered === 1 ? 'it' : 'all of them'}.${alone}`;
-  return `${sent}. ${figure(admitted)} ${admitted === 1 ? 'was' : 'were'} admitted, and ${figure(offered - admitted)} refused.${alone}`;
+    return `${sent}. The limits admitted ${offered === 1 ? 'it' : 'all of them'}.${invalid}${alone}`;
+  return `${sent}. ${figure(admitted)} ${admitted === 1 ? 'was' : 'were'} admitted, and ${figure(offered - admitted)} refused.${invalid}${alone}`;
 }
 
 function outageSentence({ server, fromMs, toMs }: PastOutage, atMs: number): string {

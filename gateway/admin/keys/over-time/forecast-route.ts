@@ -11,7 +11,7 @@ import { defineRoute, type Route } from '../../api/route.ts';
 import { getKeyForecastWire, type KeyForecast } from '../../wires/keys/usage.ts';
 import { findKeys, statusesOf } from '../find-keys.ts';
 import { type KeySources, noSuchKey } from '../key-sources.ts';
-import { limitBeginnings } from './limit-beginnings.ts';
+import { limitBeginnings, uncountedText } from './limit-beginnings.ts';
 
 /** `GET /keys/{id}/forecast` states when the key reaches its limit a month. */
 export function forecastRoute(sources: KeySources, changes: Pick<Changes, 'read'>): Route {
@@ -47,9 +47,10 @@ export function forecastRoute(sources: KeySources, changes: Pick<Changes, 'read'
       const [listed] = found ?? [];
       const begun =
         listed && (await limitBeginnings(sources, changes, { listed, status }, [{ window: 'month', units }]));
-      const setMs = begun?.get('month');
-      if (setMs === undefined) return jsonResponse(view);
-      const since = `The limit a month was set on ${dateOf(setMs)} at ${timeOf(setMs)} UTC, and does not count the earlier requests of this month.`;
+      const uncounted = begun?.get('month');
+      if (uncounted === undefined) return jsonResponse(view);
+      const setAt = (atMs: number) => `on ${dateOf(atMs)} at ${timeOf(atMs)} UTC`;
+      const since = uncountedText('The limit a month', { window: 'month', ...uncounted }, setAt, nowMs);
       return jsonResponse({ ...view, sentence: `${view.sentence} ${since}` });
     },
   });

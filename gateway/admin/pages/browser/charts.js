@@ -123,7 +123,7 @@ export function Chart(props) {
           <b>${(one.write ?? write)(shown === undefined ? undefined : one.values[shown])}</b>
         </span>`,
       )}
-      ${limit && html`<span class="legend"><i class="swatch limit"></i>${limit.label}</span>`}
+      ${limit && html`<span class="legend of-limit"><i class="swatch limit"></i>${limit.label}</span>`}
     </figcaption>
   </figure>`;
 }

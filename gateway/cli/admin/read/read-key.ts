@@ -1,4 +1,5 @@
 import { getKeyMinuteWire, getWhyWire, type Why, type WhyMinute } from '../../../admin/wires/keys/why.ts';
+import { removalIn } from '../../../admin/words/keys.js';
 import { keysPerPageMax } from '../../../shared/http/wire.ts';
 import { didYouMean } from '../../../shared/schema/closest-name.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
@@ -35,6 +36,16 @@ export function changeKey<Result>(id: string, ask: () => Promise<Result>): Promi
   return belowKey(id, ask, () => '');
 }
 
+/** `removal`: when and by whom the key was removed, as a sentence; empty if the record of changes does not have it. */
+export class NoSuchKey extends CommandError {
+  readonly removal: string;
+
+  constructor(message: string, removal: string) {
+    super(message, 'not_found');
+    this.removal = removal;
+  }
+}
+
 async function belowKey<Result>(
   id: string,
   ask: () => Promise<Result>,
@@ -44,8 +55,12 @@ async function belowKey<Result>(
     return await ask();
   } catch (error) {
     if (!(error instanceof CommandError && error.kind === 'not_found')) throw error;
-    const advice = (await advise()) || ': "keys list --q TEXT" finds keys by a part of their id or name.';
-    throw new CommandError(printable(`There is no key ${id}${advice}`), 'not_found');
+    const removal = removalIn(error.message);
+    const advice =
+      removal === ''
+        ? (await advise()) || ': "keys list --q TEXT" finds keys by a part of their id or name.'
+        : `. ${removal}`;
+    throw new NoSuchKey(printable(`There is no key ${id}${advice}`), removal);
   }
 }
 

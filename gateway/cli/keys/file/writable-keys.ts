@@ -3,6 +3,7 @@ import { definedSecret, type issuedKey, keyDefinition } from '../../../admin/wir
 import type { LimitsByField } from '../../../keys/limits/limit-fields.ts';
 import { list, words } from '../../../keys/response-parts.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
+import { NoSuchKey } from '../../admin/read/read-key.ts';
 import { CommandError } from '../../output/command-error.ts';
 import { NotInFile } from './edit-keys.ts';
 
@@ -109,7 +110,7 @@ export function createKeysOfBoth(file: WritableKeys, directory: () => Promise<Wr
       if (!(error instanceof CommandError)) throw error;
       const message =
         error.kind === 'not_found'
-          ? `There is no key ${id}, neither in ${inFile.file} nor in the key directory.`
+          ? `There is no key ${id}, neither in ${inFile.file} nor in the key directory.${error instanceof NoSuchKey ? ` ${error.removal}` : ''}`.trimEnd()
           : `${inFile.message} In the key directory: ${error.message}`;
       throw new CommandError(printable(message), error.kind, error);
     }

@@ -310,6 +310,8 @@ describe('a change of a key', () => {
       action: 'update',
       before: { plan: 'free' },
       after: { plan: 'enterprise', limits: { perMinute: 7 }, name: 'Ada', operations: ['listPets'] },
+      appliedLimits: { before: { perMinute: 5, perDay: 100 }, after: { perMinute: 7 } },
+      text: 'alice changed acme: plan free → enterprise (5 → 7 a minute, 100 → no limit a day), name, operations.',
     });
     const groups = { reports: { operations: ['listPets'], perDay: 5 } };
     const grouped = await one.ask('PATCH', '/keys/acme', { groups });

@@ -259,6 +259,21 @@ describe('the sentence about the minute', () => {
       'acme sent 20 requests in the minute from 14:03:00 UTC on 2026-11-24. The limits admitted all of them.',
     ],
     [
+      'without refusals by limits, but with invalid secrets',
+      { minutesOfHour: [minute({ admitted: 31 }, 23)] },
+      'acme sent 31 requests with a valid secret in the minute from 14:03:00 UTC on 2026-11-24. The limits admitted all of them. 23 requests with an invalid secret of the key were refused with 401 or 429.',
+    ],
+    [
+      'with refusals and an invalid secret',
+      { minutesOfHour: [minute({ admitted: 60, minute: 2 }, 1)] },
+      'acme sent 62 requests with a valid secret in the minute from 14:03:00 UTC on 2026-11-24. 60 were admitted, and 2 refused. 1 request with an invalid secret of the key was refused with 401 or 429.',
+    ],
+    [
+      'with invalid secrets alone',
+      { minutesOfHour: [minute({}, 2)] },
+      'No request that reached the limits of acme is recorded in the minute from 14:03:00 UTC on 2026-11-24. 2 requests with an invalid secret of the key were refused with 401 or 429.',
+    ],
+    [
       'in which processes counted alone, because Redis was away',
       {
         minutesOfHour: [minute({ admitted: 189 })],

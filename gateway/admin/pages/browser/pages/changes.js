@@ -1,4 +1,4 @@
-import { changeList } from '../../../words/changes.js';
+import { changeList, withKey } from '../../../words/changes.js';
 import { timelineCsv } from '../../../words/csv.js';
 import { askForPages, usePolled } from '../api.js';
 import { html, SearchInAddress, selectInAddress } from '../parts.js';
@@ -22,7 +22,8 @@ export function Changes({ query }) {
   const authors = [...new Set(['file', ...(polled.body?.changes ?? []).map(({ by }) => by)])];
   const read = async () => {
     const pages = await askForPages('/changes', { limit: perPageMax, ...filter });
-    return timelineCsv(changeList, { isComplete: true, changes: pages.flatMap(({ changes }) => changes) });
+    const changes = pages.flatMap(({ changes }) => changes);
+    return timelineCsv(changeList, withKey({ isComplete: true, changes }, key));
   };
   const list = isFiltered ? { ...changeList, empty: 'No change matches this filter.' } : changeList;
   return timelinePage(list, polled, {

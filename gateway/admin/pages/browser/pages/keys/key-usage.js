@@ -113,6 +113,16 @@ export function UsageChart({ id, ban, query }) {
         values: found.map((row) => row && row.offered - row.admitted - row.banned),
       },
       { label: 'banned', colour: 'grey', values: found.map((row) => row?.banned) },
+      // These requests did not reach the limits, so `offered` does not contain them.
+      ...(found.some((row) => row?.unauthorized !== undefined)
+        ? [
+            {
+              label: 'invalid secret',
+              colour: 'violet',
+              values: found.map((row) => row && (row.unauthorized ?? 0)),
+            },
+          ]
+        : []),
     ];
     const hasCosts = found.some((row) => row?.units !== undefined);
     const units = hasCosts
@@ -127,12 +137,12 @@ export function UsageChart({ id, ban, query }) {
       const isNarrow = step === 'minute' && toMs - fromMs > clickableMs;
       return [isNarrow ? meanOfTen(line) : line];
     };
-    const offered = found.map((row) => row?.offered);
-    const offeredBefore = timesMs.map((atMs) => before.get(atMs)?.offered);
+    const offered = found.map(allRequests);
+    const offeredBefore = timesMs.map((atMs) => allRequests(before.get(atMs)));
     const totals = totalsText(offered, isEarlierShown ? offeredBefore : undefined, earlier);
     return {
       ...{ timesMs, series, units, totals },
-      ...{ over: lineOf((row) => row?.offered), unitsOver: lineOf(chargedUnits) },
+      ...{ over: lineOf(allRequests), unitsOver: lineOf(chargedUnits) },
     };
   }, [usage.body, before, isEarlierShown, step, fromMs, toMs]);
   const choose = (/** @type {string} */ name) =>
@@ -187,6 +197,11 @@ function meanOfTen({ label, values, ...line }) {
     return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0) / known.length;
   });
   return { ...line, label: `${label}, mean`, values: means, write: rate };
+}
+
+/** @param {UsageRow | undefined} row */
+function allRequests(row) {
+  return row && row.offered + (row.unauthorized ?? 0);
 }
 
 /** @param {UsageRow | undefined} row */

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { keyActions, keyNotes } from '../../../../../capabilities/lists/pages.js';
 import { exemptionWords } from '../../../../../shared/words/exemptions.js';
 import {
@@ -12,7 +12,7 @@ import {
   relative,
 } from '../../../../../shared/words/figures.js';
 import { limitsInWords } from '../../../../../shared/words/limit-names.js';
-import { callsOf } from '../../../../words/keys.js';
+import { callsOf, removalIn } from '../../../../words/keys.js';
 import { nowMs, queryOf, usePolled } from '../../api.js';
 import { clock, fullInstant } from '../../formats.js';
 import { KeyAction, KeyActions, result } from '../../key-actions.js';
@@ -54,14 +54,18 @@ export function Key({ params: { id = '' }, query, live }) {
     /** @type {import('../../key-actions.js').Shown | undefined} */ (undefined),
   );
   const [isDeleted, setDeleted] = useState(false);
+  const [isMissing, setMissing] = useState(false);
   // A deleted key is not requested again, because the browser's console logs each 404 as an error.
-  const polled = usePolled(isDeleted ? undefined : '/keys/{id}', 3_000, { params: { id } });
+  // For a key that does not exist, the gateway reads its whole record of changes.
+  const everyMs = isMissing ? 30_000 : 3_000;
+  const polled = usePolled(isDeleted ? undefined : '/keys/{id}', everyMs, { params: { id } });
   const known = usePolled('/operations', minuteMs).body?.operations ?? [];
   const { body: key, error } = polled;
+  useEffect(() => setMissing(error?.status === 404), [error?.status]);
   // The page still has the last response about a deleted key in memory, but does not show it.
   if (isDeleted || error?.status === 404) {
     return html`${result(done)}
-      <p class="empty" role=${key ? undefined : 'alert'}>There is no key <b>${id}</b>. <a href="/keys">Show all keys</a>.</p>`;
+      <p class="empty" role=${key ? undefined : 'alert'}>There is no key <b>${id}</b>. ${removalIn(error?.message ?? '')} <a href="/keys">Show all keys</a>.</p>`;
   }
   // The page waits for the response of `/state`, which contains the rights of the token. Without this wait, the buttons
   // would appear later and move the rest of the page.
