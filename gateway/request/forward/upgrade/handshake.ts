@@ -134,6 +134,8 @@ export function awaitAnswer(
     }),
   );
   handshake.on('error', (error) => {
+    // The handshake ends with its client, which says nothing about the target.
+    if (request.socket.destroyed) return resolve({ kind: 'client_gone' });
     const end = handshakeFailure(error, connected);
     if (end.code === 'upstream_unavailable') targets.eject(chosen.target, end.cause);
     resolve(end);

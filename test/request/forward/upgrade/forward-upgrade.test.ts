@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -365,6 +365,28 @@ describe('a WebSocket', () => {
     expect(front.outcomes).toHaveLength(1);
     await closed;
     expect(front.bugs).toEqual([]);
+  });
+
+  it('whose client resets it before the target has a connection leaves the target healthy', async () => {
+    let arrived = 0;
+    // The TLS handshake of this target never ends.
+    const silent = createTcpServer((socket) => {
+      arrived += 1;
+      socket.on('error', () => {});
+    }).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    started.push({ close: async () => void silent.close() });
+    const front = await startFor(`https://127.0.0.1:${(silent.address() as AddressInfo).port}`);
+    const client = connect(front.port, '127.0.0.1');
+    client.on('error', () => {});
+    client.write(handshake);
+    await expect.poll(() => arrived).toBeGreaterThan(0);
+    client.resetAndDestroy();
+    await front.ended(1);
+    expect(front.outcomes).toMatchObject([{ kind: 'client_gone' }]);
+    // The error of the destroyed handshake comes after the outcome.
+    await sleep(50);
+    expect(front.targets()).toMatchObject([{ healthy: true }]);
   });
 
   it('without a backend gets 503', async () => {
