@@ -16,7 +16,7 @@ export const redisKeys = {
     writtenBy:
       'The chapters of `quota/` write it: `decide-key.lua` when a decision changes counts, a ban or a lease; `adjust.lua`, `thresholds.lua` and `marks.lua` on grants, bans and resets by operators, credits, reports of thresholds, leaks, changes of keys, and the first read of a key of the directory.',
     howMany: 'At most one per API key.',
-    size: 'With limits per minute and day, it is 150 octets, or 250 octets after a refusal. A grant of these limits adds 50 octets, and a trial up to 350 octets. By default, Redis stores a hash compactly while each value has at most 64 octets.',
+    size: 'With limits per minute and day, it is 150 octets, or 250 octets after a refusal. A grant of these limits adds 50 octets, and a trial up to 350 octets. By default, Redis stores a hash compactly while it has at most 512 fields, and each field and value has at most 64 octets.',
   },
   usageDay: {
     name: (prefix: string, id: string) => `${prefix}:{${id}}:usage`,
@@ -160,7 +160,7 @@ export const redisKeys = {
     type: 'string',
     isPermanent: true,
     bytesMax: 120,
-    expires: 'Never, because it states the form of all secrets of the directory.',
+    expires: 'Never, because it states whether Tollgate issued all secrets of the directory.',
     writtenBy:
       '`keys/directory/store/form-marks.ts` writes it before the first key, and on the first import.',
     howMany: 'Four copies.',

@@ -97,7 +97,9 @@ export function durationAsMs(written: z.ZodString, format = formatDuration) {
 /** More than 0 % and at most 100 %. */
 const percentPattern = /^(?!0+(\.0+)? ?%)(100(\.0+)?|\d{1,2}(\.\d{1,3})?) ?%$/;
 
-const aPercentage = expects('a percentage above 0 % and up to 100 %, such as 3 % or 0.5 %');
+const aPercentage = expects(
+  'a percentage above 0 % and up to 100 % with at most three decimals, such as 3 % or 0.5 %',
+);
 
 /** A share of requests in percent. The output is the number of percent. */
 export const percent = z.codec(z.string(aPercentage).regex(percentPattern, aPercentage), z.number(), {

@@ -13,7 +13,8 @@ import { isValidForEditors, keyFields, load, withPlan } from '../../config/plans
 import { configFolder } from '../../support/config-folder.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 
-const aPercentage = 'a percentage above 0 % and up to 100 %, such as 3 % or 0.5 %';
+const aPercentage =
+  'a percentage above 0 % and up to 100 % with at most three decimals, such as 3 % or 0.5 %';
 
 test('a plan may have a guard', () => {
   const written =

@@ -74,7 +74,11 @@ test('changes of commands in the file are in the record of changes, with the nam
     { by, action: 'secret', key: 'acme', after: { secret: start } },
     { by, action: 'revoke', key: 'acme', before: { disabled: false }, after: { disabled: true } },
     { by, action: 'restore', key: 'acme', before: { disabled: true }, after: { disabled: false } },
-    { text: 'ada changed acme: plan free → pro (60 → 300 a minute, 1,000 → 10,000 a day).', before: { plan: 'free' }, after: { plan: 'pro' } },
+    {
+      text: 'ada changed acme: plan free → pro (60 → 300 a minute, 1,000 → 10,000 a day).',
+      before: { plan: 'free' },
+      after: { plan: 'pro' },
+    },
     { text: 'ada changed acme: plan free from 2100-01-01.', before: {} },
     { text: 'ada changed acme: plan enterprise from 2100-02-01 10:00 UTC.' },
     { text: 'ada changed acme: later plan withdrawn.' },

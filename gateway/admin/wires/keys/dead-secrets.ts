@@ -15,7 +15,7 @@ import { deadStates } from '../../../shared/schema/query-words.ts';
 const uses = {
   requests: positive.describe('The requests of the hours of UTC that overlap the last 24 hours.'),
   addresses: count.describe(
-    'The estimated number of client addresses on the UTC days of these hours. The usage record has no addresses.',
+    'The estimated number of client addresses on the UTC days of these hours, at most 1,420. A /64 network of IPv6 counts as one address. The usage record has no addresses.',
   ),
   firstHourAt: instant.describe('The beginning of the first hour with such a request.'),
   lastAt: instant.describe('The time of the last request.'),
