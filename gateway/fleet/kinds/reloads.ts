@@ -38,7 +38,7 @@ export const reloadKinds: ListedKinds<ReloadEvent> = {
       typeOf: () => 'config.reloaded',
       when: {
         'config.reloaded':
-          'The gateway uses an edit of the configuration. `edits` also describes changes of keys in a file.',
+          'The gateway has loaded an edit of the configuration, or an invalid edit was changed back. `edits` also describes changes of keys in a file, but no setting that waits for a restart.',
       },
       data: (z) => ({ before: z.string(), after: z.string(), edits: z.array(z.string()) }),
       list: 'edits',

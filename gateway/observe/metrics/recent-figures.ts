@@ -120,7 +120,8 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
     for (const [status, byDecision] of byStatus) {
       for (const [decision, count] of byDecision) {
         byOutcome[outcomeOf(status, decision)] += count;
-        if (decision === 'bucket_refused') addressRefusals += count;
+        // A malformed request keeps its 400 when the bucket of its address is used up.
+        if (status === 429 && decision === 'bucket_refused') addressRefusals += count;
         // A 401 to an admitted request is from the upstream.
         if (status === 401 && decision !== 'admitted') unauthorized += count;
       }

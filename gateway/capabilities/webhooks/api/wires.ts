@@ -33,7 +33,7 @@ const receiverId = z.string().meta({
 const receiverUrl = z
   .string()
   .describe(
-    'The URL of the receiver, or its origin. A path and parameters, which may contain a token, are shown as `***`.',
+    'The URL of the receiver, or its origin if the configuration no longer has the receiver. A path and parameters, which may contain a token, are shown as `***`.',
   );
 
 const lastShape = {
