@@ -293,7 +293,7 @@ describe('the page', () => {
         expect.stringMatching(/refused.* %$/s),
         expect.stringMatching(/own p50 \/ p99.* ms$/s),
         // Other tests in this file exhaust the limits of further keys.
-        expect.stringMatching(/keys limited\s*[1-9]/s),
+        expect.stringMatching(/keys limited or banned\s*[1-9]/s),
         expect.stringMatching(/upstream failures, 15 min\s*0/s),
       ]);
     expect(await firstText(page, '.chip')).toBe('test');

@@ -302,6 +302,7 @@ describe('a gateway with hostile names', () => {
         },
       ],
     },
+    '/keys/acme/forecast': { limit: 5, used: 1, sentence: hostile },
     '/flush': { isComplete: true, behind: [] },
   };
 
