@@ -108,7 +108,7 @@ export const missing = z
   .register(components, { id: 'Missing' })
   .optional()
   .describe(
-    'Marks a response that has, in place of some data of Redis, what this gateway has counted or read.',
+    'Marks a response that lacks some data of Redis. It has what this gateway has counted or read in its place, or nothing.',
   );
 export const isComplete = z
   .boolean()

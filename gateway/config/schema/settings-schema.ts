@@ -81,7 +81,9 @@ const upstream = fields('a mapping with url', {
     key: pemFiles.key,
   })
     .optional()
-    .describe('TLS settings for an https url. The certificate of a target is always verified.'),
+    .describe(
+      'TLS settings for an https url. The certificate of a target is always verified. New content of the files needs no restart.',
+    ),
   health: text('a path such as /healthz', /^\/[!-~]*$/)
     .optional()
     .describe(

@@ -33,7 +33,12 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
         change: z.enum([...keyActions, 'secret_issued', 'secret_removed']),
         by: z.string().describe('The name of the token, or `holder`.'),
         plan: z.string().optional().describe('The plan of a created key.'),
-        count: z.int().optional().describe('The number of created keys, for an import.'),
+        count: z
+          .int()
+          .optional()
+          .describe(
+            'The number of created keys, for an import. An import sends an event for each request, of up to 500 keys.',
+          ),
         digestStart: z
           .string()
           .optional()
@@ -79,7 +84,7 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
 };
 
 /**
- * An import is one event, because it may have a million keys. A key ends when it is revoked or deleted. A new or removed secret is also
+ * Each request of an import is one event, because an import may have a million keys. A key ends when it is revoked or deleted. A new or removed secret is also
  * `key.rotated`, because an operator can rotate a secret in these two steps.
  */
 function typeOfChange({ action, after }: KeyChange): WebhookEventType | undefined {

@@ -175,8 +175,11 @@ export const families: readonly Family[] = [
     'Calls to the store, counted for each key. One call may decide several requests of a key. `result` is `decided`, or `failed` if no usable reply came in time.',
     ({ storeCalls }) => by('result', Object.entries(storeCalls)),
   ),
-  counter('decided_locally_total', [], 'Requests decided without Redis while it was away.', (state) =>
-    one(state.decidedLocally),
+  counter(
+    'decided_locally_total',
+    [],
+    'Requests that a process decided alone, because Redis was away, did not reply in time, or had no usable counts of the key.',
+    (state) => one(state.decidedLocally),
   ),
   counter(
     'directory_look_ups_total',
