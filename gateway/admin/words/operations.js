@@ -145,6 +145,9 @@ export const deprecatedList = {
   empty: () => ({ parts: ['The API document has no deprecated operation.'] }),
 };
 
+/** A request without a valid secret belongs to no caller. */
+export const withoutKeyText = 'Requests without a valid secret are in no row: tollgate keys list --dead';
+
 /** Says which callers and operations are not in the list of deprecated operations. @param {DeprecatedPage} page @returns {string[]} */
 export function leftOut({ operations, more = 0 }) {
   return [

@@ -1,6 +1,12 @@
 import { listCallersWire, listDeprecatedWire, listOperationsWire } from '../../admin/wires/operations.ts';
 import { callerList } from '../../admin/words/callers.js';
-import { deprecatedList, leftOut, operationList, recordBegins } from '../../admin/words/operations.js';
+import {
+  deprecatedList,
+  leftOut,
+  operationList,
+  recordBegins,
+  withoutKeyText,
+} from '../../admin/words/operations.js';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { figure, hourMs } from '../../shared/words/figures.js';
 import type { Asking, PeriodOptions } from '../command.ts';
@@ -32,7 +38,7 @@ export async function listOperations({ from, to, deprecated, ...options }: Opera
     return showList(options, reply, deprecatedList, {
       asked: { filter: {} },
       title: (page) => titleOf('Deprecated operations', page),
-      more: (page) => [...recordBegins(page), ...leftOut(page)],
+      more: (page) => [...recordBegins(page), ...(options.csv ? [] : [withoutKeyText]), ...leftOut(page)],
     });
   }
   const reply = await client.ask(listOperationsWire, { query });
@@ -56,6 +62,7 @@ export async function listCallers(
     title: (page) => titleOf(oneLine(page.operationId), page),
     more: (page) => [
       ...recordBegins(page),
+      ...(csv ? [] : [withoutKeyText]),
       ...(page.more === undefined ? [] : [`and ${figure(page.more)} more: --limit N shows up to 10,000`]),
     ],
   });

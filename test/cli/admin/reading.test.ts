@@ -311,7 +311,7 @@ describe('the text output', () => {
       ),
     );
     expect(await run('callers', 'getPet', '--from', '2026-01-01', '--to', '2026-01-02')).toMatch(
-      /^getPet, whole hours, from 2026-01-01 00:00.* UTC\nNo key called this operation in this period\.\nThe usage record begins at \d{4}-\d\d-\d\d 00:00 UTC: earlier requests are not counted\.\n$/,
+      /^getPet, whole hours, from 2026-01-01 00:00.* UTC\nNo key called this operation in this period\.\nThe usage record begins at \d{4}-\d\d-\d\d 00:00 UTC: earlier requests are not counted\.\nRequests without a valid secret are in no row: tollgate keys list --dead\n$/,
     );
   });
 

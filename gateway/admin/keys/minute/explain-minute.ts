@@ -168,7 +168,11 @@ function limitReason(by: string, facts: MinuteFacts): string {
     ({ max, sinceMs }) =>
       ` At ${timeText(sinceMs ?? facts.atMs, facts.atMs)} the limit ${max === undefined ? 'ended' : `became ${figure(max)}`}.`,
   );
-  return `with 429 by the limit of ${figure(first.max)} ${per}${since}.${changes.join('')}${resetText(window, facts)}`;
+  // If the minute had several limits, the record does not say which of them refused a request.
+  const limit = later.every(({ max }) => max === undefined)
+    ? `of ${figure(first.max)} ${per}${since}.${changes.join('')}`
+    : `${per}. It was ${figure(first.max)} at the beginning of the minute${since}.${changes.join('')}`;
+  return `with 429 by the limit ${limit}${resetText(window, facts)}`;
 }
 
 interface LimitStep {

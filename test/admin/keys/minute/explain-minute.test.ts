@@ -90,7 +90,7 @@ describe('the sentence about a refusal', () => {
         minutesOfHour: [minute({ minute: 5 })],
         limits: limitsFrom(['00:00:00', { perMinute: 60 }], ['14:03:20', { perMinute: 30 }]),
       },
-      '5 requests were refused with 429 by the limit of 60 a minute. At 14:03:20 UTC the limit became 30.',
+      '5 requests were refused with 429 by the limit a minute. It was 60 at the beginning of the minute. At 14:03:20 UTC the limit became 30.',
     ],
     [
       'says that the limit ended in the minute',

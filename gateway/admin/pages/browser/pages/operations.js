@@ -9,6 +9,7 @@ import {
   operationList,
   percentilesText,
   recordBegins,
+  withoutKeyText,
 } from '../../../words/operations.js';
 import { nowMs, usePolled } from '../api.js';
 import { listTable } from '../list.js';
@@ -154,6 +155,7 @@ function Callers({ operationId, period: { from, to, text }, deprecation }) {
       cells: { id: { kind: 'id', cell: keyLink } },
     })}
     ${more > 0 && html`<p class="more">${`and ${figure(more)} more`}</p>`}
+    <p class="more">${withoutKeyText}</p>
   <//>`;
 }
 
@@ -178,6 +180,7 @@ function DeprecatedOperations({ query, period: { from, to, text } }) {
         },
       },
     })}
+    <p class="more">${withoutKeyText}</p>
     ${(polled.body === undefined ? [] : leftOut(polled.body)).map((line) => html`<p key=${line} class="more">${line}</p>`)}
   <//>`;
 }
