@@ -111,7 +111,11 @@ function bundle(references: References): Mapping | undefined {
 
   const value = asMapping(root.source.value);
   const paths = withPlainRests(asMapping(mapMembers(value.paths, (item) => pathItemOf(item, root))));
-  const joined: Record<string, unknown> = { ...asMapping(rewrite({ ...value, paths: {} }, root)), paths };
+  const components = mapMembers(value.components, (member, name) =>
+    name === 'pathItems' ? mapMembers(member, (item) => pathItemOf(item, root)) : member,
+  );
+  const rest = components === undefined ? value : { ...value, components };
+  const joined: Record<string, unknown> = { ...asMapping(rewrite({ ...rest, paths: {} }, root)), paths };
   const files: Record<string, unknown> = {};
   let chars = 0;
   // `rewrite` may add further files to `numbers`.

@@ -102,6 +102,19 @@ paths:
   expect(JSON.stringify(document)).not.toContain(digest);
 });
 
+test('the name of an upstream is in no path item of the components either', () => {
+  const document = published({
+    api: `paths:
+  /pets: { $ref: '#/components/pathItems/Pets' }
+components:
+  pathItems:
+    Pets: { get: { operationId: listPets, x-upstream: default, x-other: 1 } }
+`,
+  });
+  expect(document.components.pathItems.Pets.get).toEqual({ operationId: 'listPets', 'x-other': 1 });
+  expect(JSON.stringify(document)).not.toContain('x-upstream');
+});
+
 test('a document that aliases make too large is refused, and the report names the line', () => {
   const long = 'x'.repeat(100_000);
   const aliases = Array.from({ length: 400 }, () => '*long').join(', ');
