@@ -28,6 +28,7 @@ import type { StoreState } from '../request/limit/limiter.ts';
 import { listenOn } from '../request/listen/listen-on.ts';
 import type { AdminToken, Settings } from '../shared/model.ts';
 import { isoOf } from '../shared/schema/dates-and-durations.ts';
+import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import { watchDataMark } from './data-mark.ts';
@@ -408,19 +409,13 @@ export function createAdminSide({
     recordNotice,
     /** Records a change that the holder of a key or a report of a leaked secret has made. */
     recordKeyChange,
-    /** Sends the events and changes that are not stored yet. */
+    /** Sends the events and changes that are not stored yet, for at most `bounds.drainEventsMs`. */
     async flush() {
       faults.close();
       failingUpstreams.close();
       dataMark.close();
       for (const part of ofOperators) part.close?.();
-      await recording;
-      await Promise.all([
-        presence.close(),
-        changes.close(),
-        events.close(),
-        ...ofOperators.map((part) => part.flush?.()),
-      ]);
+      await withinDeadline(sendRest(), bounds.drainEventsMs, () => undefined);
     },
     /** Closes the listener. */
     close() {
@@ -431,6 +426,16 @@ export function createAdminSide({
       admin.close();
     },
   };
+
+  async function sendRest(): Promise<void> {
+    await recording;
+    await Promise.all([
+      presence.close(),
+      changes.close(),
+      events.close(),
+      ...ofOperators.map((part) => part.flush?.()),
+    ]);
+  }
 }
 
 function membersOf(files: readonly EditedFile[]) {

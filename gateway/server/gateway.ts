@@ -5,7 +5,6 @@ import type { NotInForce, Phase } from '../admin/readiness.ts';
 import type { EditedFile } from '../fleet/changes.ts';
 import type { Log } from '../observe/create-log.ts';
 import type { Settings } from '../shared/model.ts';
-import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import { type Bounds, defaultBounds } from '../shared/timeouts-and-sizes.ts';
 import { createAdminSide } from './admin-side.ts';
 import { ownMemoryOf } from './own-memory.ts';
@@ -119,8 +118,7 @@ export function createGateway({
       void stores.usage?.recorder.send();
       await sleep(graceMs);
       await requests.drain();
-      const events = withinDeadline(admin.flush(), bounds.drainEventsMs, () => undefined);
-      await Promise.all([stores.flush(), events]);
+      await Promise.all([stores.flush(), admin.flush()]);
       stores.close();
       admin.close();
     },

@@ -308,8 +308,7 @@ export function createSupervisor({
       await allEnded();
       clearTimeout(killTimer);
       clearInterval(silenceTimer);
-      const events = withinDeadline(admin.flush(), bounds.drainEventsMs, () => undefined);
-      await Promise.all([stores.flush(), events]);
+      await Promise.all([stores.flush(), admin.flush()]);
       stores.close();
       admin.close();
     },
