@@ -5,7 +5,8 @@ import { text } from 'node:stream/consumers';
 
 /**
  * Runs `npm test`: type check, lint and the everyday tests, all at the same time. The argument `unit` runs only the everyday tests (`npm
- * run unit`). The argument `rest` runs the full-size tests, and then the proofs that each capability can be deleted (`npm run test:rest`). Further arguments select the test files whose path contains one of them, and nothing else then runs. The exit code is 1 when
+ * run unit`). The argument `rest` runs the proofs that each capability can be deleted, and then the full-size tests (`npm run
+ * test:rest`). Further arguments select the test files whose path contains one of them, and nothing else then runs. The exit code is 1 when
  * any part fails.
  */
 async function run(args: readonly string[]): Promise<void> {
@@ -29,10 +30,14 @@ function partsOf(args: readonly string[]): Promise<boolean>[] {
 const everyday = ['--tagsFilter', '!full'];
 const full = ['--tagsFilter', 'full'];
 
-/** Runs the full-size tests, and then the proofs that each capability can be deleted, because each of them needs all cores. */
+/**
+ * Runs the proofs that each capability can be deleted, and then the full-size tests, because each of them needs all cores. The end of the
+ * output names what failed, because a CI often shows only the end.
+ */
 async function fullSizeAndDeletions(): Promise<boolean> {
-  const isGood = await runTests([...full, ...filesOfFullSize()]);
   const proofs = await runCommand(process.execPath, ['test/deletion/run.ts'], 'inherit');
+  const isGood = await runTests([...full, ...filesOfFullSize()]);
+  if (!proofs.isGood) console.log('\nA proof of deletion failed: its output is above the full-size tests.');
   return proofs.isGood && isGood;
 }
 

@@ -51,7 +51,8 @@ export async function askAdmin(
   });
   sent.end(bytes);
   const reply = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
-    sent.once('response', resolve).once('error', reject);
+    const fail = (cause: Error) => reject(new Error(`${method} ${path} failed: ${cause.message}`, { cause }));
+    sent.once('response', resolve).once('error', fail);
   });
   const body = await text(reply);
   const status = reply.statusCode ?? 0;

@@ -121,6 +121,11 @@ export async function startGateway(
   // The last lines of the log may arrive after the process has ended.
   child.once('close', () => log.end(errors));
   const { lines, line } = log;
+  // A test that did not expect this would otherwise see only broken connections.
+  child.once('close', (code) => {
+    if (code !== 0 && code !== null)
+      console.error(`A gateway ended with exit code ${code}:\n${tailOf(lines)}\n${errors}`);
+  });
 
   const started = (await line((entry) => entry.msg === 'the gateway listens')) as unknown as {
     listen: { port: number };

@@ -177,7 +177,8 @@ async function send(
   });
   sent.end();
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    sent.once('response', resolve).once('error', reject);
+    const fail = (cause: Error) => reject(new Error(`${method} ${path} failed: ${cause.message}`, { cause }));
+    sent.once('response', resolve).once('error', fail);
   });
   await new Promise<void>((resolve) => {
     response
