@@ -96,8 +96,7 @@ export function connectToCluster({
     commands: cluster,
     oneServer: false,
     gather(send) {
-      const streams = cluster.nodes('master').flatMap(({ stream }) => stream ?? []);
-      cork(streams);
+      cork(cluster.nodes('master'));
       return send();
     },
     isReady(key) {

@@ -1,11 +1,16 @@
 import { nextTick } from 'node:process';
 import type { Writable } from 'node:stream';
 
+/** An ioredis client. Its type omits that it has no stream before its first connection, for example until a Sentinel has named the master. */
+interface Client {
+  readonly stream: Writable | undefined;
+}
+
 /**
- * Delays writes to streams until the current event and its microtasks are done. Commands that are caused by replies that arrived together
+ * Delays writes of clients until the current event and its microtasks are done. Commands that are caused by replies that arrived together
  * are therefore sent in one write.
  */
-export function createCork(): (streams: readonly Writable[]) => void {
+export function createCork(): (clients: readonly Client[]) => void {
   let corked = new Set<Writable>();
 
   function uncork(): void {
@@ -14,9 +19,9 @@ export function createCork(): (streams: readonly Writable[]) => void {
     for (const stream of streams) stream.uncork();
   }
 
-  return (streams) => {
-    for (const stream of streams) {
-      if (corked.has(stream)) continue;
+  return (clients) => {
+    for (const { stream } of clients) {
+      if (stream === undefined || corked.has(stream)) continue;
       if (corked.size === 0) nextTick(uncork);
       corked.add(stream);
       stream.cork();

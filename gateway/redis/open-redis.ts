@@ -128,7 +128,7 @@ function toConnection(
     commands: client,
     oneServer: true,
     gather(send) {
-      cork([client.stream]);
+      cork([client]);
       return send();
     },
     isReady: () => client.status === 'ready',

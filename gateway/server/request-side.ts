@@ -268,7 +268,10 @@ function endedExchange(
   return {
     // A decision of an address bucket belongs to no key, so it is not recorded.
     keyId: decidedMs === undefined ? undefined : key?.id,
-    unauthorized: digestStart === undefined || isOtherAddress ? undefined : { keyId, digestStart, address },
+    unauthorized:
+      digestStart === undefined || isOtherAddress
+        ? undefined
+        : { keyId, digestStart, address, isUnread: secretStatus === 'unread' },
     refusedAddress: isOtherAddress && keyId !== undefined ? { keyId, address } : undefined,
     atMs: decision?.rateLimit.nowMs ?? storeNowMs(),
     operationId: offered?.operation.id ?? '',

@@ -25,7 +25,7 @@ import { hourOfDay, hourText, minuteOfHour, minutesField } from './usage-calenda
  * | | `group/<name>:<hour>` | requests and units of the group's operations by minute, and refusals by the group's windows (`groups.ts`) |
  * | | `addresses` | the bits of the client addresses (`record/address-estimate.ts`) |
  * | operations | `dead:<digest>:<key id>` | requests with this secret by hour, while it was not valid; bits of their addresses (`deadBitNumber`); 0: the last arrival |
- * | | `dead:*`, `dead:unknown` | the same, of all further such secrets, and of all secrets that belong to no key |
+ * | | `dead:*`, `dead:unknown`, `dead:unread` | the same, of all further such secrets, of all secrets that belong to no key, and of all secrets that could not be looked up |
  * | | `ended:<hour>` | requests of all clients by minute and ending (`traffic.ts`) |
  * | | `own:<hour>`, `upstream:<hour>` | requests of all clients by minute and bucket of the duration (`traffic.ts`) |
  * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: the last request |
@@ -43,10 +43,12 @@ export const secretField = (digestStart: string) => `secret:${digestStart}`;
 export const unauthorizedField = (hour: number) => `unauthorized:${hourText(hour)}`;
 export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
 export const networkField = (network: string) => `network:${network}`;
-/** @param name `<digest>:<key id>`, `*` or `unknown` */
+/** @param name `<digest>:<key id>`, `*`, `unknown` or `unread` */
 export const deadField = (name: string) => `dead:${name}`;
 /** The name of the field for all secrets that belong to no key. */
 export const unknownSecrets = 'unknown';
+/** The name of the field for all secrets that could not be looked up, because the key directory did not reply. */
+export const unreadSecrets = 'unread';
 export const failedField = (hour: number, upstream: string, bucket: Bucket = 'plan') =>
   `failed${bucket === 'plan' ? '' : `/${bucket}`}:${hourText(hour)}:${upstream}`;
 

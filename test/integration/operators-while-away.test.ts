@@ -17,6 +17,8 @@ const [acme, quiet] = [makeKey({ id: 'acme' }), makeKey({ id: 'quiet' })];
 const monthly = makeKey({ id: 'monthly', plan: 'enterprise', limits: { perMonth: 1_000 } });
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let gateway: RunningGateway;
+/** The secret of a key of the directory that no process has read. */
+let unreadSecret = '';
 
 const config = (url: string) =>
   testConfig({
@@ -34,7 +36,7 @@ const start = () =>
 
 const ask = (path: string, options: object = {}) =>
   askAdmin(Number(new URL(gateway.adminUrl).port), `/api/v1${path}`, { token: token.token, ...options });
-async function send(requests: number, { secret } = acme): Promise<void> {
+async function send(requests: number, { secret }: { readonly secret: string } = acme): Promise<void> {
   for (let request = 0; request < requests; request++) {
     const headers = { authorization: `Bearer ${secret}` };
     await (await fetch(`${gateway.baseUrl}/nothing`, { headers })).arrayBuffer();
@@ -68,7 +70,11 @@ describe('a gateway whose Redis goes away', () => {
     await send(5);
     for (const id of ['issued', 'unread']) {
       const issue = () => ask('/keys', { method: 'POST', json: { id, plan: 'free' } });
-      await until(`${id} is issued`, async () => (await issue()).status === 201);
+      await until(`${id} is issued`, async () => {
+        const { status, body } = await issue();
+        unreadSecret = body.secret;
+        return status === 201;
+      });
     }
     await until('the requests are recorded', async () => {
       const { body } = await ask('/keys/acme/usage');
@@ -78,6 +84,7 @@ describe('a gateway whose Redis goes away', () => {
     await redis.kill();
     await isAway();
     await send(2);
+    await send(3, { secret: unreadSecret });
   });
   afterAll(async () => {
     await gateway.stop();
@@ -104,6 +111,26 @@ describe('a gateway whose Redis goes away', () => {
         expect((await ask(path)).body.missing.what).toContain('requests');
     },
   );
+
+  it('counts the requests whose secret it could not look up, and says why in their log lines', async () => {
+    const { secrets, unknown, unread } = (await ask('/dead-secrets')).body;
+    expect([secrets, unknown, unread]).toMatchObject([[], undefined, { requests: 3, addresses: 1 }]);
+    const line = await gateway.line(({ keyStatus }) => keyStatus !== undefined);
+    expect(line).toMatchObject({ status: 503, error: 'store_unavailable', keyStatus: 'unread' });
+    const { stdout } = await runTollgate(
+      ['why', '--log', '-', `${line.requestId}`],
+      {},
+      JSON.stringify(line),
+    );
+    expect(stdout).toContain(
+      ` secret, with a SHA-256 that begins with ${line.secret}, could not be looked up`,
+    );
+    const list = await runTollgate(['keys', 'list', '--dead'], {
+      TOLLGATE_ADMIN: gateway.adminUrl,
+      TOLLGATE_ADMIN_TOKEN: token.token,
+    });
+    expect(list.stdout).toMatch(/^not looked up +3 +1 /m);
+  });
 
   it('answers /settings completely, because the process knows its own configuration', async () => {
     const reply = await ask('/settings');

@@ -13,7 +13,7 @@ it('all commands of one turn, also those after a promise, are one write, and the
   });
   const cork = createCork();
   const send = (text: string) => {
-    cork([stream]);
+    cork([{ stream }]);
     stream.write(text);
   };
   send('first');

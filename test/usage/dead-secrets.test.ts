@@ -61,6 +61,7 @@ describe.each(['in memory', 'in Redis'])('requests with secrets that are not val
       ],
       others: undefined,
       unknown: undefined,
+      unread: undefined,
     });
   });
 

@@ -38,6 +38,7 @@ async function deadSecrets(sources: KeySources): Promise<DeadSecretsShown | unde
     }),
     others: used.others && usesOf(used.others),
     unknown: used.unknown && usesOf(used.unknown),
+    unread: used.unread && usesOf(used.unread),
   };
 }
 

@@ -27,10 +27,11 @@ export const deadSecretList = {
   onTerminal: ['key', 'secret', 'state', 'requests', 'addresses', 'first', 'last', 'name'],
   onPage: ['key', 'secret', 'state', 'requests', 'addresses', 'first', 'last'],
   inCsv: ['key', 'name', 'plan', 'secret', 'state', 'requests', 'addresses', 'first', 'last'],
-  rows: ({ secrets, others, unknown }) => [
+  rows: ({ secrets, others, unknown, unread }) => [
     ...secrets,
     ...(others ? [{ ...others, text: 'further secrets' }] : []),
     ...(unknown ? [{ ...unknown, text: 'unknown secrets' }] : []),
+    ...(unread ? [{ ...unread, text: 'not looked up' }] : []),
   ],
   idOf: ({ digestStart, key, text = '' }) => (key === undefined ? text : `${digestStart} ${key}`),
   head({ secrets }) {

@@ -43,11 +43,19 @@ export interface InvalidSecret {
   /**
    * `unknown`: the secret belongs to no key. `expired`: the secret has expired. `disabled`: the key is disabled, whether or not the
    * secret has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration. `leaked`: the secret was found
-   * where everyone can read it. `address_not_allowed`: the secret is valid, but the key does not allow the client's address.
+   * where everyone can read it. `address_not_allowed`: the secret is valid, but the key does not allow the client's address. `unread`: the
+   * key directory did not reply, so it is not known whether the secret is valid.
    */
-  readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan' | 'leaked' | 'address_not_allowed';
+  readonly status:
+    | 'unknown'
+    | 'expired'
+    | 'disabled'
+    | 'no_plan'
+    | 'leaked'
+    | 'address_not_allowed'
+    | 'unread';
   readonly digestStart: string;
-  /** The id of the key; undefined when the secret is unknown. */
+  /** The id of the key; undefined when the secret is unknown or unread. */
   readonly keyId?: string | undefined;
 }
 

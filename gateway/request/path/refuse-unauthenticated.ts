@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { errors, type Refusal } from '../../shared/errors.ts';
 import type { BucketDecision } from '../../shared/model.ts';
+import { digestStart } from '../../shared/secrets.ts';
 import type { Caller } from '../authenticate/authenticate-key.ts';
 import { asMutable, type Charged, type Exchange } from '../exchange.ts';
 import { bucketRefusal } from '../respond/limit-refusal.ts';
@@ -32,7 +33,10 @@ export async function refuseUnauthenticated(
   stations: Stations,
   caller: Exclude<Caller<KnownKey>, { kind: 'authenticated' }>,
 ): Promise<Ending> {
-  if (caller.kind === 'unread') return refuseUnread(exchange, stations);
+  if (caller.kind === 'unread') {
+    asMutable(exchange).invalidSecret = { status: 'unread', digestStart: digestStart(caller.digest) };
+    return refuseUnread(exchange, stations);
+  }
   if (caller.code !== 'missing_key') asMutable(exchange).invalidSecret = caller.presented;
   const charged = await chargeAddress(exchange, stations);
   return charged.decision.kind === 'counted'

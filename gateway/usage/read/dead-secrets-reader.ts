@@ -1,7 +1,14 @@
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { deadAddressBits, estimateAddresses } from '../record/address-estimate.ts';
 import { others } from '../record/key-usage.ts';
-import { deadField, isDeadBit, nameIn, refusedNumber, unknownSecrets } from '../record-fields.ts';
+import {
+  deadField,
+  isDeadBit,
+  nameIn,
+  refusedNumber,
+  unknownSecrets,
+  unreadSecrets,
+} from '../record-fields.ts';
 import { type Counts, latest } from '../store/counts.ts';
 import type { RecordRead } from '../store/usage-store.ts';
 import { daysOf, hoursOfDay, isWithin, type UsageCalendar } from '../usage-calendar.ts';
@@ -22,6 +29,8 @@ interface DeadSecrets {
   readonly others: DeadRequests | undefined;
   /** The requests with secrets that belong to no key; undefined without such requests. */
   readonly unknown: DeadRequests | undefined;
+  /** The requests with secrets that could not be looked up; undefined without such requests. */
+  readonly unread: DeadRequests | undefined;
 }
 
 /** Times are in epoch ms. */
@@ -69,6 +78,7 @@ export function createDeadSecretsReader({
       const {
         [others]: further,
         [unknownSecrets]: unknown,
+        [unreadSecrets]: unread,
         ...named
       } = Object.fromEntries(
         [...found].map(([name, { bits: _, ...requests }]) => [name, requests]),
@@ -78,7 +88,7 @@ export function createDeadSecretsReader({
         const [digestStart, keyId] = [name.slice(0, colon), name.slice(colon + 1)];
         return requests === undefined ? [] : [{ keyId, digestStart, ...requests }];
       });
-      return { secrets: secrets.sort((a, b) => b.requests - a.requests), others: further, unknown };
+      return { secrets: secrets.sort((a, b) => b.requests - a.requests), others: further, unknown, unread };
     },
   };
 

@@ -1,15 +1,17 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { deadBitNumber, deadField, refusedNumber, unknownSecrets } from '../record-fields.ts';
+import { deadBitNumber, deadField, refusedNumber, unknownSecrets, unreadSecrets } from '../record-fields.ts';
 import { latest } from '../store/counts.ts';
 import type { UnsentCounts } from '../unsent-counts.ts';
 import { hourOfDay, type UsageCalendar } from '../usage-calendar.ts';
 import { addressBit, deadAddressBits } from './address-estimate.ts';
 import { NamesOfDay, others } from './key-usage.ts';
 
-/** A presented secret that is not valid, and the address of the client. */
+/** A presented secret that was not accepted, and the address of the client. */
 export interface DeadSecretUse {
-  /** Undefined if the secret belongs to no key. */
+  /** Undefined if the secret belongs to no key, or is unread. */
   readonly keyId?: string | undefined;
+  /** Whether the key directory did not reply, so that it is not known whether the secret is valid. */
+  readonly isUnread?: boolean;
   readonly digestStart: string;
   readonly address: string;
 }
@@ -42,9 +44,10 @@ export function countDeadSecrets({
   let uses = new Map<string, { sinceMs: number; lastMs: number; isTold: boolean }>();
   let usesDay = 0;
 
-  return (atMs: number, { keyId, digestStart, address }: DeadSecretUse): void => {
+  return (atMs: number, { keyId, digestStart, isUnread, address }: DeadSecretUse): void => {
     const day = Math.floor(atMs / dayMs);
-    const name = keyId === undefined ? unknownSecrets : `${digestStart}:${keyId}`;
+    const withoutKey = isUnread ? unreadSecrets : unknownSecrets;
+    const name = keyId === undefined ? withoutKey : `${digestStart}:${keyId}`;
     const isNamed = keyId === undefined || names.add(name, day, bounds.usageDeadSecretsMax);
     const field = deadField(isNamed ? name : others);
     if (!unsent.add(day, field, refusedNumber(hourOfDay(Math.floor(atMs / hourMs))), 1)) return;

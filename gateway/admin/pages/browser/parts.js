@@ -139,16 +139,16 @@ export const errorColumns = [
 ];
 
 /**
+ * A window of a key, as the last response had it, so that it agrees with the state and the sentence of the key.
+ *
  * @param {KeyWindow} window
- * @param {{ now: number, isLong?: boolean }} options
+ * @param {number} [now] with it, the bar is long and says when the window starts over
  */
-export function windowBar({ name, limit, used, resetMs }, { now, isLong = false }) {
-  // In a list, a window shows 0 used requests after its reset, even before the next response. On the page of a key, it
-  // agrees with the sentence above it until the next response.
-  const usedNow = resetMs <= now && !isLong ? 0 : used;
-  const part = Math.min(1, usedNow / limit);
+export function windowBar({ name, limit, used, resetMs }, now) {
+  const isLong = now !== undefined;
+  const part = Math.min(1, used / limit);
   const tone = part >= 1 ? 'bad' : part >= 0.8 && windowIn(name) !== 'second' ? 'near' : '';
-  const figures = `${figure(usedNow)} of ${figure(limit)}`;
+  const figures = `${figure(used)} of ${figure(limit)}`;
   const kind = `window ${isLong ? 'long' : ''}${windowIn(name) === name ? '' : ' of-group'}`;
   return html`<div key=${name} class=${kind} title=${`${figures} of this ${windowText(name)}, ${percent(part)}`}>
     <span class="name">${name}</span>

@@ -47,6 +47,12 @@ const deadSecretsShown = z
       .describe(
         'All secrets that belong to no key, such as removed or invented secrets. Absent without such requests.',
       ),
+    unread: z
+      .object(uses)
+      .optional()
+      .describe(
+        'All secrets that got 503, because Redis was away and the process did not know them. Absent without such requests.',
+      ),
   })
   .register(components, { id: 'DeadSecrets' });
 

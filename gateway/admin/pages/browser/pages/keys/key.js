@@ -96,7 +96,7 @@ export function Key({ params: { id = '' }, query, live }) {
         <${CopyButton} text=${key.why.sentence} />
       </div>
       <div class="windows">
-        ${key.windows.map((window) => windowBar(window, { now, isLong: true }))}
+        ${key.windows.map((window) => windowBar(window, now))}
         <p class="muted ban">${banAndGrant(key)}</p>
         ${keyNotes.map(({ notesOn }) => notesOn(key, buttonOf))}
         ${key.trial && html`<p class=${`trial ${key.trial.refused > key.trial.refusedNow ? 'near' : 'muted'}`}>${key.trial.sentence}</p>`}

@@ -64,7 +64,7 @@ export function Keys({ query, live }) {
               },
               used: {
                 kind: 'windows',
-                cell: ({ windows }) => windows.map((window) => windowBar(window, { now })),
+                cell: ({ windows }) => windows.map((window) => windowBar(window)),
               },
             },
           })
