@@ -18,7 +18,7 @@ export const positive = z.number().meta({ type: 'integer', minimum: 1 });
 export const chargedUnits = count
   .optional()
   .describe(
-    'The units that were charged to the limits. Absent if their number equals the number of admitted requests.',
+    'The units that were charged to the limits; absent if they equal the number of admitted requests.',
   );
 export const integer = z.number().meta({ type: 'integer' });
 /** At least 0; may have a fraction. */
@@ -30,6 +30,12 @@ export const nextPage = z
   .string()
   .optional()
   .describe('The value of `after` for the next page; absent on the last page.');
+
+/** The file with a key of the configuration. */
+export const keyFile = z
+  .string()
+  .optional()
+  .describe('The path of the file with the key, absolute or relative to the folder of the configuration.');
 
 export function list<Entry extends z.ZodType>(entry: Entry) {
   return z.array(entry).readonly();
@@ -96,6 +102,10 @@ export const version = z
     description: 'A digest of the files of a configuration and of the variables in them.',
   })
   .register(components, { id: 'Version' });
+/** Describes the beginning of the recorded part of a period. */
+export function recordedFrom(period: string): string {
+  return `The beginning of the ${period}, or of the days that the usage record keeps, if that is later.`;
+}
 /** In responses that a process can also make from its own memory. */
 export const missing = z
   .object({
@@ -105,11 +115,11 @@ export const missing = z
     reason: z.string().optional().describe('Why Redis is away, with its address and the setting to check.'),
     what: list(z.string()).describe('What is not complete, such as `requests`.'),
   })
-  .register(components, { id: 'Missing' })
-  .optional()
   .describe(
-    'Marks a response that lacks some data of Redis. It has what this gateway has counted or read in its place, or nothing.',
-  );
+    'What a response lacks, because Redis did not reply. In its place, the response has what this gateway has counted or read, or nothing.',
+  )
+  .register(components, { id: 'Missing' })
+  .optional();
 export const isComplete = z
   .boolean()
   .describe('False if Redis did not reply, so that only data of this gateway is present.');

@@ -4,33 +4,33 @@ import { shownName, statedForm } from '../shared/schema/stated-form.ts';
 import { isMapping } from '../shared/structures/plain-data.ts';
 import { digestStart, list } from './response-parts.ts';
 
-/** The form that `statedForm` makes of a setting, also of other releases. */
+/**
+ * The form that `statedForm` makes of a setting, also of other releases. The description of a setting is in the reference of the settings. Its
+ * schema here says only how the response masks it.
+ */
 function shownSchema(schema: z.ZodType): z.ZodType {
-  const described = (shown: z.ZodType) => {
-    const { description } = schema;
-    if (description === undefined) return shown;
-    return shown.describe([description, maskOf(schema) ?? []].flat().join(' '));
-  };
+  const mask = maskOf(schema);
+  const described = (shown: z.ZodType) => (mask === undefined ? shown : shown.describe(mask));
   const mark = marks.get(schema);
   if (mark?.secret === 'digest') return digestStart;
-  if (mark !== undefined && isMasked(mark)) return described(z.string().describe(maskOf(schema) ?? ''));
+  if (mark !== undefined && isMasked(mark)) {
+    const shown = described(z.string());
+    return schema instanceof z.ZodOptional ? shown.optional() : shown;
+  }
   const parts = partsOf(schema);
   switch (parts.kind) {
     case 'members':
-      return described(z.object(shownMembers(parts.of)));
+      return z.object(shownMembers(parts.of));
     case 'entries':
-      return described(
-        parts.step === '[]' ? list(shownSchema(parts.of)) : z.record(z.string(), shownSchema(parts.of)),
-      );
+      return parts.step === '[]' ? list(shownSchema(parts.of)) : z.record(z.string(), shownSchema(parts.of));
     case 'options':
-      return described(z.union(parts.of.map(shownSchema)));
+      return z.union(parts.of.map(shownSchema));
     case 'inner': {
       const shown = shownSchema(parts.of);
-      if (schema instanceof z.ZodOptional) return described(shown.optional());
-      return described(withDefault(shown, schema));
+      return described(schema instanceof z.ZodOptional ? shown.optional() : withDefault(shown, schema));
     }
     case 'leaf':
-      return z.unknown().meta({ of: schema });
+      return z.unknown().meta({ of: schema, isDescribed: false });
   }
 }
 

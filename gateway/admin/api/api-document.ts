@@ -211,13 +211,16 @@ const conversion = {
     // A schema from `membersByName` is a pipe of two schemas. The first schema rejects the reserved name, and the
     // second schema describes the members.
     const isByName = zodSchema instanceof z.ZodPipe && zodSchema.in instanceof z.ZodUnknown;
-    const stated = isByName ? zodSchema.out : z.globalRegistry.get(zodSchema)?.of;
+    const { of, isDescribed = true } = z.globalRegistry.get(zodSchema) ?? {};
+    const stated = isByName ? zodSchema.out : of;
     if (stated === undefined) return;
     const { description, default: usual } = made;
     for (const name of Object.keys(made)) delete made[name];
+    const { description: ofStated, ...shape } = jsonSchema(stated as z.ZodType);
     Object.assign(
       made,
-      jsonSchema(stated as z.ZodType),
+      shape,
+      isDescribed && ofStated !== undefined && { description: ofStated },
       usual !== undefined && { default: usual },
       description !== undefined && { description },
     );

@@ -99,7 +99,8 @@ export const listCallersWire = defineWire({
 
 const percentiles = z
   .object({ p50Ms: quantity.optional(), p95Ms: quantity.optional(), p99Ms: quantity.optional() })
-  .describe('Estimates from the buckets of a histogram. The members are absent if no time was counted.');
+  .describe('Estimates from the buckets of a histogram. The members are absent if no time was counted.')
+  .register(components, { id: 'Percentiles' });
 
 const durations = percentiles.extend({ meanMs: quantity.optional() });
 
@@ -118,7 +119,7 @@ const deprecation = z.object({
     .describe('The number of whole days until the sunset, rounded down; negative after it.'),
 });
 
-export const operationCost = count.optional().describe('The cost of a request, in units. Absent for 1 unit.');
+export const operationCost = count.optional().describe('The cost of a request, in units; 1 if absent.');
 
 const operationUse = z.object({
   operationId: z.string(),
@@ -140,7 +141,7 @@ const operationUse = z.object({
     ),
   ownTime: durations.optional(),
   upstreamTime: durations.optional(),
-  lastMs: epochMs.optional().describe('The time of the last request, in epoch milliseconds.'),
+  lastMs: epochMs.optional().describe('The last request of the period, in epoch milliseconds.'),
 });
 
 export type OperationUse = z.output<typeof operationUse>;

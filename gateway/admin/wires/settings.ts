@@ -74,20 +74,18 @@ export const settingsShown = z
         tls: z
           .object(clientDigests)
           .optional()
-          .describe(
-            'Present with TLS: the trusted authorities and the client certificate, if they differ from Node’s defaults.',
-          ),
+          .describe('Present with TLS: digests of `ca` and `cert`, if they are set.'),
         prefix: z.string(),
       })
       .optional()
-      .describe('The settings of Redis; absent without Redis.'),
+      .describe('Absent without Redis.'),
     upstreams: list(
       z.object({
         name: z.string(),
         ...membersAt('upstream'),
         tls: z.object({ ...membersAt('upstream', 'tls'), ...clientDigests }).optional(),
       }),
-    ).describe('The upstreams. A single `upstream` has the name `default`.'),
+    ).describe('A single `upstream` has the name `default`.'),
     plans: list(planShown),
     operations: list(
       z.object({
@@ -101,27 +99,31 @@ export const settingsShown = z
         deprecation: z.object(deprecationShape).optional(),
       }),
     ),
-    directory: z
-      .boolean()
-      .describe('Whether the key directory is on, so that keys can be issued while gateways run.'),
+    directory: z.boolean().describe('Whether the key directory is on.'),
     keysFile: z
       .string()
       .optional()
       .describe(
-        'The file with the keys, relative to the folder of the configuration; absent if all keys are in the key directory.',
+        'The path of the file with the keys, absolute or relative to the folder of the configuration; absent if all keys are in the key directory.',
       ),
     keyCount: count.describe('The number of keys of the configuration.'),
     keys: list(
       z.object({
-        ...stated(keySchema.shape, ['id', 'plan', 'limits', 'disabled', 'secrets']),
+        ...stated(keySchema.shape, ['id', 'plan', 'limits', 'operations', 'disabled', 'secrets']),
         id: z.string(),
         plan: z.string(),
+        operations: list(z.string())
+          .optional()
+          .describe('The operations that the key may call; absent if the key may call every operation.'),
         disabled: z.boolean(),
         windows: shownWindows,
         secrets: list(z.object({ digestStart: shownDigest, expiresAt: instant.optional() })),
       }),
     ).describe('The keys of the configuration, sorted by id; empty with `keys=none`.'),
   })
+  .describe(
+    'The settings, with facts that the gateway has read from their files. The reference of the settings describes the members that have the name of a setting.',
+  )
   .register(components, { id: 'Settings' });
 
 export const getSettingsWire = defineWire({

@@ -32,24 +32,23 @@ export const guardShownShape = {
       before: limitsByField.describe('All limits of the plan before the edit.'),
       refusedAtMost: z
         .string()
-        .describe('The share of refused requests at which the plan returns to `before`, such as `3 %`.'),
-      untilAt: instant.describe('The end of the guard.'),
+        .describe(
+          'The share of refused requests, such as `3 %`, from which on the plan may return to `before`.',
+        ),
+      untilAt: instant,
     })
-    .optional()
-    .describe('The guard of the plan.'),
+    .optional(),
   reverted: z
     .object({
       sinceAt: instant,
       requests: count.describe(
         'The requests that the guard counted during the ten minutes before `sinceAt`.',
       ),
-      refused: count.describe('The refusals that the guard counted in this time.'),
-      edit: limitsByField.describe('The limits of the edit, which do not apply since `sinceAt`.'),
+      refused: count.describe('The refusals among these requests.'),
+      edit: limitsByField.describe('The limits of the edit.'),
     })
     .optional()
-    .describe(
-      'Present if the guard has returned the plan to `guard.before`. `windows` then has the limits before the edit.',
-    ),
+    .describe('Present while the guard has returned the plan to `guard.before`, which is then in `windows`.'),
 };
 
 export const guardFiguresShape = {
@@ -57,6 +56,6 @@ export const guardFiguresShape = {
     .object({ requests: count, refused: count })
     .optional()
     .describe(
-      'The requests of the last ten minutes that the watched windows decided, and the requests of these that they refused. A guard counts each key only up to its part of these figures. Absent without a guard, and while no limit is new or smaller than in `before`.',
+      'The requests that the watched windows decided in the last ten minutes, and those that they refused, at the last reply of Redis. A guard counts each key only up to its part of these figures. Absent without a guard, and while no limit is new or smaller than in `before`.',
     ),
 };

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { behindShown, components, count, instant, list } from '../../keys/response-parts.ts';
+import { behindShown, components, count, instant, list, recordedFrom } from '../../keys/response-parts.ts';
 import { defineWire } from '../../shared/http/wire.ts';
 import { date, fields, flag, text } from '../../shared/schema/schema-parts.ts';
 import { byWindow } from './credit-shape.ts';
@@ -25,31 +25,30 @@ const makegoodBody = fields('an object with from and to', {
 
 /** The figures of a run so far. */
 export const makegoodFigures = z.object({
-  examinedKeys: count.describe('The keys that were examined, including `unreadKeys`.'),
+  examinedKeys: count.describe('Includes `unreadKeys`.'),
   keys: count.describe('The keys for which the run found failed units.'),
   failedUnits: count.describe(
     'The recorded failed units of these keys, including units that earlier runs have given back.',
   ),
-  creditedKeys: count.describe('The keys that got units back; in a dry run, that would get units back.'),
-  givenBack: byWindow.describe(
-    'The units that were given back, by window. A dry run computes the units that a run would give back.',
-  ),
-  unreadKeys: count.describe(
-    'The keys whose record could not be read, or whose counts could not be changed.',
-  ),
+  creditedKeys: count.describe('The keys that got units back.'),
+  givenBack: byWindow.describe('The units that were given back, by window.'),
+  unreadKeys: count.describe('The keys whose data could not be read or changed.'),
   unread: list(z.string()).describe('The ids of the first of these keys.'),
 });
 
 /** The response of `POST /makegood`. */
 const makegoodShown = makegoodFigures
   .extend({
-    from: instant.describe('The beginning of the period, or of the usage record if the record begins later.'),
+    from: instant.describe(recordedFrom('period')),
     to: instant.describe('The end of the period, or the time of the request if the period ends later.'),
-    dryRun: z.literal(true).optional().describe('Present for a dry run.'),
+    dryRun: z
+      .literal(true)
+      .optional()
+      .describe('Present for a dry run. `creditedKeys` and `givenBack` are then what a run would give back.'),
     behind: behindShown
       .optional()
       .describe(
-        'The processes that did not send their counts in time. The figures may lack their last counts, so the run must be repeated. Absent if there are none, and in later parts.',
+        'The processes that did not send all their counts in time. Repeat the run to include these counts. Absent if there are none, and in later parts.',
       ),
     next: z
       .string()

@@ -13,7 +13,7 @@ import {
 } from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 import { available, gatewayProcess, storeKind } from './processes.ts';
-import { lookupError, targetShape } from './upstreams.ts';
+import { lookupError, targetShape, targetsAbout } from './upstreams.ts';
 import { verdictShown } from './verdict.ts';
 
 const keptFile = z.object({
@@ -33,7 +33,7 @@ const storeShown = z
     available,
     onFailure: words('local', 'refuse').optional(),
     sinceAt: instant.optional().describe('The beginning of this state of the store.'),
-    reason: z.string().optional().describe('The reason why Redis is away.'),
+    reason: z.string().optional().describe('Why Redis is away.'),
     missingCommands: list(z.string())
       .optional()
       .describe('Necessary commands that the ACL of the Redis user refuses.'),
@@ -41,7 +41,7 @@ const storeShown = z
       .string()
       .optional()
       .describe(
-        'Why a Redis server decides with a script instead of a Redis Function. Absent if all servers run the function, and for a gateway with workers. The decisions are the same, and cost Redis more CPU time.',
+        'Why a Redis server decides with a script instead of a Redis Function. The decisions are the same, and cost Redis more CPU time. Absent without such a server, and for a gateway with workers.',
       ),
     servers: list(
       z.object({
@@ -52,9 +52,7 @@ const storeShown = z
       }),
     )
       .optional()
-      .describe(
-        'The servers of a Redis Cluster. `available` of the store is true only if all servers are available.',
-      ),
+      .describe('The servers of a Redis Cluster. The store is available only if all of them are.'),
   })
   .describe('The store that counts the requests of keys, as this process sees it.');
 
@@ -63,7 +61,7 @@ export const upstreamInShort = z.object({
   name: z.string(),
   url: z.string(),
   lookupError,
-  targets: list(z.object(targetShape)),
+  targets: list(z.object(targetShape)).describe(targetsAbout),
 });
 
 export const fleetState = z
@@ -77,17 +75,17 @@ export const fleetState = z
         lastError: z
           .string()
           .optional()
-          .describe('The problems of the files that are not effective, in the form of `tollgate check`.'),
+          .describe(
+            'The problems of the configuration on disk, in the form of `tollgate check`; absent if it is valid.',
+          ),
         kept: list(keptFile)
           .optional()
           .describe(
-            'Files that are invalid by themselves or together with the other files. The gateway keeps using the last valid content of such a file.',
+            'Files that are invalid by themselves or together with other files. The gateway uses their last valid content.',
           ),
         waitsForRestart: list(z.string())
           .optional()
-          .describe(
-            'The names of changed settings that take effect at the next start. Absent when there are none.',
-          ),
+          .describe('The names of changed settings that take effect at the next start.'),
       })
       .describe('The present configuration of this process.'),
     store: storeShown,
@@ -95,8 +93,10 @@ export const fleetState = z
     usage: z
       .object({
         keptDays: positive,
-        pausedBecause: z.string().optional().describe('The reason why recording pauses.'),
-        lostRequests: count.describe('Requests of this gateway that were not recorded.'),
+        pausedBecause: z.string().optional().describe('Why recording pauses.'),
+        lostRequests: count.describe(
+          'Requests of this gateway that were not recorded, because Redis was away or full for too long.',
+        ),
       })
       .optional()
       .describe('The usage record, as this process sees it; absent if `usage.keepDays` is 0.'),
@@ -105,10 +105,7 @@ export const fleetState = z
         z.string(),
         z.object({
           expiresAt: instant,
-          notice: z
-            .string()
-            .optional()
-            .describe('Present when the certificate has expired or will expire soon.'),
+          notice: z.string().optional().describe('Present from 14 days before the expiry on.'),
         }),
       )
       .describe('The certificates of the listeners with TLS, by the name of the setting.'),
@@ -123,12 +120,12 @@ export const fleetState = z
       .object({
         configured: z.number().meta({ type: 'integer', minimum: 2 }),
         serving: count,
-        replaced: count.describe('The workers that have ended since the start. Each is replaced.'),
+        replaced: count.describe(
+          'The workers that have ended while the gateway was serving. Each is replaced.',
+        ),
       })
       .optional()
-      .describe(
-        'The workers of the gateway that sends this response; absent if this gateway is one process.',
-      ),
+      .describe('The workers of this gateway; absent if it is one process.'),
   })
   .register(components, { id: 'State' });
 

@@ -21,25 +21,19 @@ const failedInGateway = failed.extend({
   sinceAt: instant
     .optional()
     .describe(
-      'The time since which at least 1 % of the requests have failed; absent while fewer requests fail.',
+      'Since when at least 1 % of the requests have failed in the gateway; absent while fewer requests fail.',
     ),
 });
 
 /** The requests of a minute that ended at an upstream. */
 export const upstreamFigures = {
   requests: count.describe(
-    'The requests that ended at the upstream. Requests whose client has closed the connection do not count.',
+    'The requests that ended at the upstream, without those whose client has closed the connection.',
   ),
   failed: count.describe('The requests that ended with 5xx or were cut off because of the upstream.'),
 };
 
-const ownPart = quantity
-  .optional()
-  .describe(
-    'The time that the gateway itself added to the requests of the last ten seconds, as p50 and p99; absent without requests.',
-  );
-
-const upstreamPart = quantity.optional().describe('The time of these requests at the upstream.');
+const duration = quantity.optional();
 
 /** The published state of a process. A stopped process stays listed for five seconds. */
 export const gatewayProcess = z.object({
@@ -57,17 +51,15 @@ export const gatewayProcess = z.object({
   outcomes: byName(quantity)
     .meta({ required: ['2xx', '3xx', '4xx', '429', '5xx'] })
     .describe(
-      'The rates by status. `429` counts the refusals of the gateway; a 429 from the upstream counts in `4xx`.',
+      'The requests a second by status. `429` has the 429 responses of the gateway, and `4xx` those of the upstream. `2xx` includes 101.',
     ),
   unauthorizedPerSecond: quantity
     .optional()
-    .describe(
-      'The part of `4xx` that the gateway answered with 401. Absent in processes of earlier versions.',
-    ),
+    .describe('The part of `4xx` that the gateway answered with 401.'),
   addressRefusalsPerSecond: quantity
     .optional()
     .describe(
-      'The part of `429` that the limits of client addresses refused, such as of requests without a valid key. Absent in processes of earlier versions.',
+      'The part of `429` that the limits of client addresses refused, such as of requests without a valid key.',
     ),
   failuresPerSecond: quantity.describe(
     'Requests that failed because of the gateway or the upstream: 5xx responses, and responses that were cut off. A 5xx that the client caused does not count, such as a 501 for an unknown method.',
@@ -77,15 +69,15 @@ export const gatewayProcess = z.object({
     failed: z
       .object({ gateway: failedInGateway, upstream: failed })
       .describe('Failed requests, by the side at fault.'),
-    upstreams: list(z.object({ name: z.string(), ...upstreamFigures }))
-      .optional()
-      .describe('The upstreams at which requests of the process ended.'),
+    upstreams: list(z.object({ name: z.string(), ...upstreamFigures })).optional(),
   }),
-  p50Ms: ownPart,
-  p99Ms: ownPart,
-  upstreamP50Ms: upstreamPart,
-  upstreamP99Ms: upstreamPart,
-  inFlight: count.describe('Requests in flight.'),
+  p50Ms: duration.describe(
+    'The time that the gateway itself added to the requests of the last ten seconds; absent without requests.',
+  ),
+  p99Ms: duration,
+  upstreamP50Ms: duration.describe('The time of these requests at the upstream.'),
+  upstreamP99Ms: duration,
+  inFlight: count,
   connections: count.describe('Client connections.'),
   store: z.object({
     kind: storeKind,

@@ -17,12 +17,13 @@ export const targetShape = {
   address: z.string(),
   healthy: z.boolean().describe('Whether the target is healthy for every known process.'),
   sinceAt: instant.describe(
-    'The time since which the target has been healthy for every process, or unhealthy for at least one process.',
+    'Since when all processes find the target healthy. If one does not, the earliest time since which a process finds it unhealthy.',
   ),
-  inFlight: count.describe(
-    'The number of requests that were sent to the target or wait for it, in all known processes together. In a fleet of more than 500 processes, some do not count.',
-  ),
+  inFlight: count.describe('Requests that were sent to the target or wait for it.'),
 };
+
+export const targetsAbout =
+  'The targets, as all known processes together see them. In a fleet of more than 500 processes, the figures of a target lack some processes for which it is healthy.';
 
 export const target = z.object({
   ...targetShape,
@@ -30,20 +31,16 @@ export const target = z.object({
     z.object({
       id: processId,
       healthy: z.boolean(),
-      sinceAt: instant.describe(
-        'The time since which the target has been healthy, or not healthy, for this process.',
-      ),
+      sinceAt: instant.describe('When `healthy` last changed.'),
       inFlight: count,
       tunnels: count.describe('Open WebSockets.'),
       full: z.boolean().describe('Whether all connections to the target are in use.'),
-      reason: z.string().optional().describe('The reason why the target is not healthy.'),
+      reason: z.string().optional().describe('Why the target is not healthy.'),
     }),
-  ).describe(
-    'The processes that use the target. In a fleet of more than 500 processes, some for which it is healthy are omitted.',
   ),
 });
 
-export const lookupError = z.string().optional().describe('The reason why the host name cannot be resolved.');
+export const lookupError = z.string().optional().describe('Why the host name cannot be resolved.');
 
 export const upstreamsPage = z
   .object({
@@ -64,16 +61,16 @@ export const upstreamsPage = z
         timeouts: z.object({ connectMs: positive, headersMs: positive, totalMs: positive }),
         failing: z
           .object({
-            share: z.string().describe('The smallest share of failed requests, such as `1 %`.'),
-            failures: positive.describe('The smallest number of failed requests.'),
+            share: z.string().describe('The share of failed requests, such as `1 %`.'),
+            failures: positive.describe('The number of failed requests.'),
           })
-          .describe('When the upstream counts as failing: at this share and number in a minute.'),
+          .describe('The upstream counts as failing when both are reached in a minute.'),
         failingSinceAt: instant
           .optional()
-          .describe('The time since which the upstream has been failing; absent while it is well.'),
+          .describe('Since when the upstream has been failing; absent while it is well.'),
         lastMinute: z.object(upstreamFigures),
         lookupError,
-        targets: list(target),
+        targets: list(target).describe(targetsAbout),
       }),
     ),
   })

@@ -4,13 +4,11 @@ import { instant, list, words } from '../../../keys/response-parts.ts';
 export const verdictShown = z
   .object({
     severity: words('well', 'warning', 'bad').describe(
-      'The severity of the most serious fault. A fault with the severity `notice` does not count.',
+      'That of the most serious fault. A `notice` does not count.',
     ),
     sentence: z
       .string()
-      .describe(
-        'The most serious fault as a text. Without a fault that counts, a text about the requests of the last ten seconds.',
-      ),
+      .describe('The most serious fault, or the requests of the last ten seconds if no fault counts.'),
     faults: list(
       z.object({
         severity: words('bad', 'warning', 'notice').describe(
@@ -18,15 +16,13 @@ export const verdictShown = z
         ),
         code: z.string().meta({
           pattern: '^[a-z_]+$',
-          description: 'The kind of the fault, such as `upstream_down`. Later versions may have other kinds.',
+          description: 'The kind of the fault, such as `upstream_down`.',
         }),
-        text: z.string().describe('The fault as a text.'),
+        text: z.string(),
         sinceAt: instant.describe('The beginning of the fault, as far as the processes know it.'),
       }),
-    ).describe(
-      'All faults, with the most serious fault first. A fault that several processes report is listed once.',
-    ),
+    ).describe('All faults, the most serious first.'),
   })
-  .describe('The health of the fleet, as the pages and `tollgate top` show it.');
+  .describe('The health of the fleet.');
 
 export type Verdict = z.output<typeof verdictShown>;

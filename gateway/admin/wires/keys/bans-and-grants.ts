@@ -36,7 +36,7 @@ export const whatHolds = z
     isUnchanged: z
       .boolean()
       .optional()
-      .describe('The key was as requested already: this request changed and recorded nothing.'),
+      .describe('Present if the key was as requested already. Then nothing changed.'),
     strikes: count.describe('Refusals that count towards the next ban.'),
     ...banAndGrantShape,
   })

@@ -135,12 +135,12 @@ const owner = z
       line: positive.optional(),
       expiresAt: instant.optional(),
       isExpired: z.boolean(),
-      isDisabled: z.boolean().describe('Whether the key is disabled.'),
+      isDisabled: z.boolean(),
       leak: leakShown.optional(),
       refusedFor: words('id_in_configuration', 'no_plan')
         .optional()
         .describe(
-          'The reason why the configuration refuses a directory key, also a key that is revoked or expired: the configuration has another key with this id, or gives the key no limits. Absent for other keys.',
+          'Why the configuration refuses a key of the key directory: it has another key with this id, or gives the key no limits.',
         ),
     }),
   ])

@@ -33,21 +33,20 @@ export const leakShown = z
         'The leaked secret because of which this secret ended: the holder of the key issued this secret from it, directly or through others.',
       ),
   })
-  .describe('The report that others can read the secret. Present only for a leaked secret.');
+  .describe('The report that others can read the secret.')
+  .register(components, { id: 'Leak' });
 
 /** The decisions of a trial on the requests of one key, or of all keys of a plan. */
 export const trialFigures = {
   requests: count.describe('The requests that the trial decided.'),
   refused: count.describe('The requests that the trial would have refused.'),
   refusedBy: byName(positive).describe(
-    'The requests that the trial would have refused, by what would have refused them: the name of a window, `group` for a window of a group of operations, `banned`, or `concurrent` for the limit of requests in progress, which is the same in the trial.',
+    '`refused` by what would have refused the requests: the name of a window, `group` for a window of a group of operations, `banned`, or `concurrent` for the limit of requests in progress, which is the same in the trial.',
   ),
-  refusedNow: count.describe('How many of `requests` the plan itself refused.'),
+  refusedNow: count.describe('How many of `requests` the plan refused.'),
   firstRefusedAt: instant
     .optional()
-    .describe(
-      'The first minute with a request that the trial would have refused; absent without such a request.',
-    ),
+    .describe('The first minute with a request in `refused`; absent without one.'),
   lastRefusedAt: instant.optional(),
 };
 

@@ -6,6 +6,7 @@ import {
   count,
   epochMs,
   instant,
+  keyFile,
   limitName,
   limitsByField,
   list,
@@ -61,10 +62,7 @@ export const keyItem = z
       .describe('The plan of the key; empty if the definition of a directory key cannot be read.'),
     state: keyState,
     source: words('file', 'directory').describe('The source of the key.'),
-    file: z
-      .string()
-      .optional()
-      .describe('The file with the key, relative to the folder of the configuration.'),
+    file: keyFile,
     line: positive.optional().describe('The first line of the entry in this file.'),
     newestSecretAt: instant
       .optional()

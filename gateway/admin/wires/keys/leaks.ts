@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { components, digestStart, list, positive } from '../../../keys/response-parts.ts';
+import { components, digestStart, keyFile, list, positive } from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 import { leakShown } from './key.ts';
 
@@ -9,10 +9,7 @@ export const leakedSecrets = z
     secrets: list(
       z.object({
         key: z.string().describe('The id of the key.'),
-        file: z
-          .string()
-          .optional()
-          .describe('The file with the key, relative to the folder of the configuration.'),
+        file: keyFile,
         line: positive.optional().describe('The first line of the entry of the key in this file.'),
         digestStart,
         leak: leakShown,

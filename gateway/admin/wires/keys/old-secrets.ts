@@ -5,11 +5,7 @@ import { defineWire } from '../../../shared/http/wire.ts';
 const oldSecretsShown = z
   .object({
     missing,
-    at: instant
-      .optional()
-      .describe(
-        'The time at which the list was made. Absent without a usage record. Earlier releases omit this member.',
-      ),
+    at: instant.optional().describe('The time at which the list was made; absent without a usage record.'),
     secrets: list(
       z.object({
         key: z.string().describe('The id of the key.'),
@@ -20,9 +16,9 @@ const oldSecretsShown = z
         endsAt: instant.optional().describe('When the old secret expires; absent if it never does.'),
         newest: z
           .object({ digestStart, issuedAt: instant, lastAt: instant.optional() })
-          .describe('The newest secret of the key. Its `lastAt` is absent without a recorded request.'),
+          .describe('The newest valid secret of the key. Its `lastAt` is absent without a recorded request.'),
       }),
-    ).describe('The old secrets, the one that expires first comes first.'),
+    ).describe('The old secrets, the earliest end first.'),
     more: positive.optional().describe('The number of secrets that are not in this list.'),
   })
   .register(components, { id: 'OldSecrets' });

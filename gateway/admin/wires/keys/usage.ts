@@ -9,6 +9,7 @@ import {
   missing,
   nextPage,
   positive,
+  recordedFrom,
   refusedShown,
   words,
 } from '../../../keys/response-parts.ts';
@@ -41,13 +42,13 @@ export const usageRow = z
     unauthorized: positive
       .optional()
       .describe(
-        'Requests with an invalid secret of the key. These requests do not count as offered. Their number is kept only as long as the rows of minutes.',
+        'Requests with an invalid secret of the key, which do not count as offered. Kept only as long as the rows of minutes.',
       ),
     groups: z
       .record(z.string(), z.object({ offered: count, admitted: count, units: count }))
       .optional()
       .describe(
-        'The requests of each group of operations, by the name of the group. `units` were charged to the limits of the group.',
+        'The requests of each group of operations, by its name. `units` were charged to the limits of the group.',
       ),
   })
   .register(components, { id: 'UsageRow' });
@@ -123,8 +124,8 @@ const monthPage = z
   .object({
     missing,
     month: z.string(),
-    fromAt: instant.describe('The beginning of the recorded part of the month.'),
-    toAt: instant.describe('The end of the month, or now for the present month.'),
+    fromAt: instant.describe(recordedFrom('month')),
+    toAt: instant.describe('The end of the month, or the present time if it is earlier.'),
     keys: list(
       z.object({
         id: z.string(),

@@ -83,19 +83,17 @@ const minuteShown = z
         by: z
           .string()
           .describe(
-            'A limit, as in `refused` of a row. Or `banned`, or `undecided` (Redis was away), or `unauthorized` (the secret was not valid). Of a whole hour: `address` (the key does not allow the address of the client), the name of a refusal by a capability such as `brownout`, or `other` for further 4xx.',
+            'Of the minute: a limit, as in `refused` of a row, or `banned`, `undecided` (Redis was away) or `unauthorized` (the secret was not valid). Of the hour: `address` (the key does not allow the address of the client), the name of a refusal by a capability such as `brownout`, or `other` for further 4xx.',
           ),
         requests: positive,
         per: words('minute', 'hour').describe(
-          'Whether the number is that of the minute, or of the hour of UTC that contains the minute. Some refusals are recorded only by hour.',
+          'Whether the number is that of the minute, or of the hour of UTC that contains it.',
         ),
-        sentence: z.string().describe('This kind of refusal with what applied at that time, as a text.'),
+        sentence: z.string().describe('This kind of refusal and what applied at that time.'),
       }),
-    ).describe(
-      'Each kind of refusal: those of the minute, the most frequent first, and then those of the hour.',
-    ),
+    ).describe('The kinds of refusals of the minute, the most frequent first, and then those of the hour.'),
     notes: list(z.string()).describe(
-      'Further texts: failed requests, what the trial of the plan would have refused, and whether counts may still arrive.',
+      'Texts about failed requests, about what the trial of the plan would have refused, and about counts that may still arrive.',
     ),
   })
   .register(components, { id: 'WhyMinute' });

@@ -7,6 +7,7 @@ import {
   list,
   missing,
   positive,
+  recordedFrom,
 } from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 import { periodQuery, queryOf, wholeNumber } from '../../../shared/schema/query-parameters.ts';
@@ -16,18 +17,14 @@ const spread = z
   .object({
     limit: positive
       .optional()
-      .describe(
-        'The limit of the plan; absent if the plan has no limit for this window, or if each key has its own.',
-      ),
+      .describe('The limit of the plan; absent without a limit for this window, or if each key has its own.'),
     buckets: list(
       z.object({
-        from: positive.describe(
-          'The lower bound of the bucket: its keys have at least this number of units.',
-        ),
+        from: positive.describe('The keys of the bucket have at least this number of units.'),
         to: z.number().meta({
           type: 'integer',
           minimum: 2,
-          description: 'The upper bound of the bucket: its keys have fewer units.',
+          description: 'The keys of the bucket have fewer units.',
         }),
         keys: count,
       }),
@@ -35,29 +32,38 @@ const spread = z
       'Buckets on a scale of 1, 2, 5, 10, 20, 50, …, without a gap between the lowest and the highest bucket with a key. No bucket has numbers both up to the limit and above it.',
     ),
   })
-  .describe(
-    'The distribution of the keys by their busiest minute, or by all their requests of these hours, in units. Refusals count, except by groups and `concurrent`.',
-  );
+  .describe('Numbers of keys by their units.')
+  .register(components, { id: 'Spread' });
+
+const counted = 'Refused requests count, except those that groups and `concurrent` refused.';
 
 export type Spread = z.output<typeof spread>;
+
+/** The keys from which figures of a plan are made. */
+const activeShape = {
+  activeKeys: count.describe(
+    'Keys on the plan with requests since the beginning of the period, among the 10,000 keys that were active last.',
+  ),
+  examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
+};
 
 const planDistribution = z
   .object({
     missing,
     plan: z.string(),
     hours: positive,
-    keys: count.describe('Keys on the plan. Keys of the key directory count only if they are active.'),
-    activeKeys: count.describe('Keys on the plan, of those considered, that sent requests.'),
-    examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
+    keys: count.describe(
+      'Keys on the plan: all keys of the configuration, and the active keys of the key directory.',
+    ),
+    ...activeShape,
     refusedKeys: count.describe(
       'Keys with a request that a window of all operations or a ban refused, or that got 503 because Redis was away.',
     ),
-    minute: spread,
-    day: spread,
-    hasCosts: z
-      .literal(true)
-      .optional()
-      .describe('Present if a counted request did not cost 1 unit. If absent, units are requests.'),
+    minute: spread.describe(`The keys by the units of their busiest minute. ${counted}`),
+    day: spread.describe(
+      'The keys by the units of all their requests of these hours, counted in the same way.',
+    ),
+    hasCosts: z.literal(true).optional().describe('Present if a counted request did not cost 1 unit.'),
   })
   .register(components, { id: 'PlanDistribution' });
 
@@ -88,26 +94,21 @@ const planTrial = z
   .object({
     missing,
     plan: z.string(),
-    limits: limitsByField.describe('The limits of the trial.'),
-    limitsNow: limitsByField.describe('The limits of the plan.'),
-    fromAt: instant.describe('The recorded part of the period.'),
+    limits: limitsByField.describe('The present limits of the trial.'),
+    limitsNow: limitsByField.describe('The present limits of the plan.'),
+    fromAt: instant.describe(recordedFrom('period')),
     toAt: instant,
     firstAt: instant
       .optional()
-      .describe(
-        'The first minute of the period with a request that the trial decided; absent without such a request.',
-      ),
+      .describe('The first minute with a request that the trial decided; absent without such a request.'),
     sentence: z.string().describe('The figures as a text.'),
     ...trialFigures,
     triedKeys: count.describe('Keys with a request that the trial decided.'),
     refusedKeys: count.describe('Keys with a request that the trial would have refused.'),
-    newlyRefusedKeys: count.describe(
-      'Of these keys, those of which the plan itself refused none of `requests`.',
-    ),
-    activeKeys: count.describe('Keys on the plan, of those considered, that sent requests.'),
-    examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
+    newlyRefusedKeys: count.describe('Those of `refusedKeys` of which the plan refused none of `requests`.'),
+    ...activeShape,
     keys: list(z.object({ id: z.string(), name: z.string().optional(), ...trialFigures })).describe(
-      'Keys with a request that the trial would have refused. The key with the largest `refused` minus `refusedNow` comes first.',
+      'The `refusedKeys`. The key with the largest `refused` minus `refusedNow` comes first.',
     ),
     more: positive.optional().describe('The number of keys that are not in this list.'),
   })

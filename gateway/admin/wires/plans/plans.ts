@@ -16,13 +16,15 @@ import {
 import { defineWire } from '../../../shared/http/wire.ts';
 
 export const shownWindows = list(
-  z.object({
-    name: limitName,
-    limit: positive,
-    group: z.string().optional().describe('The name of the group of operations that the limit counts.'),
-    operations: list(z.string()).optional().describe('The operations of the group.'),
-  }),
-).describe('The windows, with the shortest window first, and then the windows of each group.');
+  z
+    .object({
+      name: limitName,
+      limit: positive,
+      group: z.string().optional().describe('The name of the group of operations that the limit counts.'),
+      operations: list(z.string()).optional().describe('The operations of the group.'),
+    })
+    .register(components, { id: 'Window' }),
+).describe('The windows of all operations, the shortest first, and then those of each group.');
 
 /** A plan in responses. The members `isCustom` and `windows` replace the plan's `custom` and limits. */
 export const planShown = z.object({
@@ -33,9 +35,9 @@ export const planShown = z.object({
   changes: list(z.object({ from: instant, limits: limitsByField }))
     .optional()
     .describe(
-      'All configured changes, with the earliest change first. An entry has all limits of the plan that apply from its time on. `windows` has the present limits.',
+      'All configured changes, the earliest first. An entry has all limits of the plan from its time on. `windows` has the present limits.',
     ),
-  trial: limitsByField.optional().describe('All limits of the trial. The trial refuses no request.'),
+  trial: limitsByField.optional().describe('All limits of the trial.'),
   ...planShownShapes,
 });
 
@@ -45,7 +47,7 @@ export const plansPage = z
     plans: list(
       planShown.extend({
         keys: count,
-        disabledKeys: count.describe('Disabled keys on the plan.'),
+        disabledKeys: count,
         ...planFiguresShapes,
       }),
     ),

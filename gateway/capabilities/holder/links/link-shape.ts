@@ -1,16 +1,18 @@
 import * as z from 'zod';
-import { digestStart, instant, list } from '../../../keys/response-parts.ts';
+import { components, digestStart, instant, list } from '../../../keys/response-parts.ts';
 
 declare module '../../../shared/model.ts' {
   interface KeyMembers extends z.output<z.ZodObject<typeof linksShape>> {}
 }
 
-export const linkShown = z.object({
-  digestStart: digestStart.describe('The first digits of the SHA-256 digest of the token in the link.'),
-  by: z.string().describe('The name of the token of this API that made the link.'),
-  createdAt: instant,
-  untilAt: instant.describe('The end of the link.'),
-});
+export const linkShown = z
+  .object({
+    digestStart: digestStart.describe('The first digits of the SHA-256 digest of the token in the link.'),
+    by: z.string().describe('The name of the token of this API that made the link.'),
+    createdAt: instant,
+    untilAt: instant,
+  })
+  .register(components, { id: 'Link' });
 
 export type LinksMember = z.output<typeof linkShown>;
 

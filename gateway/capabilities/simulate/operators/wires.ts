@@ -1,5 +1,14 @@
 import * as z from 'zod';
-import { components, count, instant, list, missing, quantity, words } from '../../../keys/response-parts.ts';
+import {
+  components,
+  count,
+  instant,
+  list,
+  missing,
+  quantity,
+  recordedFrom,
+  words,
+} from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 import type { PlanAdvice, Proposals } from '../../../shared/model.ts';
 import { adviceWords } from '../../lists/configuration.ts';
@@ -38,21 +47,27 @@ const totals = z.object({
     'Keys that the simulated limits refuse more often than the present limits.',
   ),
   keysRefusedLess: count,
-  newlyLimitedKeys: count.describe('Keys that the simulated limits refuse, but the present limits do not.'),
-  freedKeys: count.describe('Keys that the present limits refuse, but the simulated limits do not.'),
+  newlyLimitedKeys: count.describe('Keys that only the simulated limits refuse.'),
+  freedKeys: count.describe('Keys that only the present limits refuse.'),
 });
+
+/** The figures of `totals`, which are described once. */
+const totalsOfPlan = Object.fromEntries(Object.keys(totals.shape).map((name) => [name, count])) as Record<
+  keyof typeof totals.shape,
+  typeof count
+>;
 
 /** The response of `POST /simulate`. */
 export const simulationShown = z
   .object({
     missing,
-    from: instant.describe('The beginning of the recorded part of the period, a whole minute.'),
+    from: instant.describe(`${recordedFrom('period')} A whole minute.`),
     to: instant,
     source: words('record'),
     reproduced: z.object({
       recordedRefusals: count.describe('Recorded requests that windows refused.'),
       replayedRefusals: count.describe('Requests that windows refuse in the replay of the present limits.'),
-      minutesThatDiffer: count.describe('Minutes in which the two numbers differ for some key.'),
+      minutesThatDiffer: count.describe('Minutes in which both numbers differ for some key.'),
       differences: list(
         z.object({
           at: instant,
@@ -63,17 +78,14 @@ export const simulationShown = z
           why: z
             .string()
             .describe(
-              'What is on record and may explain the difference, such as an outage, an edit or a grant, or a sentence that no cause is on record.',
+              'What is on record and may explain the difference, such as an outage, an edit or a grant, or that nothing is.',
             ),
         }),
       ).describe('The first minutes with a difference.'),
     }),
     totals,
-    plans: list(
-      totals.extend({
-        name: z.string(),
-        ...figures,
-      }),
+    plans: list(z.object({ ...totalsOfPlan, name: z.string(), ...figures })).describe(
+      'The same figures of each plan.',
     ),
     ...proposals,
     keys: list(
@@ -86,20 +98,20 @@ export const simulationShown = z
         refusedThenMin: count
           .optional()
           .describe(
-            'The lower bound of `refusedThen`; `refusedThenMax` is the upper bound. Absent if both equal `refusedThen`.',
+            'The lower bound of `refusedThen`; `refusedThenMax` is the upper bound. Absent if both are equal.',
           ),
         refusedThenMax: count.optional(),
         firstRefusedAt: instant
           .optional()
           .describe('The first minute in which the simulated limits may refuse a request.'),
         censoredMinutes: count.describe(
-          'Minutes in which requests were refused or banned. Clients may send fewer requests in such minutes, and the record does not show how many they would have sent.',
+          'Minutes in which requests were refused or banned. The record does not show how many requests the client would have sent without that.',
         ),
       }),
     ).describe(
       'Keys with refusals under the present limits, or possible refusals under the simulated limits, the largest change first.',
     ),
-    moreKeys: count.describe('Keys with refusals that are not listed.'),
+    moreKeys: count.describe('The number of such keys that are not listed.'),
     activeKeys: count.describe('Active keys that the simulation covers.'),
     examinedKeys: count.describe('Active keys that this part covers.'),
     notReplayed: list(
@@ -115,12 +127,12 @@ export const simulationShown = z
             'The simulation covers the requests since the group exists. Absent if the simulation keeps the present refusals of the group.',
           ),
         requests: count.describe(
-          'The recorded requests of the operations of the group that the simulation leaves out. The number covers whole hours.',
+          'The recorded requests of the group, by whole hours, that the simulation leaves out.',
         ),
         trial: z
           .string()
           .optional()
-          .describe('A `trial` of the plan with the edited limits, as a line of the configuration.'),
+          .describe('A `trial` with the edited limits, as a line of the configuration of the plan.'),
       }),
     )
       .optional()
