@@ -26,6 +26,9 @@ export const quantity = z.number().meta({ minimum: 0 });
 export const epochMs = integer.describe('Epoch milliseconds.');
 export const instant = z.string().meta({ format: 'date-time' });
 
+/** For descriptions of responses that read the index of active keys. It has fewer keys without Redis. */
+export const onlyLastActive = 'Only the keys that were active last are considered, at most 10,000.';
+
 export const nextPage = z
   .string()
   .optional()

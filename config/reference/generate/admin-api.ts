@@ -59,9 +59,9 @@ export function adminApiPage(): string {
     sentences(
       info.description,
       components.securitySchemes.token.description,
-      `A request that changes something may have the header field ${code(ranByField)}.`,
-      ranBySchema.description,
-      'Paths are below `/api/v1` of the admin listener, which also serves the OpenAPI document of this API at `/api/v1/openapi.json`.',
+      `A request that changes something may have the header field ${code(ranByField)}:`,
+      ranBySchema.description?.replace(/^T/, 't'),
+      'Paths are below `/api/v1` of the admin listener. Parameters are in the query unless otherwise noted. Limits of windows (`perSecond` to `perMonth`) are whole numbers of units from 1 to 999,999,999,999,999.',
     ),
     ...tags.flatMap(({ name, description }) => [
       `## ${name}`,
@@ -99,8 +99,8 @@ function operationParts(
       ...answers.flatMap(([status, answer]) => {
         const shown = components.responses[answer.$ref?.split('/').at(-1) ?? ''] ?? answer;
         const schema = shown.content?.['application/json'].schema;
-        const what = schema?.$ref === undefined ? undefined : `See ${typeText(schema)}`;
-        const text = bullet(`${status}: ${sentences(shown.description, what)}`);
+        const what = schema?.$ref === undefined ? undefined : typeText(schema);
+        const text = bullet(`${status}: ${what ?? shown.description}`);
         return schema === undefined ? [text] : [text, ...innerBullets(schema, 1)];
       }),
     ].join('\n'),
@@ -114,10 +114,11 @@ function parameterLine({ name, in: place, description, required, schema }: Param
       : place === 'header'
         ? 'header field'
         : required
-          ? 'required parameter'
-          : 'parameter';
+          ? 'required'
+          : undefined;
   const preset = schema.default === undefined ? undefined : `Default: ${code(String(schema.default))}`;
-  return bullet(`${code(name)} (${where}, ${typeText(schema)}): ${sentences(description, preset)}`);
+  const about = where === undefined ? typeText(schema) : `${where}, ${typeText(schema)}`;
+  return bullet(`${code(name)} (${about}): ${sentences(description, preset)}`);
 }
 
 /** The description of errors has a sentence for each status, which begins with it. */

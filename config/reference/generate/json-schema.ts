@@ -33,9 +33,9 @@ export function memberBullets(schema: JsonSchema, depth = 0): readonly string[] 
       ];
     // The limits of the windows differ only in their names.
     const names = limitFieldNames.map((one) => code(one)).join(', ');
-    return name === limitFieldNames[0]
-      ? [bullet(`${names} (${typeText(member)}, optional): The limits of these windows, in units.`, depth)]
-      : [];
+    // The head of the page states the range.
+    const kind = typeText(member).replace(/^whole number from [\d,]+ to [\d,]+/, 'units');
+    return name === limitFieldNames[0] ? [bullet(`${names} (${kind}, optional)`, depth)] : [];
   });
 }
 

@@ -167,7 +167,7 @@ export const listChangesWire = (bounds: Bounds) =>
     tag: 'Configuration',
     summary: 'The record of changes',
     description:
-      'Changes of keys, changes that capabilities make, reloads of the configuration with their changes to the tokens of this API, and failed reloads, the newest first. If several processes report a change of the same files within a minute, the list has one entry. The last 20,000 changes are kept for 90 days, or without Redis as long as the process runs.',
+      'Changes of keys, plans and the tokens of this API, reloads of the configuration and failed reloads, the newest first. Reports of several processes about the same reload within a minute are one entry. The last 20,000 changes are kept for 90 days, or without Redis as long as the process runs.',
     query: pageOf(bounds.changesPerPageMax).extend({
       key: keyId
         .optional()
@@ -177,7 +177,7 @@ export const listChangesWire = (bounds: Bounds) =>
       by: text('the author of changes, such as alice', /^.{1,64}$/)
         .optional()
         .describe('Only changes of this author, such as the name of a token, or `file` for edits of files.'),
-      from: instantParameter().optional().describe('Only changes from this time on. A date means 00:00 UTC.'),
+      from: instantParameter().optional().describe('Only changes from this time on.'),
       to: instantParameter().optional().describe('Only changes before this time.'),
     }),
     answers: { 200: { description: 'The changes.', schema: changesPage } },
@@ -229,7 +229,7 @@ export const reportChangeWire = (bounds: Bounds) =>
     tag: 'Configuration',
     summary: 'Report the change of a command',
     description:
-      'A command that has changed a key in the files of the configuration reports it here, so that the record names who made the change. The gateway itself records changes through this API. A text that looks like a secret or a whole digest gets 400.',
+      'A command that has changed a key in the files of the configuration reports it here, so that the record names who made the change. A text that looks like a secret or a whole digest gets 400.',
     body: reportedChangeBody(bounds.changeMembersMax),
     answers: { 204: { description: 'The change is recorded.' } },
   });

@@ -24,7 +24,7 @@ export const listEventsWire = (bounds: Bounds) =>
     tag: 'Fleet',
     summary: 'Recent events',
     description:
-      'Incidents such as outages of Redis and unhealthy targets, bans and their ends, and changes of keys and of the configuration, the newest first. Reports of several processes about one event, and the beginning and the end of an outage, are usually one entry. The last 2,000 events are kept for 7 days, or without Redis as long as the process runs. If many events of one kind occur at the same time, the first events are listed, and entries with `count` stand for the others.',
+      'Incidents, bans and changes, the newest first. Reports of several processes about one event, and the beginning and the end of an outage, are usually one entry. The last 2,000 events are kept for 7 days, or without Redis as long as the process runs. If many events of one kind occur at the same time, only the first are listed, and entries with `count` stand for the others.',
     query: pageOf(bounds.eventsPerPageMax).extend({
       kind: someOf([...eventGroups, ...eventKinds])
         .optional()
@@ -34,7 +34,7 @@ export const listEventsWire = (bounds: Bounds) =>
       from: instantParameter()
         .optional()
         .describe(
-          'Only events at or after this time. An outage that has ended has the time at which its end was reported. A date means 00:00 UTC.',
+          'Only events at or after this time. An outage that has ended has the time at which its end was reported.',
         ),
       to: instantParameter().optional().describe('Only events that began before this time.'),
     }),

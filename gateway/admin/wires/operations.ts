@@ -11,6 +11,7 @@ import {
   integer,
   list,
   missing,
+  onlyLastActive,
   positive,
   quantity,
   words,
@@ -87,8 +88,7 @@ export const listCallersWire = defineWire({
   operationId: 'listCallers',
   tag: 'Keys',
   summary: 'Who calls an operation',
-  description:
-    'The keys that called the operation. The key with the most requests comes first. Only the 10,000 keys that were active last are considered. Whole hours are counted.',
+  description: `The key with the most requests comes first. ${onlyLastActive} Whole hours are counted.`,
   params: { operationId: z.string().describe('An operation of the API document.') },
   query: queryOf({
     ...periodQuery,
@@ -193,7 +193,7 @@ export const listDeprecatedWire = defineWire({
   operationId: 'listDeprecated',
   tag: 'Keys',
   summary: 'Deprecated operations and who calls them',
-  description: `The deprecated operations, each with its sunset, if it has one, and the keys that called it. At most ${deprecatedMax} operations are listed. Only the 10,000 keys that were active last are considered. Whole hours are counted.`,
+  description: `The deprecated operations, at most ${deprecatedMax}, with the keys that called them. ${onlyLastActive} Whole hours are counted.`,
   query: queryOf({
     ...periodQuery,
     limit: wholeNumber(1, deprecatedCallersMax)
@@ -239,7 +239,7 @@ export const getTrafficWire = defineWire({
   tag: 'Keys',
   summary: 'All requests by minute',
   description:
-    'A row for each minute, hour or day with recorded requests of the fleet. A row has the number of requests for each outcome, and their durations. The longest period is 15 days, or eight days by minute.',
+    'A row for each minute, hour or day with recorded requests of the fleet. The longest period is 15 days, or eight days by minute.',
   query: queryOf({
     ...periodQuery,
     step: oneOf(trafficSteps).default('minute').describe('The length of a row.'),

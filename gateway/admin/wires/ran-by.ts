@@ -17,6 +17,6 @@ export const ranBySchema = z
   .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/)
   .refine((stated) => !secretLike.test(stated))
   .describe(
-    'The person who ran the command and the host of the command, such as `alice on ops-1`. The record of changes shows the text as a claim of the client. The author of the change is the token.',
+    'The person who ran the command and the host of the command, such as `alice on ops-1`. The record of changes shows it as a claim of the client; the author is the token.',
   )
   .register(sharedParameters, { id: 'ranBy' });

@@ -34,7 +34,7 @@ export const getApiDocumentWire = defineWire({
   operationId: 'getApiDocument',
   tag: 'Configuration',
   summary: 'The OpenAPI document',
-  description: 'The OpenAPI document of this API, as JSON.',
+  description: 'The document of this API, as JSON.',
   answers: { 200: { description: 'The document.', schema: z.looseObject({ openapi: z.string() }) } },
 });
 

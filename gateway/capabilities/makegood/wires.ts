@@ -5,21 +5,17 @@ import { date, fields, flag, text } from '../../shared/schema/schema-parts.ts';
 import { byWindow } from './credit-shape.ts';
 
 const makegoodBody = fields('an object with from and to', {
-  from: date.describe('The beginning of the period. The period includes the whole minute of this time.'),
-  to: date.describe(
-    'The end of the period, which includes the whole minute of this time. A time in the future means now.',
-  ),
+  from: date.describe('The beginning of the period, with its whole minute.'),
+  to: date.describe('The end of the period, with its whole minute. A time in the future means now.'),
   upstream: text('the name of an upstream')
     .optional()
     .describe('Only requests for this upstream; `*` for upstreams that are not recorded separately.'),
   plan: text('the name of a plan').optional().describe('Only keys that are on this plan now.'),
-  dryRun: flag()
-    .default(false)
-    .describe('Whether the gateway only computes the result. A token that may read is sufficient.'),
+  dryRun: flag().default(false).describe('Whether the gateway only computes the result.'),
   after: text('the next of the previous part')
     .optional()
     .describe(
-      'The `next` of the previous part. `from` and `to` are those of the first response, and the other members those of the first request.',
+      'The `next` of the previous part, with `from` and `to` of the first response and the other members of the first request.',
     ),
 });
 
@@ -66,7 +62,7 @@ export const makegoodWire = defineWire({
   tag: 'Keys',
   summary: 'Give failed units back',
   description:
-    'Gives each key back the units that it was charged for failed requests in a period. A request is failed if it ended with a 5xx or was cut because of the gateway or the upstream. The units go to the windows of the day and the month, if they are open and contain the minute of the request. Each minute of a key is given back once for each upstream, also by overlapping periods and repeated requests. Failures that are recorded later are given back by the next request. Before the first part, the gateway makes all processes send their counts. The gateway works about 0.5 s for a part. The `next` of the response continues the run, with the same members and the `from` and `to` of the first response. The parts of a run that one process serves, without a pause of a minute, are one entry of `/changes`. With `dryRun`, nothing changes, and a token that may read is sufficient. Without a usage record (`usage.keepDays` is 0), the response is 409.',
+    'Gives each key back the units that it was charged for failed requests in a period. A request is failed if it ended with a 5xx or was cut because of the gateway or the upstream. The units go to the windows of the day and the month, if they are open and contain the minute of the request. Overlapping periods and repeated requests give nothing back twice. Failures that are recorded later are given back by the next request. Before the first part, the gateway makes all processes send their counts. The gateway works about 0.5 s for a response, and its `next` continues the run. A run is usually one entry of `/changes`. With `dryRun`, nothing changes, and a token that may read is sufficient. Without a usage record (`usage.keepDays` is 0), the response is 409.',
   body: makegoodBody,
   answers: { 200: { description: 'The figures of the run so far.', schema: makegoodShown } },
 });

@@ -102,6 +102,6 @@ export function afterPage<Schema extends z.ZodType>(schema: Schema) {
 export const ifMatchHeader = z
   .string()
   .describe(
-    'The ETag of the definition that the change is meant for. The response is 412 if the definition has changed since. Without If-Match, the change applies to any version.',
+    'The ETag of the definition to change; if it has changed since, the response is 412. By default, any version is changed.',
   )
   .register(sharedParameters, { id: 'ifMatch' });

@@ -89,14 +89,9 @@ export const sharedParameters = z.registry<{ id: string }>();
 export const periodQuery = {
   from: instantParameter()
     .optional()
-    .describe(
-      'A date, or a time with its zone (RFC 3339); by default 1,439 minutes before the minute of `to`.',
-    )
+    .describe('By default 1,439 minutes before the minute of `to`.')
     .register(sharedParameters, { id: 'from' }),
-  to: instantParameter()
-    .optional()
-    .describe('A date or time in the form of `from`; by default now.')
-    .register(sharedParameters, { id: 'to' }),
+  to: instantParameter().optional().describe('By default now.').register(sharedParameters, { id: 'to' }),
 };
 
 /** The last 24 hours without parameters. Returns an error for an invalid period. */

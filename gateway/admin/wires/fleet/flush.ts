@@ -16,6 +16,6 @@ export const flushCountsWire = defineWire({
   tag: 'Fleet',
   summary: 'Make all processes send their counts',
   description:
-    'While Redis replies, each process sends the counts of busy keys to the usage record every 10 s, and those of other keys after at most 60 s. This request waits until all processes have sent their counts, about 5 s at most. If `isComplete` is true and `behind` is empty, a response about usage directly afterwards lacks about the last 10 s of other processes at most. A request for the usage of a key also makes the processes send their counts, at most once in 10 s, but does not wait. A token that may read is sufficient.',
+    'While Redis replies, each process sends the counts of busy keys to the usage record every 10 s, and those of other keys after at most 60 s. This request waits until all processes have sent their counts, about 5 s at most. If `isComplete` is true and `behind` is empty, the usage record then lacks about the last 10 s of other processes at most. Most other requests about usage also make the processes send their counts, at most once in 10 s, but do not wait. A token that may read is sufficient.',
   answers: { 200: { description: 'The flush has ended.', schema: flushedCounts } },
 });

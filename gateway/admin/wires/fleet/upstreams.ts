@@ -83,6 +83,6 @@ export const listUpstreamsWire = defineWire({
   tag: 'Fleet',
   summary: 'The upstreams',
   description:
-    'Every upstream with its targets, as each process sees them (at most 64 for each process). The first upstream is the default.',
+    'Every upstream with its targets, at most 64 from each process. The first upstream is the default.',
   answers: { 200: { description: 'The upstreams.', schema: upstreamsPage } },
 });

@@ -18,7 +18,7 @@ export const grantBody = fields('an object with limits and untilAt', {
         : `The limits of the grant. They may be absent only with ${exempting}.`,
     ),
   ...exemptionShape(({ allows }) => `The key may ${allows}.`),
-  fromAt: date.optional().describe('The beginning of the grant. By default, the grant begins at once.'),
+  fromAt: date.optional().describe('The beginning of the grant; by default, and for a past time, at once.'),
   untilAt: date.describe('The end of the grant.'),
 }).refine(
   (grant) => grant.limits !== undefined || statedExemptions(grant).exemptions !== undefined,
@@ -54,7 +54,7 @@ export const unbanKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Lift the ban of a key',
   description:
-    'While Redis replies, the ban ends on every process within about a second. Earlier refusals no longer count towards a ban, including refusals that a process has not reported yet. This is so for a key without a ban, too.',
+    'While Redis replies, the ban ends on every process within about a second. Earlier refusals no longer count towards a ban, including refusals that a process has not reported yet; also for a key without a ban.',
   params: { id: keyIdParameter },
   answers: { 200: whatHoldsAnswer },
 });
@@ -66,7 +66,7 @@ export const banKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Ban a key',
   description:
-    'While Redis replies, every process refuses API requests of the key with 429 until `untilAt`, at most 400 days ahead. The ban may be longer than `bans.max`, and does not make later bans longer. `/unban` lifts it. If the key has a ban that ends later, the response is 409.',
+    'While Redis replies, every process refuses API requests of the key with 429 until `untilAt`, at most 400 days ahead. The ban may be longer than `bans.max`, and does not count towards the length of later bans. If the key has a ban that ends later, the response is 409.',
   params: { id: keyIdParameter },
   body: fields('an object with untilAt', {
     untilAt: date.describe('The end of the ban.'),
@@ -86,7 +86,7 @@ export const grantKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Give a key other limits for a while',
   description:
-    'A grant replaces the limits of the named windows from `fromAt` (absent or past: at once) until `untilAt`, at most 400 days ahead. While Redis replies, every process follows within about a second. The grant then ends by itself. A new grant replaces the present grant. If one of the two grants is effective now and the other begins later, the response is 409. DELETE ends the present grant. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have.',
+    'A grant replaces the limits of the named windows from `fromAt` until `untilAt`, at most 400 days ahead. While Redis replies, every process follows within about a second. A new grant replaces the present grant. If only one of them begins in the future, the response is 409. Used requests stay counted. A grant cannot name a window in which the key has no limit, or a group that the key does not have.',
   params: { id: keyIdParameter },
   body: grantBody,
   answers: { 200: whatHoldsAnswer },

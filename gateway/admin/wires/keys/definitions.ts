@@ -123,7 +123,7 @@ export const changeKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Change a key of the key directory',
   description:
-    'Absent members stay effective; null removes an optional member. `disabled: true` revokes the key: while Redis replies, every process refuses its next request. A key of the configuration gets 409, and the message names the file and the line to edit.',
+    'Absent members stay unchanged; null removes an optional member. `disabled: true` revokes the key: while Redis replies, every process refuses its next request. A key of the configuration gets 409, and the message names the file and the line to edit.',
   params: { id: keyIdParameter },
   headers: { 'If-Match': ifMatchHeader },
   body: changeKeyBody,
@@ -162,16 +162,14 @@ export const issueKeyWire = defineWire({
   tag: 'Keys',
   summary: 'Issue a key',
   description:
-    'Issues a key of the key directory with its first secret. Only this response contains the secret. While Redis replies, the key works on every process at once. No other key of the key directory or of the configuration may have the id. With `Idempotency-Key`, the same token can repeat the request for one day. If the key was issued, a repeated request gets 200 with the key and no secret (`/keys/{id}/secrets` issues another). It gets 409 if the body differs or the key was deleted.',
+    'Issues a key of the key directory with its first secret. While Redis replies, the key works on every process at once. If another key has the id, the response is 409. With `Idempotency-Key`, the same token can repeat the request for one day. If the key was issued, a repeated request gets 200 with the key and no secret (`/keys/{id}/secrets` issues another). It gets 409 if the body differs or the key was deleted.',
   headers: {
     'Idempotency-Key': z
       .string()
       .regex(/^[!-~]+$/)
       .min(1)
       .max(200)
-      .describe(
-        'A value that the client chooses for this request and uses again when it repeats the request.',
-      ),
+      .describe('A value that the client chooses, and sends again with a repeated request.'),
   },
   body: issueKeyBody,
   answers: { 200: definitionAnswer, 201: issuedAnswer },

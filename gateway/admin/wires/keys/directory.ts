@@ -54,7 +54,7 @@ export const exportDirectoryWire = (bounds: Bounds) =>
     tag: 'Keys',
     summary: 'Export the keys of the key directory',
     description:
-      'A page of the keys, sorted by id, in the form that POST accepts. The page contains whole digests, so the request needs a token that may write. The page contains no secrets.',
+      'A page of the keys, sorted by id, in the form that POST accepts. The page contains whole digests, so the request needs a token that may write.',
     query: queryOf({
       after: afterPage(text(100)),
       limit: wholeNumber(1, bounds.importKeysMax)
@@ -81,7 +81,7 @@ export const findInDirectoryWire = (bounds: Bounds) =>
     tag: 'Keys',
     summary: 'Find ids in the key directory',
     description:
-      'Returns the ids of the list, at most 500, that belong to a key of the key directory and to no key of the configuration. A command sends this request before it writes keys into a file, because a key of the file has precedence over a key of the key directory with the same id. A token that may read is sufficient.',
+      'Returns the ids of the list, at most 500, that belong to a key of the key directory and to no key of the configuration, which would have precedence. A token that may read is sufficient.',
     body: directoryIdsBody(bounds.importKeysMax),
     answers: { 200: { description: 'The ids.', schema: directoryIds } },
   });
@@ -113,7 +113,7 @@ export const importDirectoryWire = (bounds: Bounds) =>
     tag: 'Keys',
     summary: 'Import keys into the key directory',
     description:
-      'Accepts at most 500 keys, 512 KiB, and 32,768 members in all objects and lists together. The definition of an existing key never changes. A key that equals the existing key, apart from the order, the issue times and the `issuedFrom` of its secrets, counts as unchanged, and a key that differs from the existing key is refused. An import can therefore be repeated. A key with more than 16 secrets, which a keys file may have, is refused. The first import of a process that creates a key waits at least 1.5 s.',
+      'Accepts at most 500 keys, 512 KiB, and 32,768 members in all objects and lists together. A key that does not fit the configuration, or has more than 16 secrets, is refused. The definition of an existing key never changes: an equal key counts as unchanged, and a different key is refused. The order, the issue times and the `issuedFrom` of secrets make no difference. An import can therefore be repeated. The first import of a process that creates a key waits at least 1.5 s.',
     body: importBody(bounds.importKeysMax),
     answers: {
       200: {
@@ -159,7 +159,7 @@ export const findSecretWire = defineWire({
   tag: 'Keys',
   summary: 'The key of a secret',
   description:
-    'Finds the key of a secret by its digest. The secret itself is not sent. If a key of the configuration and a key of the key directory both have the secret, the response has the key of the configuration. A token that may read is sufficient.',
+    'If a key of the configuration and a key of the key directory both have the secret, the response has the key of the configuration. A token that may read is sufficient.',
   body: whoamiBody,
   answers: { 200: { description: 'The key, or that no key has the secret.', schema: owner } },
 });

@@ -140,7 +140,7 @@ export const getKeyWire = defineWire({
   operationId: 'getKey',
   tag: 'Keys',
   summary: 'A key in detail',
-  description: `A key, its secrets, its requests of the last 24 hours, and the explanation of its responses. The ETag of a directory key can be used in If-Match. It is the version of the key's definition, so requests of the key do not change it.`,
+  description: `A key, its secrets, its requests of the last 24 hours, and the explanation of its responses. The ETag of a directory key is the version of its definition, for If-Match.`,
   params: { id: keyIdParameter },
   answers: { 200: { description: 'The key.', schema: keyDetail, headers: ['ETag'] } },
 });

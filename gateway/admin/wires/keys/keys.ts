@@ -114,7 +114,7 @@ export const listKeysWire = defineWire({
   tag: 'Keys',
   summary: 'A list of keys',
   description:
-    'A page of the keys. By default, the keys with the most refused requests come first. In every order except `id`, at most 10,000 recently active keys come first, and all other keys follow by id. For a page, the gateway reads about 10,000 keys at most, so with a filter a page with few keys may still have a `next`. Without a usage record, the keys are sorted by id.',
+    'In every order except `id`, at most 10,000 recently active keys come first, and all other keys follow by id. For a page, the gateway reads about 10,000 keys at most, so with a filter a page with few keys may still have a `next`. Without a usage record, the keys are sorted by id.',
   query: queryOf({
     state: someOf(keyStates)
       .optional()

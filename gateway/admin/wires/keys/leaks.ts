@@ -25,6 +25,6 @@ export const listLeaksWire = defineWire({
   tag: 'Keys',
   summary: 'Leaked secrets of the configuration',
   description:
-    'The leaked secrets of keys in the configuration. These secrets are refused, unless the setting `leaks.onLeak` was `report` at each report. With Redis, a secret stays in this list until some minutes after an operator has removed it from the configuration. Without Redis, leaks are only recorded, and a restart empties this list. The page of a key shows the leaked secrets of a key in the key directory.',
+    'They are refused, unless the setting `leaks.onLeak` was `report` at each report. With Redis, a secret stays in this list until some minutes after its removal from the configuration. Without Redis, leaks are only recorded, and a restart empties this list. `/keys/{id}` shows those of a key of the key directory.',
   answers: { 200: { description: 'The leaked secrets.', schema: leakedSecrets } },
 });

@@ -1,5 +1,13 @@
 import * as z from 'zod';
-import { components, digestStart, instant, list, missing, positive } from '../../../keys/response-parts.ts';
+import {
+  components,
+  digestStart,
+  instant,
+  list,
+  missing,
+  onlyLastActive,
+  positive,
+} from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 
 const oldSecretsShown = z
@@ -31,7 +39,6 @@ export const listOldSecretsWire = defineWire({
   operationId: 'listOldSecrets',
   tag: 'Keys',
   summary: 'Old secrets that are still in use',
-  description:
-    'The valid secrets that were used after the newest secret of their key was issued, within the kept days of the usage record. Their owners may not have moved to the new secret yet. Only the 10,000 keys that were active last are considered. The response may be 30 s old. Without a usage record the list is empty.',
+  description: `The valid secrets that were used after the newest secret of their key was issued, in the last \`usage.keepDays\` UTC days (without Redis: today). ${onlyLastActive} The response may be 30 s old. Without a usage record, the list is empty.`,
   answers: { 200: { description: 'The secrets.', schema: oldSecretsShown } },
 });

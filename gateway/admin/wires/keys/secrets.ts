@@ -24,7 +24,7 @@ export const issueSecretWire = defineWire({
   tag: 'Keys',
   summary: 'Issue another secret of a key',
   description:
-    'Only this response contains the secret. With `sha256`, the response is 200 and has no secret. With `overlap`, the older secrets expire after this time, or at once with `0s`. A secret that would expire sooner keeps its expiry. A key of the key directory has at most 16 secrets. If the key has 16 secrets, the new secret replaces the secret that expired first; if none has expired or expires at once, the response is 409.',
+    'With `sha256`, the response is 200 and has no secret. With `overlap`, the older secrets expire after this time, or at once with `0s`. A secret that would expire sooner keeps its expiry. If the key has 16 secrets, the new secret replaces the secret that expired first; if none has expired or expires at once, the response is 409.',
   params: { id: keyIdParameter },
   headers: { 'If-Match': ifMatchHeader },
   body: issueSecretBody,

@@ -64,7 +64,7 @@ export const getKeyUsageWire = defineWire({
   tag: 'Keys',
   summary: 'The usage of a key',
   description:
-    'A row for each minute, hour, day or month of UTC with recorded requests of the key, from the row of `from` to the row of `to`. Minutes are kept for `usage.keepDays`; older usage is available only by day or month, for 400 days. Without Redis, only one day is kept. The row of the oldest month may lack its first days, and the row of the present month ends now.',
+    'A row for each minute, hour, day or month of UTC with recorded requests of the key, from the row of `from` to the row of `to`. Minutes are kept for `usage.keepDays`; older usage is available only by day or month, for 400 days. Without Redis, only one day is kept. The row of the oldest month may lack its first days.',
   params: { id: keyIdParameter },
   query: queryOf({
     ...periodQuery,
@@ -113,7 +113,7 @@ export const getKeyForecastWire = defineWire({
   tag: 'Keys',
   summary: 'When a key reaches its limit a month',
   description:
-    'A forecast of the units that the key is charged until the end of the present UTC month, from the units of the last 14 complete days. The present limit a month of all operations counts, also if a plan change or a grant has changed it in this month; limits of groups have no forecast. There is no forecast without a limit a month or after it is reached, with fewer than 14 complete days on record, with charged units on fewer than 5 of them, if the limit a month refused requests on one of them, if they are so uneven that the range says nothing, if the present day already has more units than they allow for a whole day, and while Redis is away.',
+    'A forecast of the units that the key is charged until the end of the present UTC month, from the units of the last 14 complete days. The present limit a month of all operations counts, also if it has changed in this month. There is no forecast without such a limit, after it is reached, while Redis is away, with fewer than 14 complete days on record, with charged units on fewer than 5 of them, if the limit refused requests on one of them, if they are too uneven, and if the present day already has more units than they allow for a whole day.',
   params: { id: keyIdParameter },
   answers: { 200: { description: 'The forecast, or the reason why there is none.', schema: keyForecast } },
 });
@@ -147,7 +147,7 @@ export const getMonthUsageWire = defineWire({
   tag: 'Keys',
   summary: 'The usage of all keys in a month',
   description:
-    'A page of the keys of the configuration and of the key directory, sorted by id. Each key has its requests in one UTC month. While Redis replies, keys without requests are listed, too. A removed key is listed without a plan if it has requests in the month and is among the 10,000 keys that were active last. Send `POST /flush` first to include recent requests to other processes.',
+    'The keys of the configuration and of the key directory, sorted by id, with their requests in one UTC month. Keys without requests are listed, too, unless Redis is away. A removed key is listed without a plan if it has requests in the month and is one of the keys that were active last, at most 10,000. Send `POST /flush` first to include recent requests to other processes.',
   query: queryOf({
     month: month()
       .optional()
@@ -185,14 +185,12 @@ export const getKeyLimitsWire = defineWire({
   tag: 'Keys',
   summary: 'The limits of a key over time',
   description:
-    'The limits of a key from `from` until now, with one entry for each change. The gateway computes these limits from the present limits, by undoing the scheduled changes of plans and of the key, and the recorded changes: edits of plans and of the key, reverts by guards, and grants. The gateway reads the newest 2,000 changes. The limits before the oldest known change are shown for all earlier times. Edits that were made while no gateway was running are not recorded. A reload that changed more than 5 keys records the limits of at most 5 of them. The limits of the other keys before the reload are unknown, so their limits after it are shown.',
+    'One entry for each change of the limits from `from` until now, the oldest first. The gateway computes them from the present limits, the scheduled changes of plans and of the key, and the newest 2,000 changes on record. The limits before the oldest known change are shown for all earlier times. Edits that were made while no gateway was running are not on record. A reload that changed more than 5 keys records the earlier limits of at most 5 of them; for the others, the limits after the reload are also shown for the time before.',
   params: { id: keyIdParameter },
   query: queryOf({
-    from: instantParameter()
-      .optional()
-      .describe('A date, or a time with its zone (RFC 3339); by default 24 hours ago.'),
+    from: instantParameter().optional().describe('By default 24 hours ago.'),
   }),
-  answers: { 200: { description: 'The entries, the oldest first.', schema: limitsSteps } },
+  answers: { 200: { description: 'The entries.', schema: limitsSteps } },
 });
 
 export type MonthPage = z.output<typeof monthPage>;

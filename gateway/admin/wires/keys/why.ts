@@ -107,12 +107,10 @@ export const getKeyMinuteWire = defineWire({
   tag: 'Keys',
   summary: 'Why requests of a key were refused in a minute',
   description:
-    'Each kind of refusal in one minute, with its number of requests and its recorded cause, such as a limit with its value at that time, or a ban with its beginning and its end. Some kinds are recorded only by hour. A minute before the usage record gets 400.',
+    'Each kind of refusal in one minute, with its number of requests and its recorded cause, such as the limit at that time. Some kinds are recorded only by hour. A minute before the usage record gets 400.',
   params: { id: keyIdParameter },
   query: queryOf({
-    at: instantParameter()
-      .optional()
-      .describe('A time within the minute, with its zone (RFC 3339); by default now.'),
+    at: instantParameter().optional().describe('A time within the minute; by default now.'),
   }),
   answers: { 200: { description: 'The refusals.', schema: minuteShown } },
 });

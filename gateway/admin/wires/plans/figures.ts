@@ -6,12 +6,15 @@ import {
   limitsByField,
   list,
   missing,
+  onlyLastActive,
   positive,
   recordedFrom,
 } from '../../../keys/response-parts.ts';
 import { defineWire } from '../../../shared/http/wire.ts';
 import { periodQuery, queryOf, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { trialFigures } from '../keys/key.ts';
+
+const readOfKeys = `${onlyLastActive} The gateway reads their records for about 5 s at most, the most recently active key first. If this time is too short, \`examinedKeys\` is less than \`activeKeys\`.`;
 
 const spread = z
   .object({
@@ -80,7 +83,7 @@ export const getPlanDistributionWire = defineWire({
   operationId: 'getPlanDistribution',
   tag: 'Keys',
   summary: `The distribution of a plan's keys`,
-  description: `Two distributions of the plan's keys: by the busiest minute of each key, and by all its requests, in units. Refused requests are included (not those by groups and \`concurrent\`), because they show the demand above a limit. Only the 10,000 keys of all plans that were active last are considered. The gateway reads every minute of each key for about 5 s at most. If this time is too short, \`examinedKeys\` is less than \`activeKeys\`, and the most recently active keys are included. The result is cached for 30 s.`,
+  description: `Two distributions of the plan's keys: by the busiest minute of each key, and by all its requests, in units. Refusals count, except by groups and \`concurrent\`. ${readOfKeys} The result is cached for 30 s.`,
   params: { name: z.string().describe('The name of a plan.') },
   query: queryOf({
     hours: wholeNumber(1, hoursMax)
@@ -125,7 +128,7 @@ export const getPlanTrialWire = defineWire({
   operationId: 'getPlanTrial',
   tag: 'Keys',
   summary: 'What the trial of a plan would have refused',
-  description: `The decisions of the plan's trial on the requests of the plan's keys, and the keys with requests that the trial would have refused. The figures belong to the present limits of the trial. Only the 10,000 keys of all plans that were active last are considered. The gateway reads the records of the keys for about 5 s at most. If this time is too short, \`examinedKeys\` is less than \`activeKeys\`, and the most recently active keys are included. The result of the default period is cached for 30 s. A plan without a trial gets 404.`,
+  description: `The decisions of the plan's trial on the requests of its keys, and the keys with requests that it would have refused. The figures belong to the present limits of the trial. ${readOfKeys} The result of the default period is cached for 30 s. A plan without a trial gets 404.`,
   params: { name: z.string().describe('The name of a plan.') },
   query: queryOf({
     ...periodQuery,

@@ -19,7 +19,7 @@ export const retryPlanWire = defineWire({
   tag: 'Configuration',
   summary: 'Let a reverted plan try its edit again',
   description:
-    'Ends the revert of a plan in all gateways with this edit. The limits of the edit apply again, and the guard starts its watch from zero if its `until` has not passed.',
+    'Ends the revert of a plan in all gateways with this edit. The limits of the edit apply again, and the guard starts its watch from zero unless its `until` has passed.',
   params: { name: z.string().describe('The name of a plan.') },
   answers: { 200: { description: 'The plan tries its edit again.', schema: retriedPlan } },
 });

@@ -53,8 +53,7 @@ export const listLinksWire = defineWire({
   operationId: 'listLinks',
   tag: 'Keys',
   summary: 'The links to the page of a key holder',
-  description:
-    'The links that have not ended. The response shows the beginning of the digest of a link, and not the link.',
+  description: 'The links that have not ended, each with the beginning of its digest.',
   params,
   answers: linksAnswer,
 });
@@ -83,8 +82,7 @@ export const unlinkAllWire = defineWire({
   operationId: 'unlinkAll',
   tag: 'Keys',
   summary: 'End all links to the page of a key holder',
-  description:
-    'Every process refuses the next request with one of the links. A key without links stays unchanged.',
+  description: 'Every process refuses the next request with one of the links.',
   params,
   answers: linksAnswer,
 });

@@ -53,11 +53,11 @@ export const reportLeaksWire = defineWire({
   operationId: 'reportLeaks',
   tag: 'Keys',
   summary: 'Report leaked secrets',
-  description: `Reports secrets that were found where others can read them, in the form of GitHub's reports. An entry has either the secret as \`token\`, or its digest as \`sha256\`. While Redis replies, a leaked secret, and the secrets that the holder of the key issued from it, end at once on every process. The other secrets of the key stay valid. With the setting \`leaks.onLeak: report\`, which is the default without Redis, the leak is only recorded. A report can be sent again.`,
+  description: `The body has the form of GitHub's reports. An entry has either the secret as \`token\`, or its digest as \`sha256\`. The response has a judgement for each entry, in the same order. While Redis replies, a leaked secret, and the secrets that the holder of the key issued from it, end at once on every process. The other secrets of the key stay valid. With the setting \`leaks.onLeak: report\`, which is the default without Redis, the leak is only recorded. A report can be sent again.`,
   body: leaksBody,
   answers: {
     200: {
-      description: 'A judgement for each entry, in the order of the report. The response contains no secret.',
+      description: 'The judgements.',
       schema: judgedSecrets,
     },
   },

@@ -46,11 +46,9 @@ export const simulateBody = fields('an object with plans and keys, the limits to
   from: date
     .optional()
     .describe(
-      'The beginning of the period. By default, the period has 1,440 minutes. It does not begin before the usage record.',
+      'The beginning of the period, but not before the usage record; by default 1,439 minutes before the minute of `to`.',
     ),
-  to: date
-    .optional()
-    .describe('The end of the period, which includes the whole minute of this time. By default now.'),
+  to: date.optional().describe('The end of the period, with its whole minute; by default now.'),
   plans: membersByName(text('the name of a plan'), limitEdit, 'an object of limits by plan')
     .default({})
     .describe(
@@ -70,7 +68,7 @@ export const simulateBody = fields('an object with plans and keys, the limits to
   plan: text('the name of a plan').optional().describe('Simulate only keys of this plan.'),
   minutesOf: keyId
     .optional()
-    .describe('The response also has the minutes with requests of this key, if this part covers the key.'),
+    .describe('Adds the minutes with requests of this key, if this part covers the key.'),
   listed: wholeNumber(0, keysListedMax).default(keysListedMax).describe('The largest number of listed keys.'),
   after: keyId.optional().describe('The `next` of the previous part.'),
   until: keyId

@@ -5,6 +5,7 @@ import {
   instant,
   list,
   missing,
+  onlyLastActive,
   quantity,
   recordedFrom,
   words,
@@ -156,7 +157,7 @@ export const simulateWire = defineWire({
   operationId: 'simulate',
   tag: 'Keys',
   summary: 'Simulate other limits',
-  description: `Replays the usage record under other limits, as if they had been effective since \`from\`. Requests before \`from\` stay counted in windows that have a limit now. The simulation changes nothing. The simulation first checks itself: under the present limits, the replay must refuse the recorded number of requests (\`reproduced\`). For this check, bans, refusals of limits per second and 503 are taken from the record. \`refusedNow\` and \`refusedThen\` count the offered requests that are not admitted, including bans. Requests that the limit of concurrent requests refused are left out. Bans, limits per second, and requests of different costs depend on the order of requests within a minute, which is not recorded. \`refusedThenMin\` and \`refusedThenMax\` are bounds for every order, and \`refusedThen\` is about the mean of both. Groups are replayed by the minute, and the bounds also cover a request that several limits could refuse, but no ban that begins with refusals of groups. \`notReplayed\` has the edited groups with requests that are recorded only by the hour. The simulation covers the active keys of edited plans and the edited active keys, or all active keys if nothing or the rules for bans are edited. The gateway works about 2 s for a response. The \`next\` of the response continues the simulation. A token that may read is sufficient.`,
+  description: `Replays the usage record under other limits, as if they had been effective since \`from\`. Requests before \`from\` stay counted in windows that have a limit now. The simulation changes nothing. It first checks itself: under the present limits, the replay must refuse the recorded number of requests (\`reproduced\`). For this check, bans, refusals of limits per second and 503 are taken from the record where this is possible. \`refusedNow\` and \`refusedThen\` count the offered requests that are not admitted, including bans. Refusals of the limit of concurrent requests are left out. The order of requests within a minute is not recorded. \`refusedThenMin\` and \`refusedThenMax\` are bounds for every order, and \`refusedThen\` is about the mean of both. The bounds also cover a request that several limits could refuse, but no ban that begins with refusals of groups. The simulation covers the active keys of edited plans and the edited active keys, or all active keys if nothing or the rules for bans are edited. Active keys had a request since \`from\`. ${onlyLastActive} The gateway works about 2 s for a response, and its \`next\` continues the simulation. A token that may read is sufficient.`,
   body: simulateBody,
   answers: { 200: { description: 'The result of the simulation.', schema: simulationShown } },
 });

@@ -119,7 +119,7 @@ export const listDeliveriesWire = (bounds: Bounds) =>
     tag: 'Webhooks',
     summary: 'The webhook deliveries',
     description:
-      'The events that were recorded for the receivers of `notify`, the newest first, each with its deliveries. The first members of the response state how many deliveries wait or failed, and which receivers have a problem. The last 10,000 events are kept for 30 days; if the queue is full, the oldest events without a waiting delivery go first. A filter by state or receiver omits the other deliveries of an event. With a filter, the gateway may read every event of the queue.',
+      'The events for the receivers of `notify`, each with its deliveries. The event that was recorded last comes first. The last 10,000 events are kept for 30 days; if the queue is full, the oldest events without a waiting delivery go first. A filter by state or receiver omits the other deliveries of an event.',
     query: queryOf({
       state: someOf(deliveryStates)
         .optional()
@@ -127,9 +127,7 @@ export const listDeliveriesWire = (bounds: Bounds) =>
       type: someOf(webhookEventTypes).optional().describe('Only events of these types, separated by commas.'),
       subject: text(256).optional().describe('Only events with this subject.'),
       receiver: text(64).optional().describe('Only deliveries to the receiver with this id.'),
-      from: instantParameter()
-        .optional()
-        .describe('Only events at or after this time. A date means 00:00 UTC.'),
+      from: instantParameter().optional().describe('Only events at or after this time.'),
       to: instantParameter().optional().describe('Only events before this time.'),
       limit: wholeNumber(1, bounds.webhooksPerPageMax).default(50).describe('The largest number of entries.'),
       after: afterPage(cursor(/^\d{1,15}$/)),
@@ -160,9 +158,7 @@ const sendAgainBody = fields('an object with receiver', {
     .string()
     .regex(/^[0-9a-f]{12}$/, expects('the id of a receiver'))
     .optional()
-    .describe(
-      'The id of the only receiver that gets the event again. By default, each receiver of the event in the configuration gets it.',
-    ),
+    .describe('The id of the only receiver that gets the event again.'),
 });
 
 export const sentAgain = z
@@ -182,7 +178,7 @@ export const getDeliveryWire = defineWire({
   operationId: 'getDelivery',
   tag: 'Webhooks',
   summary: 'One webhook event',
-  description: 'An event with the body that the receivers get, and with its deliveries.',
+  description: 'An event with its body and its deliveries.',
   params: { id: eventId },
   answers: { 200: { description: 'The event.', schema: deliveredEvent } },
 });
@@ -194,7 +190,7 @@ export const sendAgainWire = defineWire({
   tag: 'Webhooks',
   summary: 'Send a webhook event again',
   description:
-    'The event is due at once for one receiver, or for each of its receivers in the configuration. The `webhook-id` and the body stay the same, so a receiver that has the event already can ignore it. A delivery that had ended begins anew, with three days of retries. The response does not wait for the attempt.',
+    'The event is due at once for one receiver, or for each of its receivers in the configuration, unless an attempt is under way. The `webhook-id` and the body stay the same, so a receiver that has the event already can ignore it. A delivery that had ended begins anew, with three days of retries. The response does not wait for the attempt.',
   params: { id: eventId },
   body: sendAgainBody,
   answers: { 200: { description: 'The deliveries are due.', schema: sentAgain } },
