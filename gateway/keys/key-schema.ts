@@ -47,9 +47,7 @@ export const keyId = givenName('1 to 100 of the characters A-Z a-z 0-9 . _ : @ +
 
 /** The plan of a key from a date on. The record of a key keeps the date as it was written. */
 const keyChange = fields('a mapping with from and plan', {
-  from: writtenDate.describe(
-    'The time from which the key is on this plan, on the clock of Redis if there is one. A date means 00:00 UTC.',
-  ),
+  from: writtenDate.describe('The time from which the key is on this plan. A date means 00:00 UTC.'),
   plan: text('the name of a plan').describe('The plan from then on.'),
   limits: limits.optional().describe('The limits of the key from then on, if the plan is custom.'),
 });
@@ -81,7 +79,7 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   changes: datedChanges(keyChange, 'from and plan')
     .optional()
     .describe(
-      'Later plans of the key, at most 20 entries in the order of `from`. Earlier requests still count in the windows that both plans have.',
+      'Changes of the plan at given times, past times too: at most 20, in the order of `from`. Used units stay counted in the windows that both plans have.',
     ),
   groups: groupsOfKey
     .optional()
@@ -91,11 +89,11 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   concurrent: concurrent
     .optional()
     .describe(
-      'The number of requests of this key that may be in progress at the same time; by default that of the plan.',
+      'The limit on the requests of the key that are in progress. Without it, the limit of the plan applies.',
     ),
   operations: operationIds
     .optional()
-    .describe('The operations of the plan that this key may call; by default all.'),
+    .describe('The operations of the plan that the key may call; by default all.'),
   addresses: addressRanges
     .optional()
     .describe(

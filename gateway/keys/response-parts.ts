@@ -18,7 +18,7 @@ export const positive = z.number().meta({ type: 'integer', minimum: 1 });
 export const chargedUnits = count
   .optional()
   .describe(
-    'The units that were charged to the limits; absent if they equal the number of admitted requests.',
+    'The units that were charged to the limits, if they are known and differ from the number of admitted requests.',
   );
 export const integer = z.number().meta({ type: 'integer' });
 /** At least 0; may have a fraction. */
@@ -50,7 +50,7 @@ export function byName(numbers: z.ZodType<number>) {
 }
 
 export const refusedShown = byName(positive).describe(
-  'Refused requests, by the limit that refused them: the name of a window, the window of a group such as `reports-minute`, `group` for other groups, or `concurrent` for the limit of requests in progress.',
+  'Refused requests, by the limit that refused them: a window, a window of a group such as `reports-minute`, `group` for other groups, or `concurrent` for the limit of requests in progress.',
 );
 
 export function words<const Word extends string>(...all: readonly Word[]) {
@@ -70,6 +70,12 @@ export function stated<Shape extends Readonly<Record<string, z.ZodType>>, Name e
   return Object.fromEntries(members) as {
     [Member in Exclude<keyof Shape, Name>]: z.ZodOptional<z.ZodType<z.output<Shape[Member]>>>;
   };
+}
+
+/** A member as `stated` shows it, with a name of its own in the document, because several responses have it. */
+export function statedPart<Of extends z.ZodType>(of: Of, id: string) {
+  const part = z.unknown().meta({ of }).register(components, { id });
+  return part.optional() as unknown as z.ZodOptional<z.ZodType<z.output<Of>>>;
 }
 
 export const limitName = z

@@ -64,8 +64,17 @@ export function ban(counts: BanCounts, bans: BanPolicy, nowMs: number): void {
   counts.strikesFromMs = 0;
 }
 
+/** The strikes that count towards the next ban at `nowMs`. Those of a store end with the next request. */
+export function countingStrikes(
+  { strikes, strikesFromMs }: Readonly<Pick<BanCounts, 'strikes' | 'strikesFromMs'>>,
+  { withinMs }: Pick<BanPolicy, 'withinMs'>,
+  nowMs: number,
+): number {
+  return nowMs < strikesFromMs + withinMs ? strikes : 0;
+}
+
 export function endStrikes(counts: BanCounts, bans: BanPolicy, nowMs: number): void {
-  if (counts.strikes === 0 || nowMs < counts.strikesFromMs + bans.withinMs) return;
+  if (counts.strikes === countingStrikes(counts, bans, nowMs)) return;
   counts.strikes = 0;
   counts.strikesFromMs = 0;
 }

@@ -315,8 +315,10 @@ export interface KeyStatus {
   readonly retryAtMs: number;
   /** The used requests in the windows of `rateLimit`, in the same order. May exceed the limit after a reload with lower limits. */
   readonly used: readonly number[];
-  /** Refusals that count towards the next ban, and the consecutive bans. */
+  /** Refusals that counted towards the next ban at the last request (`countingStrikes`), and the consecutive bans. */
   readonly strikes: number;
+  /** The time of the first of these refusals, epoch ms. */
+  readonly strikesFromMs: number;
   readonly banLevel: number;
   /**
    * Absent once the grant has ended. `fromMs` is present only before the grant begins. After that, `rateLimit` contains the resulting

@@ -86,8 +86,8 @@ const headers = {
 
 const errorShown = z.object({
   code: z.string().describe('The kind of the error, for programs.'),
-  message: z.string().describe('The error as a text, for people.'),
-  status: z.number().meta({ type: 'integer', description: 'The status of the response.' }),
+  message: z.string().describe('For people.'),
+  status: z.number().meta({ type: 'integer' }),
 });
 
 function errorDescription({ adminChangesPerMinuteMax }: Pick<Bounds, 'adminChangesPerMinuteMax'>): string {

@@ -161,6 +161,7 @@ export async function statusesOf(
     retryAtMs: 0,
     used: [],
     strikes: 0,
+    strikesFromMs: 0,
     banLevel: 0,
   };
   for (const { id } of unlimited) statuses.set(id, nothing);

@@ -3,6 +3,7 @@ import type { KeyVersion } from '../../keys/directory/directory-key.ts';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { ownGroupsOf, toLimitFields, withGroups } from '../../keys/limits/limit-fields.ts';
 import { type LaterTerms, laterTerms } from '../../keys/plans/plans.ts';
+import { countingStrikes } from '../../quota/bans.ts';
 import { calendarStartMs } from '../../shared/calendar-windows.ts';
 import { groupNames } from '../../shared/limits.ts';
 import { countedBy, type Key } from '../../shared/model.ts';
@@ -92,7 +93,7 @@ export async function showKey(
           leak: leak && leakView(leak),
         };
       }),
-    strikes: status.strikes,
+    strikes: countingStrikes(status, sources.settings().bans, status.rateLimit.nowMs),
     ...ofCapabilities,
     operations24h: operations && byOperation(operations),
     recentRefusals: minutes?.filter(isRefusing).slice(-recentRefusalsMax).reverse().map(rowOf),

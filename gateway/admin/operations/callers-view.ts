@@ -8,7 +8,7 @@ import type { Caller } from '../../usage/read/operations-reader.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { findKeys } from '../keys/find-keys.ts';
+import { findKnownKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { type CallerShown, type Callers, listCallersWire } from '../wires/operations.ts';
 import { keptPeriod, recordFromAt } from './kept-period.ts';
@@ -76,8 +76,9 @@ export async function callerNamer(
   sources: KeySources,
   callers: readonly Caller[],
 ): Promise<(caller: Caller) => CallerShown> {
-  const found = await findKeys(sources, [...new Set(callers.map(({ keyId }) => keyId))]);
-  const keys = new Map(found?.map(({ key }) => [key.id, key]));
+  const found = await findKnownKeys(sources, [...new Set(callers.map(({ keyId }) => keyId))]);
+  const read = found?.filter(({ isUnread }) => !isUnread);
+  const keys = new Map(read?.map(({ key }) => [key.id, key]));
   return ({ keyId, requests, clientErrors, serverErrors, lastMs, refusals }) => ({
     id: keyId,
     name: keys.get(keyId)?.name,

@@ -41,7 +41,7 @@ export const listedShape = {
   at: instant,
   process: processId,
   processes: positive.describe(
-    'The number of processes that reported this, at most 500; `process` is the first of them.',
+    'The number of processes that reported this, at most 500. `process` is one of them.',
   ),
 };
 
@@ -62,9 +62,9 @@ const changesPage = z
         ...listedShape,
         action: words(...changeActions).describe(
           [
-            'The change of a key, or of many keys by `import` or `makegood`. `token` is a change of the tokens of this API.',
+            'The change of a key, or of many keys by `import` or `makegood`. `token`: the tokens of this API changed.',
             ...limitsWords.map(({ action }) => action),
-            '`reload` and `reload_failed` are loads of the configuration.',
+            '`reload` and `reload_failed`: the configuration was, or was not, loaded.',
           ].join(' '),
         ),
         by: z
@@ -76,7 +76,7 @@ const changesPage = z
           .string()
           .optional()
           .describe(
-            'The person who ran the command and the host of the command, such as `alice on ops-1`. It is a claim of the client in the header field `Tollgate-Ran-By`.',
+            'Who ran the command on which host, such as `alice on ops-1`, as the client claims in `Tollgate-Ran-By`.',
           ),
         key: z.string().optional().describe('The id of the key.'),
         plan: z.string().optional().describe('The plan that was reverted or retried.'),
@@ -89,7 +89,7 @@ const changesPage = z
         files: list(z.string())
           .optional()
           .describe(
-            'The names of the configuration files that were edited. For `reload_failed`, the files whose last valid content stays in use, also from an earlier edit, or else the edited files.',
+            'The names of the edited configuration files. For `reload_failed`, the files that keep their last valid content; if the load failed as a whole, the edited files.',
           ),
         editedFiles: list(
           z.object({
@@ -98,26 +98,26 @@ const changesPage = z
               .string()
               .optional()
               .describe(
-                'The name of the owner of the file, or the number of a user without a name on the host of the gateway. The owner is not always the author of the edit.',
+                'The owner of the file, as a name or, without one on the host of the gateway, as a number. The owner is not always the author of the edit.',
               ),
-            modifiedAt: instant.optional().describe('The modification time of the file.'),
+            modifiedAt: instant.optional(),
           }),
         )
           .optional()
           .describe(
-            'The files of `files` as `process` saw them when it loaded the edit. Symbolic links are followed. A file that was removed has only its name. Absent in records of an earlier version.',
+            'The files of `files` as `process` saw them. Symbolic links are followed. A file that was removed has only its name.',
           ),
         text: z.string().describe('The change as a text.'),
         edits: list(z.string())
           .optional()
           .describe(
-            'The changes of a `reload`, such as `free 60 → 50 a minute`, or `key acme plan free → pro (60 → 600 a minute)`. The texts have no secrets and no names of customers. Absent in records of an earlier version.',
+            'The changes of a `reload`, such as `free 60 → 50 a minute`, or `key acme plan free → pro (60 → 600 a minute)`. The texts have no secrets and no names of customers.',
           ),
         limitsBefore: z
           .object({ plans: limitsByName, keys: limitsByName })
           .optional()
           .describe(
-            'The previous limits of up to 20 plans and up to 5 keys that a `reload` changed, or of a reverted or retried plan. Absent if no limits changed.',
+            'The previous limits of the reverted or retried plan, or of at most 20 plans and 5 keys whose limits a `reload` changed.',
           ),
         keys: list(z.string())
           .optional()
@@ -126,7 +126,7 @@ const changesPage = z
           .object({ processes: positive, of: positive })
           .optional()
           .describe(
-            'The number of processes that use the configuration of a `reload` now. Absent if none does, or if a newer entry of the page has the same configuration.',
+            'How many of the processes use the configuration of a `reload` now. Absent if none does, and if a newer entry of the page has the same configuration.',
           ),
         removedKeys: list(z.string())
           .optional()
@@ -137,12 +137,9 @@ const changesPage = z
           .object({ before: limitsOfKey, after: limitsOfKey })
           .optional()
           .describe(
-            'The limits that applied to a key before and after a change of its plan or limits, without grants. Absent in records of an earlier version, and if a plan was not known.',
+            'The limits that applied to a key before and after a change of its plan or limits, without grants. Absent if a plan was not known.',
           ),
-        error: z
-          .string()
-          .optional()
-          .describe('The reason why the change failed, or why its outcome is unknown.'),
+        error: z.string().optional().describe('Why the change failed, or why its outcome is unknown.'),
       }),
     ),
     next: nextPage,

@@ -50,23 +50,23 @@ const eventsPage = z
         ...listedShape,
         kind: words(...eventKinds),
         group: words(...eventGroups).describe(
-          '`incident`: a failure, its end, or a warning. `ban`: a ban or its end. `change`: a change of a key or of the configuration.',
+          '`incident`: a failure, its end, a warning, or the revert of a plan. `ban`: a ban or its end. `change`: a change of a key or plan, or a reload, also a failed one.',
         ),
-        text: z.string().describe('The event as a text, with times in UTC.'),
+        text: z.string().describe('The event as a text. Times are in UTC.'),
         beganAt: instant.optional().describe('The beginning of an outage that has ended.'),
         endedAt: instant
           .optional()
           .describe('The end of the failures of an upstream, which is reported later, at `at`.'),
         server: z.string().optional().describe('The server of a Redis Cluster.'),
-        key: z.string().optional().describe('The id of the key that the event is about.'),
-        plan: z.string().optional().describe('The plan that the event is about, or the plan of the key.'),
+        key: z.string().optional().describe('The id of the key.'),
+        plan: z.string().optional(),
         upstream: z.string().optional(),
-        target: z.string().optional().describe('An address of the upstream.'),
-        untilAt: instant.optional().describe('The end of the ban, or the expiry of the certificate.'),
+        target: z.string().optional(),
+        untilAt: instant.optional().describe('The planned end of the ban, or the expiry of the certificate.'),
         count: positive
           .optional()
           .describe(
-            'The number of further events of this kind that this entry summarises. Absent if the entry is a single event.',
+            'The number of further events of this kind for which this entry stands; absent for a single event.',
           ),
       }),
     ),

@@ -31,9 +31,7 @@ function refusalsOf(aboutRequests: string) {
   return z.object({
     requests: positive.describe(aboutRequests),
     lastAt: instant,
-    stillCalls: z
-      .boolean()
-      .describe('Whether the key called the operation again after the last of these refusals.'),
+    stillCalls: z.boolean().describe('Whether a later call of the operation by the key was found.'),
   });
 }
 
@@ -48,21 +46,22 @@ const periodShape = {
     ),
 };
 
-const caller = z.object({
-  id: z.string(),
-  name: z.string().optional(),
-  plan: z
-    .string()
-    .optional()
-    .describe('The plan of the key; absent if the key was removed or cannot be read.'),
-  requests: positive,
-  clientErrors: count,
-  serverErrors: count,
-  lastSeenMs: epochMs,
-  ...refusalShapes,
-});
+const caller = z
+  .object({
+    id: z.string(),
+    name: z.string().optional(),
+    plan: z.string().optional().describe('Absent if the key was removed or cannot be read.'),
+    requests: positive,
+    clientErrors: count,
+    serverErrors: count,
+    lastSeenMs: epochMs,
+    ...refusalShapes,
+  })
+  .register(components, { id: 'Caller' });
 
 export type CallerShown = z.output<typeof caller>;
+
+const moreCallers = positive.optional().describe('The number of further callers that were found.');
 
 const callers = z
   .object({
@@ -71,9 +70,9 @@ const callers = z
     ...periodShape,
     callers: list(caller),
     days: list(z.object({ at: instant, requests: count })).describe(
-      'The calls of the operation by day, for at most 14 days. The last day is today.',
+      'The requests for the operation by UTC day, for at most 14 days up to today.',
     ),
-    more: positive.optional().describe('The number of callers that are not in this list.'),
+    more: moreCallers,
   })
   .register(components, { id: 'Callers' });
 
@@ -116,7 +115,7 @@ const deprecation = z.object({
   ...deprecationShape,
   daysToSunset: integer
     .optional()
-    .describe('The number of whole days until the sunset, rounded down; negative after it.'),
+    .describe('The whole days until the sunset, rounded down; negative after it.'),
 });
 
 export const operationCost = count.optional().describe('The cost of a request, in units; 1 if absent.');
@@ -178,10 +177,10 @@ const deprecatedPage = z
         path: z.string(),
         deprecation,
         callers: list(caller),
-        more: positive.optional().describe('The number of callers that are not in this list.'),
+        more: moreCallers,
       }),
-    ).describe('The operations, the one with the earliest sunset first, and those without a sunset last.'),
-    more: positive.optional().describe('The number of deprecated operations that are not in this list.'),
+    ).describe('The operation with the earliest sunset comes first; those without a sunset come last.'),
+    more: positive.optional().describe('The number of further deprecated operations.'),
   })
   .register(components, { id: 'DeprecatedOperations' });
 

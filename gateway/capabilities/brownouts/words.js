@@ -9,8 +9,8 @@ export const brownoutRefusals = /** @type {const} */ ({
   name: 'brownout',
   member: 'brownouts',
   title: 'Brownouts',
-  about: 'The requests of the key that brownouts refused; absent without such requests.',
-  aboutRequests: 'The number of requests that brownouts refused, with the precision of an hour.',
+  about: 'The requests of the key that brownouts refused; absent if there were none.',
+  aboutRequests: 'Whole hours are counted.',
 });
 
 /** @satisfies {Exemption} */

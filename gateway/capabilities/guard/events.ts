@@ -68,8 +68,8 @@ export const guardChanges = {
     },
     identity: ({ action, plan, figures }) => [action, plan, figures?.sinceAt],
     words: {
-      action: 'A guard makes the change `plan.reverted`, and `plan.retried` ends a revert.',
-      by: '`guard` for a plan that its guard has reverted',
+      action: '`plan.reverted`: by a guard. `plan.retried`: a revert was ended.',
+      by: '`guard` for a revert',
     },
   },
   'plan.retried': { text: retryText },

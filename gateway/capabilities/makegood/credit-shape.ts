@@ -8,20 +8,20 @@ declare module '../../shared/model.ts' {
 export const byWindow = z.object({ day: count, month: count });
 
 const creditShown = z.object({
-  at: instant.describe('The time at which units were given back.'),
+  at: instant,
   from: instant.describe('The beginning of the period in which the requests failed.'),
-  to: instant.describe('The end of the period.'),
+  to: instant,
   failedUnits: count.describe(
     'The units of the failed requests for which the key had received no credit before.',
   ),
-  givenBack: byWindow.describe('The units that were given back, by window.'),
+  givenBack: byWindow,
 });
 
 /** The member of a key in responses to operators and to the holder of the key. */
 export const creditsShape = {
   credits: list(creditShown)
     .optional()
-    .describe('The last credits of the key, the newest first; absent if none is known.'),
+    .describe('The last credits of the key, at most 5, the newest first; absent if none is known.'),
 };
 
 export type CreditShown = z.output<typeof creditShown>;

@@ -77,7 +77,7 @@ export function statusOf(
 ): KeyStatus {
   const state = { ...(counted ?? emptyQuotaState) };
   openWindows(state, limits, windowsMs, nowMs);
-  const { strikes, banLevel, bannedUntilMs: untilMs } = state;
+  const { strikes, strikesFromMs, banLevel, bannedUntilMs: untilMs } = state;
   const terms = { limits, windowsMs, nowMs };
   const rateLimit = rateLimitState(state, terms);
   const used = limits.map((limit) => usedOf(state, limit));
@@ -92,6 +92,7 @@ export function statusOf(
     retryAtMs,
     used,
     strikes,
+    strikesFromMs,
     banLevel,
     ...(grant && { grant }),
   };

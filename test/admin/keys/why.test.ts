@@ -52,6 +52,7 @@ function statusOf(
     retryAtMs: Math.max(0, ...spent.map(({ resetMs }) => resetMs)),
     used: [minuteUsed, dayUsed, ...groups.map(([, , used]) => used)],
     strikes: 0,
+    strikesFromMs: 0,
     banLevel: ban?.level ?? 0,
   };
 }

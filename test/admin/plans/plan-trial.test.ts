@@ -62,6 +62,7 @@ const noStatus: KeyStatus = {
   retryAtMs: 0,
   used: [],
   strikes: 0,
+  strikesFromMs: 0,
   banLevel: 0,
 };
 

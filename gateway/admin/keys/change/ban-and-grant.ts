@@ -4,6 +4,7 @@ import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { inForceForDirectory } from '../../../keys/key-table.ts';
 import { limitPath, toLimitFields, toLimits } from '../../../keys/limits/limit-fields.ts';
 import { compileKey } from '../../../keys/plans/compile-key.ts';
+import { countingStrikes } from '../../../quota/bans.ts';
 import { shownGrant } from '../../../quota/grants.ts';
 import { byHandIn } from '../../../request/limit/decision-at.ts';
 import { groupNames, maxOf } from '../../../shared/limits.ts';
@@ -149,15 +150,15 @@ async function change(
   const verb = verbFor(key);
   if (verb.kind === 'refused') return verb.response;
   const { action, run, isDone, obstacle, before, after, tells } = verb;
-  const { readStatus, record } = sources;
+  const { readStatus, record, settings } = sources;
   const [earlier] = (await readStatus([key])) ?? [];
   if (earlier === undefined) return nothingChanged();
   if (isDone?.(earlier)) {
-    const { strikes, rateLimit } = earlier;
+    const { rateLimit } = earlier;
     const held = {
       id: key.id,
       isUnchanged: true,
-      strikes,
+      strikes: countingStrikes(earlier, settings().bans, rateLimit.nowMs),
       ...banAndGrant({ ...earlier, ban: rateLimit.ban }),
     };
     return jsonResponse(held satisfies z.output<typeof whatHolds>);
@@ -168,11 +169,11 @@ async function change(
   const changed = { action, ...request.author, key: key.id, before: before(earlier), after };
   if (reply.kind === 'changed') {
     record(changed);
-    const { strikes, bannedUntilMs, banLevel, grant } = reply.state;
+    const { bannedUntilMs, banLevel, grant } = reply.state;
     return jsonResponse({
       id: key.id,
       ...tells?.(earlier),
-      strikes,
+      strikes: countingStrikes(reply.state, settings().bans, reply.nowMs),
       ...banAndGrant({
         ban: bannedUntilMs > reply.nowMs ? { untilMs: bannedUntilMs, ...byHandIn(reply.state) } : undefined,
         banLevel,

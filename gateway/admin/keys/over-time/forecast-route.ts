@@ -118,7 +118,7 @@ async function forecastView(
     case 'few_days':
       return none(`${id} was charged on only ${found.activeDays} of the last ${forecastDays} days`);
     case 'unlike_today': {
-      const today = { units: unitsToday, most: Math.round(found.most) };
+      const today = { units: unitsToday, most: Math.floor(found.most) };
       const { sentence } = none(
         `${id} was charged ${counted(unitsToday, 'unit')} today, but the last ${forecastDays} days allow at most ${figure(today.most)} for a whole day`,
       );

@@ -5,7 +5,7 @@ import { defineWire } from '../../../shared/http/wire.ts';
 export const flushedCounts = z
   .object({
     isComplete: z.boolean().describe('False if Redis did not reply, so that other processes are not known.'),
-    behind: behindShown.describe('The processes that have not sent all their counts in time.'),
+    behind: behindShown.describe('The processes that did not send all their counts in time.'),
   })
   .register(components, { id: 'FlushedCounts' });
 

@@ -12,14 +12,16 @@ import {
 import { defineWire } from '../../../shared/http/wire.ts';
 import { deadStates } from '../../../shared/schema/query-words.ts';
 
-const uses = {
-  requests: positive.describe('The requests of the hours of UTC that overlap the last 24 hours.'),
-  addresses: count.describe(
-    'The estimated number of client addresses on the UTC days of these hours, at most 1,420. A /64 network of IPv6 counts as one address. The usage record has no addresses.',
-  ),
-  firstHourAt: instant.describe('The beginning of the first hour with such a request.'),
-  lastAt: instant.describe('The time of the last request.'),
-};
+const uses = z
+  .object({
+    requests: positive.describe('The requests of the hours of UTC that overlap the last 24 hours.'),
+    addresses: count.describe(
+      'The estimated number of client addresses on the UTC days of these hours, at most 1,420. A /64 network of IPv6 counts as one address.',
+    ),
+    firstHourAt: instant.describe('The beginning of the first hour with such a request.'),
+    lastAt: instant,
+  })
+  .register(components, { id: 'DeadUses' });
 
 /** Secrets that are not valid and were used. */
 const deadSecretsShown = z
@@ -29,29 +31,25 @@ const deadSecretsShown = z
       z.object({
         key: z.string().describe('The id of the key.'),
         name: z.string().optional(),
-        plan: z.string().optional().describe('The plan of the key; absent if the key was removed.'),
+        plan: z.string().optional().describe('Absent if the key was removed.'),
         digestStart,
         state: words(...deadStates).describe(
-          'Why the secret is not valid now. `revoked`: a key of the key directory is disabled. `disabled`: a key of the configuration is disabled. `no_plan`: the plan of the key is not in the configuration, or gives the key no limits. `removed`: the secret or its key was removed after the requests.',
+          'Why the secret is not valid now. `revoked`: a key of the key directory is disabled. `disabled`: a key of the configuration is disabled. `no_plan`: the configuration gives the key no limits on its plan. `removed`: there is no such key now, or it does not have the secret.',
         ),
-        ...uses,
+        ...uses.shape,
       }),
-    ).describe('The secrets, the most used secret first.'),
-    others: z
-      .object(uses)
+    ).describe('The most used secret comes first.'),
+    others: uses
       .optional()
-      .describe('Further secrets of keys that were not recorded separately. Absent without such requests.'),
-    unknown: z
-      .object(uses)
+      .describe('Further secrets of keys, which were not recorded separately; absent if there are none.'),
+    unknown: uses
       .optional()
-      .describe(
-        'All secrets that belong to no key, such as removed or invented secrets. Absent without such requests.',
-      ),
+      .describe('All secrets without a key, such as removed or invented secrets; absent if there are none.'),
     unread: z
       .object(uses)
       .optional()
       .describe(
-        'All secrets that got 503, because Redis was away and the process did not know them. Absent without such requests.',
+        'All secrets that got 503, because Redis was away and the process did not know them; absent if there are none.',
       ),
   })
   .register(components, { id: 'DeadSecrets' });

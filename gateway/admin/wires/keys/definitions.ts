@@ -9,6 +9,7 @@ import {
   list,
   positive,
   stated,
+  statedPart,
   words,
 } from '../../../keys/response-parts.ts';
 import { type Answer, defineWire, ifMatchHeader, keyIdParameter } from '../../../shared/http/wire.ts';
@@ -21,28 +22,33 @@ export const definedSecret = z.object({
   expiresAt: instant.optional(),
 });
 
+const partNames = ['limits', 'changes', 'groups'] as const;
+
+/** The limits and later plans that a key states itself. */
+export const keyParts = {
+  limits: statedPart(keySchema.shape.limits, 'OwnLimits'),
+  changes: statedPart(keySchema.shape.changes, 'PlanChanges'),
+  groups: statedPart(keySchema.shape.groups, 'OwnGroups'),
+} satisfies Record<(typeof partNames)[number], z.ZodType>;
+
 /** A key as the keys file or the key directory states it, without the limits and operations of its plan. */
 export const statedKeyShown = z.object({
-  ...stated(keySchema.shape, ['id', 'plan', 'disabled', 'secrets']),
+  ...stated(keySchema.shape, [...partNames, 'id', 'plan', 'disabled', 'secrets']),
+  ...keyParts,
   id: z.string(),
   plan: z.string(),
   disabled: z.boolean(),
-  secrets: list(definedSecret.partial({ createdAt: true })).describe(
-    'The secrets in the stated order. `createdAt` is absent if the configuration does not state it.',
-  ),
+  secrets: list(definedSecret.partial({ createdAt: true })).describe('The secrets in the stated order.'),
 });
 
 export const keyDefinition = statedKeyShown
   .extend({
     source: words('directory'),
-    revision: positive.describe('A number that increases by one with each change.'),
+    revision: positive.describe('Increases with each change.'),
     createdAt: instant,
     changedAt: instant,
     secrets: list(definedSecret).describe('The secrets in the order in which they were added.'),
-    isUnchanged: z
-      .boolean()
-      .optional()
-      .describe('The key was as requested already: this request changed and recorded nothing.'),
+    isUnchanged: z.boolean().optional().describe('If true, this request changed and recorded nothing.'),
   })
   .register(components, { id: 'KeyDefinition' });
 
@@ -55,7 +61,7 @@ const keptOfIdShown = z
       z.object({
         name: limitName,
         used: positive,
-        resetMs: epochMs.describe('The time when the window resets, in epoch milliseconds.'),
+        resetMs: epochMs.describe('When the window resets, in epoch milliseconds.'),
       }),
     )
       .optional()
@@ -63,16 +69,14 @@ const keptOfIdShown = z
     ...banAndGrantShape,
   })
   .describe(
-    'The state that a key inherits from an earlier key with the same id. Present only in responses that issue or delete a key, and only if there is such state.',
+    'The state that a key inherits from an earlier key with the same id. Only responses that issue or delete a key have it.',
   )
   .register(components, { id: 'KeptOfId' });
 
 /** A definition with the issued secret. Only this response shows the secret. */
 export const issuedKey = keyDefinition
   .extend({
-    secret: z
-      .string()
-      .describe('The secret that this request issued. It is not stored and cannot be shown again.'),
+    secret: z.string().describe('The new secret. It is not stored and cannot be shown again.'),
     kept: keptOfIdShown.optional(),
   })
   .register(components, { id: 'IssuedKey' });

@@ -14,6 +14,7 @@ import { afterPage, defineWire } from '../../../shared/http/wire.ts';
 import { queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { digestOf, expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { keyParts } from './definitions.ts';
 import { leakShown } from './key.ts';
 
 const digestShown = (description: string) => z.string().meta({ pattern: '^[0-9a-f]{64}$', description });
@@ -21,12 +22,13 @@ const digestShown = (description: string) => z.string().meta({ pattern: '^[0-9a-
 const pastSecretShown = z.object({
   sha256: digestShown('The hex SHA-256 digest of a whole secret.'),
   issuedFrom: digestShown(
-    'The digest of the secret with which the holder of the key issued this secret; absent for a secret of an operator.',
+    'The digest of the secret with which the holder of the key issued this secret.',
   ).optional(),
 });
 
 const movedShown = z.object({
-  ...stated(keySchema.shape, ['id', 'plan', 'secrets']),
+  ...stated(keySchema.shape, ['limits', 'changes', 'groups', 'id', 'plan', 'secrets']),
+  ...keyParts,
   id: z.string(),
   plan: z.string(),
   secrets: listShown(
@@ -97,9 +99,7 @@ export const imported = z
   .object({
     created: count,
     unchanged: count,
-    refused: listShown(
-      z.object({ id: z.string(), reason: z.string().describe('The reason as a sentence.') }),
-    ),
+    refused: listShown(z.object({ id: z.string(), reason: z.string() })),
   })
   .register(components, { id: 'Imported' });
 

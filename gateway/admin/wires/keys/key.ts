@@ -14,14 +14,14 @@ import {
   stated,
 } from '../../../keys/response-parts.ts';
 import { defineWire, keyIdParameter } from '../../../shared/http/wire.ts';
-import { statedKeyShown } from './definitions.ts';
+import { keyParts, statedKeyShown } from './definitions.ts';
 import { keyItem } from './keys.ts';
 import { usageRow } from './usage.ts';
 import { whyShown } from './why.ts';
 
 export const leakShown = z
   .object({
-    at: instant.describe('The time of the first report, or of the first report that ended the secret.'),
+    at: instant.describe('The time of the report.'),
     by: z.string().describe('The reporter: `github`, or the name of the token that sent the report.'),
     ended: z.boolean().describe('Whether the secret is refused because of the report.'),
     url: z.string().optional().describe('The address at which the secret was found.'),
@@ -30,10 +30,10 @@ export const leakShown = z
     ancestor: digestStart
       .optional()
       .describe(
-        'The leaked secret because of which this secret ended: the holder of the key issued this secret from it, directly or through others.',
+        'The leaked secret from which the holder of the key issued this secret, directly or through others, and because of which this secret ended.',
       ),
   })
-  .describe('The report that others can read the secret.')
+  .describe('A report that others can read a secret.')
   .register(components, { id: 'Leak' });
 
 /** The decisions of a trial on the requests of one key, or of all keys of a plan. */
@@ -41,12 +41,12 @@ export const trialFigures = {
   requests: count.describe('The requests that the trial decided.'),
   refused: count.describe('The requests that the trial would have refused.'),
   refusedBy: byName(positive).describe(
-    '`refused` by what would have refused the requests: the name of a window, `group` for a window of a group of operations, `banned`, or `concurrent` for the limit of requests in progress, which is the same in the trial.',
+    'The part of `refused` by cause: a window, `group` for a window of a group of operations, `banned`, or `concurrent` for the limit of requests in progress, which is the same in the trial.',
   ),
   refusedNow: count.describe('How many of `requests` the plan refused.'),
   firstRefusedAt: instant
     .optional()
-    .describe('The first minute with a request in `refused`; absent without one.'),
+    .describe('The first minute with a request that the trial would have refused.'),
   lastRefusedAt: instant.optional(),
 };
 
@@ -60,26 +60,25 @@ export const trialOfKey = z.object({
 export const keyDetail = z
   .object({
     missing,
-    ...stated(keySchema.shape, ['limits', 'concurrent', 'operations', 'disabled', 'secrets']),
+    ...stated(keySchema.shape, [
+      ...['limits', 'changes', 'groups', 'concurrent', 'operations', 'disabled', 'secrets'],
+    ] as const),
+    changes: keyParts.changes,
+    groups: keyParts.groups,
     ...keyItem.shape,
+    plan: z.string(),
     definition: statedKeyShown
       .optional()
-      .describe(
-        'The key as the configuration or the key directory states it. Earlier releases omit this member.',
-      ),
-    revision: positive
-      .optional()
-      .describe('The revision of the definition in the key directory. Each change increases the revision.'),
+      .describe('The key as the configuration or the key directory states it.'),
+    revision: positive.optional().describe('The revision of a directory key.'),
     upcoming: list(z.object({ fromAt: instant, plan: z.string(), limits: limitsByField }))
       .optional()
       .describe(
-        'The later limits of the key and its later plans, by changes of the key and of its plans, with the earliest change first. An entry has all limits that apply from its time on, without grants.',
+        'The scheduled changes of the key and of its plans, the earliest first. An entry has all limits that apply from its time on, without grants.',
       ),
     concurrent: positive
       .optional()
-      .describe(
-        'The limit on the concurrent requests of the key, from the key or its plan; absent without this limit.',
-      ),
+      .describe('The limit on the requests of the key that are in progress, from the key or its plan.'),
     operations: list(z.string())
       .optional()
       .describe('The operations that the key may call; absent if the key may call every operation.'),
@@ -88,23 +87,21 @@ export const keyDetail = z
         digestStart,
         createdAt: instant
           .optional()
-          .describe('The recorded time of issue; absent if the configuration does not state it.'),
+          .describe('The time of issue; absent if the configuration does not state it.'),
         lastUsedAt: instant
           .optional()
-          .describe('The time of the last offered request with the secret; absent if none is recorded.'),
+          .describe('The time of the last recorded offered request with the secret.'),
         unauthorized: z
           .object({ requests: positive, lastAt: instant })
           .optional()
           .describe(
-            'Requests with the secret while it was not valid, for example because it had expired or its key was disabled; absent without a recorded request.',
+            'The recorded requests with the secret while it was not valid, for example because it had expired or its key was disabled.',
           ),
         expiresAt: instant.optional(),
         isExpired: z.boolean(),
         issuedFrom: digestStart
           .optional()
-          .describe(
-            'The secret with which the holder of the key issued this secret; absent for a secret of an operator, and for a key of the configuration.',
-          ),
+          .describe('The secret with which the holder of a directory key issued this secret.'),
         leak: leakShown.optional(),
       }),
     ),
@@ -115,20 +112,22 @@ export const keyDetail = z
         operationId: z.string(),
         requests: count,
         clientErrors: count.describe(
-          'Requests with a status from 400 to 499, including refusals of limits and bans.',
+          'Requests with a status from 400 to 499, such as refusals of limits and bans.',
         ),
         serverErrors: count,
       }),
-    ).optional(),
+    )
+      .optional()
+      .describe('The requests of the hours of UTC that overlap the last 24 hours.'),
     recentRefusals: list(usageRow)
       .optional()
       .describe(
-        'The last minutes with a refusal or an `unauthorized` request within the last 24 hours, with the latest minute first.',
+        'Minutes of the last 24 hours with requests that were not admitted, at most 20, the latest first.',
       ),
     trial: trialOfKey
       .optional()
       .describe(
-        'The trial of the key’s plan, with its decisions on the requests of the key in the last 24 hours. Absent if the plan has no trial, and without a usage record.',
+        'The decisions of the trial of the plan on the requests of the key in the last 24 hours. Absent without a trial or a usage record.',
       ),
     why: whyShown,
   })

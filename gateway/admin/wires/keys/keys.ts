@@ -21,17 +21,18 @@ import { keySorts, keyStates } from '../../../shared/schema/query-words.ts';
 
 const keyState = words(...keyStates)
   .describe(
-    'The most important state of the key. A key that is `disabled` (also if its plan is not in the configuration), `expired` or `no_secret` has no valid secret. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. A key with units left in each window is not `limited`, even if an operation costs more. `near`: four fifths of a window longer than a second are spent. `unused`: neither the usage record nor a window has a request. `unknown`: Redis, or the server of a Cluster with the key, does not reply, and this gateway does not know the key or its counts.',
+    'The most important state of the key. A key that is `disabled` (also if the configuration gives it no limits on its plan), `expired` or `no_secret` has no valid secret. `limited`: a window has no unit left, so it refuses every request that it counts and that costs something. A window of a group counts only requests of the operations in this group. `near`: at least four fifths of a window longer than a second are spent. `unused`: no unit of a window is spent, and the usage record has no recent request; without a usage record, the state is `ok`. `unknown`: Redis, or the server of a Cluster with the key, does not reply, and this gateway does not know the key or its counts.',
   )
   .register(components, { id: 'KeyState' });
 
 const ban = z
   .object({
     untilMs: epochMs,
-    level: count.describe('The number of consecutive bans; bans by an operator do not count.'),
+    level: count.describe('The number of consecutive bans. A ban by an operator does not change it.'),
     byHand: z.literal(true).optional().describe('Present if an operator made the ban.'),
     reason: z.string().optional().describe('The reason that the operator stated.'),
   })
+  .register(components, { id: 'Ban' })
   .optional();
 
 const grantShown = z
@@ -44,10 +45,10 @@ const grantShown = z
     fromMs: epochMs
       .optional()
       .describe('The beginning of the grant, in epoch milliseconds; absent after this time.'),
-    untilMs: epochMs.describe('The end of the grant, in epoch milliseconds.'),
+    untilMs: epochMs,
   })
   .describe(
-    'A grant that an operator gave the key. From its beginning until its end, its limits replace the limits of the same windows.',
+    'A grant that an operator gave the key. From its beginning until its end, its limits replace those of the same windows.',
   )
   .register(components, { id: 'Grant' });
 
@@ -59,26 +60,24 @@ export const keyItem = z
     name: z.string().optional(),
     plan: z
       .string()
-      .describe('The plan of the key; empty if the definition of a directory key cannot be read.'),
+      .describe('The present plan of the key; empty if the definition of a directory key cannot be read.'),
     state: keyState,
-    source: words('file', 'directory').describe('The source of the key.'),
+    source: words('file', 'directory'),
     file: keyFile,
     line: positive.optional().describe('The first line of the entry in this file.'),
     newestSecretAt: instant
       .optional()
-      .describe(
-        'When the newest valid secret of the key was issued; absent if this is not known, and without a valid secret.',
-      ),
+      .describe('When the newest secret that has not ended was issued; absent if this is not known.'),
     windows: list(
       z.object({
         name: limitName,
         limit: positive,
         used: count,
         remaining: count,
-        resetMs: epochMs.describe('The time when the window resets, in epoch milliseconds.'),
+        resetMs: epochMs.describe('When the window resets, in epoch milliseconds.'),
       }),
     ).describe(
-      'The windows, with the shortest window first, and then the windows of each group; no window if the state is `unknown`.',
+      'The windows, the shortest first, and then those of each group; none while the counts are not known.',
     ),
     ...banAndGrantShape,
     lastSeenMs: epochMs
@@ -87,7 +86,7 @@ export const keyItem = z
     offered24h: count
       .optional()
       .describe('The offered requests of the last 24 hours; absent if they are not known.'),
-    refused24h: count.optional().describe('The part of `offered24h` that was not admitted, including bans.'),
+    refused24h: count.optional().describe('The part of `offered24h` that was not admitted.'),
     units24h: chargedUnits,
   })
   .register(components, { id: 'KeyItem' });
@@ -101,9 +100,7 @@ const keyPage = z
     next: z
       .string()
       .optional()
-      .describe(
-        'The value of `after` for the next page. Present if there may be more keys, or if the search ended at its limit.',
-      ),
+      .describe('The value of `after` for the next page; present if there may be more keys.'),
   })
   .register(components, { id: 'KeyPage' });
 

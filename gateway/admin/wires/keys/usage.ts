@@ -78,30 +78,24 @@ const keyForecast = z
     missing,
     sentence: z.string().describe('What the forecast says, or the reason why there is none.'),
     limit: positive.optional().describe('The present limit a month; absent if the key has none.'),
-    used: count
-      .optional()
-      .describe('The units of the present month that count towards this limit; absent without a limit.'),
+    used: count.optional().describe('The units of the present month that count towards this limit.'),
     expected: z
       .object({ units: count, low: count, high: count })
       .optional()
       .describe(
-        'The units at the end of the month, as if there was no limit, and their 80 % range, without units from before the limit was set. Absent without a forecast.',
+        'The forecast of `used` at the end of the month, as if there was no limit, and its 80 % range. Absent without a forecast.',
       ),
     earliestAt: instant
       .optional()
       .describe(
-        'The first day of UTC on which the high end of the range reaches the limit; absent if it does not in this month.',
+        'The day of UTC on which the high end of the range reaches the limit; absent if it does not in this month.',
       ),
-    latestAt: instant
-      .optional()
-      .describe(
-        'The same day for the low end of the range; absent if it does not reach the limit in this month.',
-      ),
+    latestAt: instant.optional().describe('The same for the low end of the range.'),
     today: z
       .object({ units: count, most: count, limitAt: instant.optional() })
       .optional()
       .describe(
-        'Why there is no forecast: the units of the present day so far are more than `most`, which the last 14 days allow for a whole day. At the pace of the last hour, the key reaches the limit at `limitAt`; absent if it does not in this month.',
+        'Why there is no forecast: the present day already has more `units` than the last 14 days allow for a whole day (`most`). At the pace of the last hour, the key reaches the limit at `limitAt`; absent if it does not in this month.',
       ),
   })
   .register(components, { id: 'KeyForecast' });
@@ -169,7 +163,7 @@ const limitsSteps = z
       z.object({
         fromAt: instant.describe('These limits apply from this time until the time of the next entry.'),
         limits: limitsByField.describe(
-          'The limits; empty if the key did not exist yet, had no limit, or its limits are unknown.',
+          'Empty if the key did not exist yet, had no limit, or its limits are unknown.',
         ),
       }),
     ).meta({ minItems: 1 }),

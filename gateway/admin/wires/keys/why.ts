@@ -15,11 +15,7 @@ import { instantParameter, noQuery, queryOf } from '../../../shared/schema/query
 import { usageRow } from './usage.ts';
 
 export const whyShown = z.object({
-  sentence: z
-    .string()
-    .describe(
-      'Why requests of the key are admitted or refused, as a text that can be sent to the customer. Times are in UTC.',
-    ),
+  sentence: z.string().describe('Why requests of the key are admitted or refused. Times are in UTC.'),
   last24h: z
     .object({
       offered: count,
@@ -27,17 +23,17 @@ export const whyShown = z.object({
       units: chargedUnits,
       refused: refusedShown,
       banned: count,
-      minutesRefused: count.describe('The number of minutes with a refusal.'),
+      minutesRefused: count.describe('The number of minutes with offered requests that were not admitted.'),
       firstRefusedAt: instant.optional(),
       unauthorized: count.describe(
-        'Requests with an invalid secret of the key, which do not count as offered.',
+        'Requests with an invalid secret of the key. They do not count as offered.',
       ),
       refusedNetworks: list(
         z.object({
           network: z
             .string()
             .describe(
-              'The /24 of an IPv4 address or the /48 of an IPv6 address. `*` stands for all further networks.',
+              'The /24 network of an IPv4 address or the /48 network of an IPv6 address; `*`: further networks.',
             ),
           requests: positive,
           lastAt: instant,
@@ -45,16 +41,16 @@ export const whyShown = z.object({
       )
         .optional()
         .describe(
-          'Requests with a valid secret from addresses that the key does not allow, by network, with the precision of an hour. Such requests do not count as offered. Absent without such requests.',
+          'Requests with a valid secret from addresses that the key does not allow. Whole hours are counted. They do not count as offered.',
         ),
     })
     .optional(),
   operationsThisHour: list(z.object({ operationId: z.string(), requests: positive }))
     .optional()
-    .describe('Operations, with the most requested operation first.'),
+    .describe('The operations of the present hour of UTC, the most requested first.'),
   addressesToday: count
     .optional()
-    .describe('The estimated number of client addresses. The usage record has no addresses.'),
+    .describe('The estimated number of client addresses on the present day of UTC.'),
 });
 
 export type Why = z.output<typeof whyShown>;

@@ -10,17 +10,16 @@ export const leakSecretsMax = 1_000;
 const judgedSecrets = list(
   z.object({
     token_hash: z.string().describe('The SHA-256 digest of the secret, in hex.'),
-    token_type: z.string().describe('The `type` of the entry; empty if it has none.'),
-    label: words('true_positive', 'false_positive').describe('`true_positive`: a key has or had the secret.'),
-    key: z.string().optional().describe('The id of the key; absent for `false_positive`.'),
-    ended: z
-      .boolean()
-      .optional()
-      .describe('Whether the secret is refused because it leaked; absent for `false_positive`.'),
+    token_type: z.string().describe('The `type` of the entry, or an empty text.'),
+    label: words('true_positive', 'false_positive').describe(
+      '`true_positive`: the key of the secret is known.',
+    ),
+    key: z.string().optional().describe('The id of the key.'),
+    ended: z.boolean().optional().describe('Whether the secret is refused because it leaked.'),
     descendants: list(digestStartShown)
       .optional()
       .describe(
-        'The secrets that ended too, because the holder of the key issued them from this secret, directly or through others; absent if there are none.',
+        'The secrets that ended too, because the holder of the key issued them from this secret, directly or through others.',
       ),
   }),
 ).register(components, { id: 'JudgedSecrets' });

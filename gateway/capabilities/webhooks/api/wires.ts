@@ -25,21 +25,25 @@ import { webhookEventTypes } from '../../../shared/words/event-names.js';
 
 export const deliveryStates = ['waiting', 'delivered', 'failed'] as const;
 
-const receiverId = z.string().meta({
-  pattern: '^[0-9a-f]{12}$',
-  description: 'The id of a receiver: the first 12 hex digits of the SHA-256 digest of its URL.',
-});
+const receiverId = z
+  .string()
+  .meta({
+    pattern: '^[0-9a-f]{12}$',
+    description: 'The id of a receiver: the first 12 hex digits of the SHA-256 digest of its URL.',
+  })
+  .register(components, { id: 'ReceiverId' });
 
 const receiverUrl = z
   .string()
   .describe(
-    'The URL of the receiver, or its origin if the configuration no longer has the receiver. A path and parameters, which may contain a token, are shown as `***`.',
-  );
+    'The URL of a receiver, or its origin if the configuration no longer has the receiver. A path and parameters are shown as `***`.',
+  )
+  .register(components, { id: 'ReceiverUrl' });
 
 const lastShape = {
-  at: instant.describe('The time of this result.'),
+  at: instant,
   status: integer.optional().describe('The status of the response; absent without a response.'),
-  error: z.string().optional().describe('The reason of the failure; absent after a success.'),
+  error: z.string().optional().describe('Why it failed; absent after a success.'),
 };
 
 const deliveryShown = z
@@ -48,12 +52,12 @@ const deliveryShown = z
     url: receiverUrl.optional(),
     isConfigured: z
       .boolean()
-      .describe('Whether the configuration has the receiver. Only then can the event be sent to it again.'),
+      .describe('Whether the configuration has the receiver, so that the event can be sent to it again.'),
     state: words(...deliveryStates).describe(
       '`waiting`: neither delivered nor failed yet. `failed`: no attempt follows unless the event is sent again.',
     ),
     attempts: count.describe(
-      'The ended attempts since the event was recorded, or since the delivery began anew.',
+      'The ended attempts; from zero again if the event is sent again after the end of the delivery.',
     ),
     last: z
       .object(lastShape)
@@ -62,7 +66,7 @@ const deliveryShown = z
     nextAt: instant
       .optional()
       .describe(
-        'When the next attempt is due, as planned now. Absent if no attempt follows, and while the delivery waits for an earlier event with the same subject.',
+        'The planned time of the next attempt. Absent if none follows, and while the delivery waits for an earlier event with the same subject.',
       ),
   })
   .register(components, { id: 'Delivery' });
@@ -70,9 +74,9 @@ const deliveryShown = z
 const eventShape = {
   id: z.string().describe('The `webhook-id` of each attempt.'),
   at: instant,
-  type: z.string().describe('The type of the event, such as `quota.threshold`.'),
+  type: z.string().describe('Such as `quota.threshold`.'),
   subject: z.string().optional().describe('What the event is about, such as a key or a target.'),
-  deliveries: list(deliveryShown).describe('The deliveries of the event, at most one for each receiver.'),
+  deliveries: list(deliveryShown),
 };
 
 /** The response of `/deliveries`. */
@@ -85,7 +89,7 @@ const deliveriesPage = z
       delivered: count,
       failed: count,
       dropped: count.describe(
-        'The events that were removed while a delivery waited, because the queue, or the memory of a process without Redis, was full.',
+        'The events that were removed while a delivery waited, because the queue, or the memory of a process while Redis was away, was full.',
       ),
       unsent: count.describe('The events of this process that Redis does not have yet.'),
     }),
@@ -98,7 +102,7 @@ const deliveriesPage = z
         last: z
           .object(lastShape)
           .describe('The last failed attempt, or that the configuration no longer has the receiver.'),
-        nextAt: instant.optional().describe('The earliest `nextAt` of these deliveries.'),
+        nextAt: instant.optional().describe('The earliest `nextAt` of the deliveries.'),
       }),
     ).describe(
       'The receivers with a delivery that has failed, or that waits after a failed attempt. Only the last 200 events with a waiting or failed delivery are considered.',
@@ -147,7 +151,7 @@ export type ReceiverProblem = DeliveriesShown['problems'][number];
 const deliveredEvent = z
   .object({
     ...eventShape,
-    body: z.string().describe('The body of each attempt: a JSON text, exactly as the receivers get it.'),
+    body: z.string().describe('The JSON text that the receivers get.'),
   })
   .register(components, { id: 'DeliveredEvent' });
 

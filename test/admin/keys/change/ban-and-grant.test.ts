@@ -49,6 +49,23 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     });
   });
 
+  it('shows refusals as strikes only while they count towards a ban', async () => {
+    const bans = { after: 50, within: '3s', for: '10m', max: '20m' };
+    const { gateways } = await startGateways(1, { overrides: { keys: [key.entry], bans }, store });
+    const [one] = gateways;
+    if (!one) throw new Error('a gateway was started');
+    for (let request = 0; request < 5; request++) expect(await one.call(key.secret)).toBe(200);
+    expect([await one.call(key.secret), await one.call(key.secret)]).toEqual([429, 429]);
+    const strikes = async () => (await one.ask('GET', '/keys/acme')).body.strikes;
+    await expect.poll(strikes).toBeGreaterThan(0);
+    await expect.poll(strikes, { timeout: 10_000 }).toBe(0);
+    const granted = await one.ask('POST', '/keys/acme/grant', {
+      limits: { perMinute: 8 },
+      untilAt: at(hourMs),
+    });
+    expect([granted.status, granted.body.strikes]).toEqual([200, 0]);
+  });
+
   it('a ban by hand refuses the key on every process until its end or until it is lifted, and does not make later bans longer', async () => {
     const bans = { after: 3, within: '1m', for: '10m', max: '20m' };
     const overrides = { keys: [key.entry], bans };
