@@ -66,7 +66,7 @@ const secret = fields('a mapping with sha256', {
   created: date
     .optional()
     .describe(
-      'The time when the secret was issued. No request depends on it; `keys list --older-than`, `--not-moved` and `keys rotate --older-than` use it. The commands that make a secret write this time.',
+      'The time when the secret was issued, as the commands that make a secret write it. No request depends on it; `keys list --older-than`, `--not-moved` and `keys rotate --older-than` use it.',
     ),
   ...issuedFrom,
 });
@@ -81,7 +81,7 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   changes: datedChanges(keyChange, 'from and plan')
     .optional()
     .describe(
-      'Later plans of the key, at most 20 entries in the order of `from`. Requests that were charged before the change still count in the windows of both plans.',
+      'Later plans of the key, at most 20 entries in the order of `from`. Requests that were charged before the change still count in the windows that both plans have.',
     ),
   groups: groupsOfKey
     .optional()
@@ -91,21 +91,19 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   concurrent: concurrent
     .optional()
     .describe(
-      'The number of requests of this key that may be in progress at the same time. Without it, the number of the plan applies.',
+      'The number of requests of this key that may be in progress at the same time, in place of the number of its plan.',
     ),
   operations: operationIds
     .optional()
-    .describe(
-      'The operations of the plan that this key may call. Without this list, the key may call all operations of its plan.',
-    ),
+    .describe('The operations of the plan that this key may call. The default is all.'),
   addresses: addressRanges
     .optional()
     .describe(
-      'The client addresses and CIDR ranges (at most 100) from which the key may be used. Other clients are refused, normally with 403 address_not_allowed. Without this list, every client address is allowed.',
+      'The client addresses and CIDR ranges (at most 100) from which the key may be used. Requests from other addresses are refused. Without this list, every address is allowed.',
     ),
   disabled: flag().default(false).describe('Whether the key is disabled, so that its requests are refused.'),
   secrets: list(secret, 'a list of secrets, each with a sha256').describe(
-    'The secrets of the key. Several may be valid at the same time, so a rotation can overlap.',
+    'The secrets of the key. Several may be valid at the same time.',
   ),
 });
 
