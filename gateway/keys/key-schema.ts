@@ -64,7 +64,7 @@ const secret = fields('a mapping with sha256', {
   created: date
     .optional()
     .describe(
-      'The time when the secret was issued. No request depends on it; `keys list --older-than`, `--not-moved` and `keys rotate --older-than` use it. The commands that make a secret write this time.',
+      'The time when the secret was issued, as the commands that make a secret write it. No request depends on it; `keys list --older-than`, `--not-moved` and `keys rotate --older-than` use it.',
     ),
   ...issuedFrom,
 });
@@ -93,15 +93,15 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
     ),
   operations: operationIds
     .optional()
-    .describe('The operations of the plan that the key may call; by default all.'),
+    .describe('The operations of the plan that the key may call. The default is all.'),
   addresses: addressRanges
     .optional()
     .describe(
-      'The client addresses and CIDR ranges (at most 100) from which the key may be used; by default every address. Other clients are refused, normally with 403 address_not_allowed.',
+      'The client addresses and CIDR ranges (at most 100) from which the key may be used. Requests from other addresses are refused. Without this list, every address is allowed.',
     ),
   disabled: flag().default(false).describe('Whether the key is disabled, so that its requests are refused.'),
   secrets: list(secret, 'a list of secrets, each with a sha256').describe(
-    'The secrets of the key. Several may be valid at the same time, so a rotation can overlap.',
+    'The secrets of the key. Several may be valid at the same time.',
   ),
 });
 

@@ -21,29 +21,29 @@ export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
 /** When a client gets each error: sentences for `config/reference/errors.md`, in Markdown. */
 export const aboutErrors: Readonly<Record<ErrorCode, string>> = {
   invalid_request:
-    'The request is malformed or ambiguous HTTP, or has a query or body that a path of the gateway does not accept. The message names the fault.',
+    'The request is malformed or ambiguous HTTP, or has a query, body or header field that a path of the gateway does not accept. The message names the fault.',
   missing_key:
-    'The request has no `Authorization: Bearer`. If the key is in a field such as `X-API-Key`, `X-Api-Token` or `Ocp-Apim-Subscription-Key`, in a parameter such as `?api_key=` or `?key=`, or in `Authorization` without `Bearer`, the message names this place.',
+    'The request has no `Authorization: Bearer`. If the key is in another usual place, such as `X-API-Key`, `?api_key=` or `Authorization` without `Bearer`, the message names this place.',
   invalid_key:
     'The secret or link is unknown or has ended, or its key is disabled or on no plan of the configuration.',
   invalid_signature: 'A report of leaked secrets has no valid signature.',
   address_not_allowed:
-    'The key may not be used from the client’s address, which the message normally names. The request is charged to this address, in the same way as a request without a valid key.',
+    'The key may not be used from the client’s address, which the message names. The request is charged to this address like a request without a valid key.',
   operation_not_allowed:
-    'The key may not call this operation, or the operation costs more than a limit of the key. If the cost is too high, the message says so, and the request is not charged. Or the secret cannot be rotated.',
-  not_found: 'There is no such path, or no such resource.',
-  method_not_allowed: 'The path does not have this method. `Allow` lists the methods of the path.',
+    'The key may not call this operation. Or the operation costs more than a limit of the key: then the message says so, and the request is not charged. Or the secret cannot be rotated.',
+  not_found: 'No operation has this path.',
+  method_not_allowed: 'The path does not have this method. `Allow` lists its methods.',
   request_timeout:
     'The request did not arrive in time, or its body arrived at less than 500 octets a second.',
   gone: 'The operation was removed. If it has a successor, `Link` names it. A response with `Retry-After` only rehearses the removal: its message states the end of the rehearsal and the date of the removal.',
   payload_too_large:
     'The body is too large. The API accepts 1 MiB, unless the API team has set `bodyBytesMax`.',
   uri_too_long: 'The request target is longer than 8 KiB.',
-  expectation_failed: '`Expect` is not `100-continue`.',
+  expectation_failed: '`Expect` is not `100-continue`, or is in a request of HTTP/1.0.',
   rate_limited:
     'A window of the key has too few units left, or another limit is used up, such as for requests without a valid key. The message names it, the time to wait, and the cost if not 1 unit.',
   too_many_concurrent:
-    'The key has reached its limit of requests in progress, and each open WebSocket counts as a request. The refused request is not charged, and does not count towards a ban. Retry when one of the requests in progress has ended.',
+    'The key has reached its limit of requests in progress, and each open WebSocket counts as a request. The refused request is not charged, and does not count towards a ban.',
   key_banned:
     'The key is banned because it kept sending requests after 429, or by the operator of the API. The message states when the ban ends.',
   headers_too_large:

@@ -14,6 +14,15 @@ it('a body with a member that the schema does not have does not match', () => {
   expect(schema?.safeParse({ ...data, secret: 'x' }).success).toBe(false);
 });
 
+it.each([
+  ['update', { name: 'Alice', disabled: true }, 'key.revoked'],
+  ['update', { name: 'Alice', disabled: false }, undefined],
+  ['update', { name: 'Alice' }, undefined],
+  ['revoke', { disabled: true }, 'key.revoked'],
+] as const)('the change %s to %j is the event %s', (action, after, type) => {
+  expect(webhookTypeOf({ kind: 'key_changed', key: 'a', by: 'alice', action, after })).toBe(type);
+});
+
 it('outages and marks in charts name kinds of events', () => {
   const named = [...Object.entries(beginOfOutage).flat(), ...Object.keys(chartMarks)];
   expect(named.filter((kind) => !eventKinds.some((one) => one === kind))).toEqual([]);

@@ -2,7 +2,7 @@ import { aboutErrors, type ErrorCode, errors } from '../../../gateway/shared/err
 import { bullet, code, page, pageHead, sentences } from './markdown.ts';
 
 const sides = {
-  client: 'The client must act.',
+  client: undefined,
   gateway: 'The operators of the gateway must act.',
   upstream: 'The operators of the API must act.',
 } as const;
@@ -15,17 +15,13 @@ export function errorsPage(): string {
   );
   return page([
     pageHead('Errors', '`gateway/shared/errors.ts` and `gateway/shared/words/errors.js`'),
-    'An error that the gateway sends to a client of the API has the body `{"code", "message", "status"}`, except in a response to HEAD. Programs should use `status` and `code`, because `message` is for people: it may have another text than below, with the figures of the request. Errors of the API pass with their own status and body.',
+    'An error that the gateway sends to a client of the API has the body `{"code", "message", "status"}`, except in a response to HEAD. Programs should use `status` and `code`, because `message` is for people. Errors of the API pass with their own status and body.',
     ...[...byStatus]
       .toSorted(([a], [b]) => a - b)
       .flatMap(([status, entries]) => [
         `## ${status}`,
         entries
-          .map(({ name, about, message, fault }) =>
-            bullet(
-              `${code(name)}: ${sentences(about, fault === 'client' ? undefined : sides[fault])} Message: “${message}”`,
-            ),
-          )
+          .map(({ name, about, fault }) => bullet(`${code(name)}: ${sentences(about, sides[fault])}`))
           .join('\n'),
       ]),
   ]);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Kind } from '../../../gateway/fleet/kinds/kind.ts';
+import type { Kind, Webhook } from '../../../gateway/fleet/kinds/kind.ts';
 import {
   eventKinds,
   exampleNotices,
@@ -23,9 +23,9 @@ export function eventsPage(): string {
   const typesOf = Map.groupBy(exampleNotices(exampleMs), ({ kind }) => kind);
   return page([
     pageHead('Events', '`gateway/fleet/kinds/` and the capabilities'),
-    'The gateway reports these events. The list (`/api/v1/events` and the page Events) has some, receivers of webhooks get some as posts, and many are in both.',
+    'Some events are posted to the receivers of webhooks, some are in the list (`/api/v1/events` and the page Events), and many are both.',
     '## Webhooks',
-    'The data of each type, with an example of a whole body. Every event also has `text`, the event in one sentence, and `notListed` if its list was shortened. New versions may add members.',
+    'The data of each type, with an example of a whole body. Every event also has `text`, the event in one sentence, and `notListed`, the number of list entries that were omitted, if there are any. New versions may add members.',
     ...webhookEventTypes.flatMap(typeParts),
     '## The list of events',
     'The parameter `kind` of `/api/v1/events` selects a group (`incident`, `ban` or `change`) or a kind.',
@@ -48,14 +48,21 @@ function typeParts(type: (typeof webhookEventTypes)[number]): readonly (string |
     (notice) => kindOf(notice) === kind && kind?.webhook?.typeOf(notice) === type,
   );
   if (kind?.webhook === undefined || example === undefined) throw new Error(`${type} has no example`);
-  const { properties, ...schema } = z.toJSONSchema(kind.webhook.data(z), { io: 'input' }) as JsonSchema;
-  const { text: _, notListed: __, ...own } = properties ?? {};
+  const first = webhookEventTypes.find((one) => kindsByType.get(one) === kind);
   return [
     `### ${code(type)}`,
     kind.webhook.when[type],
-    memberBullets({ ...schema, properties: own }).join('\n'),
+    first === undefined || first === type
+      ? membersText(kind.webhook)
+      : `Its members are those of ${code(first)}.`,
     codeBlock(JSON.stringify(bodyOf(type, kind, example))),
   ];
+}
+
+function membersText({ data }: Webhook<Notice>): string {
+  const { properties, ...schema } = z.toJSONSchema(data(z), { io: 'input' }) as JsonSchema;
+  const { text: _, notListed: __, ...own } = properties ?? {};
+  return memberBullets({ ...schema, properties: own }).join('\n');
 }
 
 function bodyOf(type: string, kind: Kind<Notice>, notice: Notice) {

@@ -17,7 +17,8 @@ export function settingsPage(): string {
     pageHead('Settings', '`settings-schema.ts` and the schemas that it imports'),
     [
       'All settings of a configuration file. In a path, `*` stands for a name that you choose, and `[]` for each entry of a list.',
-      'A setting without a default may normally be absent, unless it is marked as required.',
+      'A required setting must be present if its mapping is.',
+      'The path of a file is relative to the configuration file.',
       'A value may contain variables of the environment: `${NAME}`, or `${NAME:-default}`.',
       'Editors with the YAML language server check and complete a file that begins with `# yaml-language-server: $schema=PATH/tollgate.schema.json`.',
     ].join(' '),
@@ -66,7 +67,7 @@ function memberLines(
       ? []
       : [
           bullet(
-            `${either(names).replace(' or ', ' and ')} in ${code(path)} have the meaning that they have in ${code(origin)}.`,
+            `${either(names).replace(' or ', ' and ')} in ${code(path)} ${names.length === 1 ? 'has the meaning that it has' : 'have the meaning that they have'} in ${code(origin)}.`,
           ),
         ]),
     ...entries
@@ -79,18 +80,19 @@ function memberLines(
   ];
 }
 
+/** Forms that the description of the setting states, too: a path or a name, a mapping by name, and two words. */
+const isSaid = /^(the |a mapping of |\w+ or \w+$)/;
+
 /** The description, the form, the default, and whether the setting is required. */
 function factsOf(schema: z.ZodType): string {
   const { error } = coreOf(schema).safeParse(Symbol('no value'));
   const form = error?.issues[0]?.message.replace(/^must be /, '').split('; ')[0] ?? '';
   const fallback = defaultOf(schema);
   const isMapping = partsOf(coreOf(schema)).kind === 'members';
-  const words = wordsOf(coreOf(schema));
   const needed = fallback === undefined && !schema.safeParse(undefined).success;
   return sentences(
     descriptionOf(schema),
-    isMapping ? undefined : `Write ${form}`,
-    words.length === 0 ? undefined : `Each is ${either(words.map((word) => code(word)))}`,
+    isMapping || isSaid.test(form) ? undefined : `Write ${form}`,
     fallback === undefined ? undefined : `Default: ${code(fallback)}`,
     needed ? 'Required' : undefined,
   );
@@ -115,13 +117,6 @@ function defaultOf(schema: z.ZodType): string | undefined {
   }
   const parts = partsOf(schema);
   return parts.kind === 'inner' ? defaultOf(parts.of) : undefined;
-}
-
-/** The words that the entries of a list may be; none for any other schema. */
-function wordsOf(core: z.ZodType): readonly string[] {
-  const parts = partsOf(core);
-  const entry = parts.kind === 'entries' ? coreOf(parts.of) : undefined;
-  return entry instanceof z.ZodEnum ? entry.options.map(String) : [];
 }
 
 /** The schema without what only wraps it. */

@@ -25,8 +25,8 @@ export const guardKinds: ListedKinds<PlanReverted | PlanRetried> = {
         sinceAt: z.iso.datetime(),
         requests: z
           .int()
-          .describe('The requests of the ten minutes before `sinceAt` that the guard counted.'),
-        refused: z.int().describe('The refusals of these ten minutes that the guard counted.'),
+          .describe('The requests that the guard counted in the ten minutes before `sinceAt`.'),
+        refused: z.int().describe('The refusals of these requests.'),
         refusedAtMost: z.string(),
         edit: z.record(z.string(), z.unknown()).describe('The limits of the edit.'),
         inForce: z

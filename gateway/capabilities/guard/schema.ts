@@ -10,11 +10,9 @@ declare module '../interfaces/configuration.ts' {
 
 export const guardShape = {
   guard: fields('a mapping with before, refusedAtMost and until', {
-    before: limitsWithGroups.describe(
-      'All limits of the plan before the edit. The guard returns the plan to these limits.',
-    ),
+    before: limitsWithGroups.describe('All windows and groups of the plan before the edit.'),
     refusedAtMost: percent.describe(
-      'The share of requests, such as `3 %`, from which on the plan may return to `before`. Of the last ten minutes, the guard counts the requests that were decided by a limit that is new, or smaller than in `before`.',
+      'The share of refused requests from which on the plan may return to `before`. Of the last ten minutes, the guard counts the requests that were decided by a limit that is stricter than in `before`.',
     ),
     until: date.describe(
       'The time until which the guard watches the plan, on the clock of Redis. A date means 00:00 UTC.',
@@ -22,7 +20,7 @@ export const guardShape = {
   })
     .optional()
     .describe(
-      'A safety net for an edit that makes limits smaller. If the new limits refuse too many requests, all gateways return to the limits `before`.',
+      'A safety net for an edit that makes limits stricter. If the new limits refuse too many requests, all gateways return to the limits `before`. Needs `redis`.',
     ),
 };
 

@@ -12,13 +12,15 @@ export const holderShape = {
   limitsPath: ownPath('/limits')
     .optional()
     .describe(
-      'The path where a client can read the limits and counts of its key. It does not get the prefix of the base URL. Without this setting, there is no such path.',
+      'The path where a client can read the limits and counts of its key. It does not get the prefix of the base URL.',
     ),
   selfService: fields('a mapping with rotate', {
     rotate: flag()
       .default(false)
-      .describe('Whether the holder of a directory key can get a new secret, at `limitsPath`/rotate.'),
+      .describe(
+        'Whether the holder of a directory key can get a new secret, at `limitsPath`/rotate. Needs `limitsPath` and `keys.directory`.',
+      ),
   })
     .prefault({})
-    .describe('What holders may change themselves about their keys; needs `limitsPath`.'),
+    .describe('What holders may change themselves about their keys.'),
 };

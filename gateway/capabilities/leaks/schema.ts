@@ -30,7 +30,7 @@ const githubShape = {
     .register(marks, { file: true })
     .optional()
     .describe(
-      'A JSON file with the public keys of GitHub, in the form of https://api.github.com/meta/public_keys/secret_scanning. Relative to this file. An edit needs no restart.',
+      'A JSON file with the public keys of GitHub, in the form of https://api.github.com/meta/public_keys/secret_scanning. An edit needs no restart.',
     ),
   keysUrl: text('an https URL such as https://api.github.com/meta/public_keys/secret_scanning')
     .refine(
@@ -41,16 +41,14 @@ const githubShape = {
     )
     .register(marks, { secretInUrl: 'credentials' })
     .optional()
-    .describe(
-      'The URL at which GitHub publishes its public keys. The gateway fetches the keys, and follows no redirect.',
-    ),
+    .describe('The URL at which GitHub publishes its public keys. The gateway follows no redirect.'),
 };
 
 const leaksMembers = {
   onLeak: word('revoke', 'report')
     .optional()
     .describe(
-      'What happens when a secret was found where everyone can read it: the secret ends at once (revoke, the default), or the leak is only recorded (report, the default without Redis). revoke needs Redis, because a restart would admit a blocked secret again. A secret that was only recorded ends when it is reported again after a change to revoke.',
+      'What happens when a leaked secret is reported: the secret ends (revoke, the default), or the leak is only recorded (report, the default without Redis). revoke needs `redis`. A secret that was only recorded ends when it is reported again after a change to revoke.',
     ),
   github: fields('a mapping with either keysFile or keysUrl', githubShape)
     .refine(
@@ -60,7 +58,7 @@ const leaksMembers = {
     .meta({ oneOf: [{ required: ['keysFile'] }, { required: ['keysUrl'] }] })
     .optional()
     .describe(
-      'The public keys with which GitHub signs its reports. They are needed for `leaksPath`. Without Redis, they need `onLeak: report`.',
+      'The public keys with which GitHub signs its reports, either as `keysFile` or as `keysUrl`. Without Redis, they need `onLeak: report`.',
     ),
 };
 
@@ -68,7 +66,7 @@ export const leaksShape = {
   leaksPath: ownPath('/leaks')
     .optional()
     .describe(
-      'The path that accepts reports of GitHub about leaked secrets. It does not get the prefix of the base URL, and needs `leaks.github`. Without this setting, there is no such path.',
+      'The path that accepts reports of GitHub about leaked secrets. It does not get the prefix of the base URL. Needs `leaks.github`.',
     ),
   leaks: fields('a mapping with onLeak and github', leaksMembers)
     .prefault({})

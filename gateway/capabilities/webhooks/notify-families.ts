@@ -11,20 +11,20 @@ export function notifyFamilies(
       suffix: 'notify_attempts_total',
       type: 'counter',
       labels: ['result'],
-      help: 'Attempts of this gateway to deliver webhooks. `result` is `delivered` or `failed`. The metrics of webhooks are absent without receivers (`notify`).',
+      help: 'Attempts to deliver webhooks. `result` is `delivered` or `failed`. The metrics of webhooks are absent without receivers (`notify`).',
       valuesOf: () =>
         Object.entries(state()?.attempts ?? {}).map(([result, value]) => ({ labels: { result }, value })),
     },
     {
       suffix: 'notify_waiting',
       type: 'gauge',
-      help: 'Deliveries of webhooks that wait. Each gateway reports the number of the fleet, so use `max` and not `sum`.',
+      help: 'Waiting deliveries of webhooks, of all gateways: use `max` and not `sum`.',
       valuesOf: () => one(state()?.waiting),
     },
     {
       suffix: 'notify_dropped_total',
       type: 'counter',
-      help: 'Webhook events that were removed before their delivery, because 10,000 events waited, in Redis or in a process while Redis was away. Each gateway reports the number of the fleet.',
+      help: 'Webhook events that were removed before their delivery, because 10,000 events waited, in Redis or in a process while Redis was away. Of all gateways.',
       valuesOf: () => one(state()?.dropped),
     },
   ];

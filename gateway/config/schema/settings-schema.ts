@@ -51,19 +51,17 @@ const planName = givenName(
 const pemFiles = {
   ca: text('the path of a PEM file')
     .optional()
-    .describe(
-      'A PEM file with the trusted authorities, which replace the authorities of Node. Relative to this file.',
-    )
+    .describe('A PEM file with the trusted authorities, which replace the authorities of Node.')
     .register(marks, { file: true }),
   cert: text('the path of a PEM file')
     .optional()
-    .describe('A PEM file with the certificate of the gateway, followed by its chain. Relative to this file.')
+    .describe('A PEM file with the certificate of the gateway, followed by its chain.')
     .register(marks, { file: true }),
   // Without the mark `secret`, reports show the lines of `upstream`. A key in place of its path is masked in every setting, by `keysField` of
   // `show-line.ts`.
   key: text('the path of a PEM file')
     .optional()
-    .describe('A PEM file with the unencrypted private key of cert. Relative to this file.')
+    .describe('A PEM file with the unencrypted private key of cert.')
     .register(marks, { file: true }),
 };
 
@@ -87,7 +85,7 @@ const upstream = fields('a mapping with url', {
   health: text('a path such as /healthz', /^\/[!-~]*$/)
     .optional()
     .describe(
-      'The path of the health check, which a healthy target answers with 2xx. Without a path, a target is healthy if it accepts a connection (with TLS, a handshake), and a process that hangs is not detected.',
+      'The path of the health check, which a healthy target answers with 2xx. Without a path, a target is healthy if it accepts a connection (with TLS, a handshake), which may miss a process that hangs.',
     ),
   host: word('keep', 'target')
     .default(defaults.upstreamHost)
@@ -108,7 +106,7 @@ const upstream = fields('a mapping with url', {
     headers: timeout(configSizes.headersTimeoutMaxMs)
       .optional()
       .describe(
-        `The timeout from the sent request to the first byte of the response. The default is ${formatDuration(defaultBounds.upstreamHeadersTimeoutMs)}.`,
+        `The timeout from the sent request to the end of the response head. The default is ${formatDuration(defaultBounds.upstreamHeadersTimeoutMs)}.`,
       ),
     total: timeout(configSizes.totalTimeoutMaxMs)
       .optional()
@@ -128,16 +126,29 @@ const upstream = fields('a mapping with url', {
   })
     .prefault({})
     .describe(
-      'When the gateway reports that the upstream fails (event upstream.failing). A request fails if it ends with 5xx or is cut off because of the upstream. Both bounds must be reached.',
+      'When the gateway reports that the upstream fails (event upstream.failing). A request fails if it ends with 5xx or is cut off because of the upstream. Each gateway counts its own requests. Both bounds must be reached.',
     ),
 });
 
+const listenerTls = fields('a mapping with cert and key', {
+  cert: text('the path of a PEM file')
+    .describe('A PEM file with the certificate, followed by its chain.')
+    .register(marks, { file: true }),
+  key: text('the path of a PEM file')
+    .describe('A PEM file with the unencrypted private key.')
+    .register(marks, { secret: true }),
+})
+  .optional()
+  .describe(
+    'The certificate and private key of the listener. Without them, the listener does not use TLS. New content of the two files needs no restart.',
+  );
+
 export const adminTokenSchema = fields('a token: a mapping with name, sha256 and may', {
   name: givenName('1 to 64 of the characters A-Z a-z 0-9 . _ @ -', /^[A-Za-z0-9._@-]{1,64}$/).describe(
-    'The name of the token’s owner. The record of changes contains this name.',
+    'The name of the token’s owner, for the record of changes.',
   ),
   sha256: digestOf('token'),
-  may: word('read', 'write').describe('Whether the token may only read, or may also change something.'),
+  may: word('read', 'write').describe('Whether the token may only `read`, or also `write`.'),
 });
 
 const hostNamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/;
@@ -154,11 +165,11 @@ const upstreamName = givenName(
 );
 
 const keySources = fields('a mapping with file and directory', {
-  file: text('the path of the keys file').optional().describe('The keys file, relative to this file.'),
+  file: text('the path of the keys file').optional().describe('The keys file.'),
   directory: flag()
     .default(false)
     .describe(
-      'Whether the admin API can issue keys while the gateway runs. These keys are stored in Redis, so this needs `redis`. A change needs a restart.',
+      'Whether the admin API can issue keys, which are stored in Redis. Needs `redis`. A change needs a restart.',
     ),
 })
   .refine(
@@ -172,7 +183,7 @@ export const adminAddressSchema = z.object({ admin: z.object(address(defaults.ad
 
 export const settingsSchema = fields('a mapping of settings', {
   environment: text('a word of A-Z a-z 0-9 . _ -, such as production', /^[A-Za-z0-9._-]{1,64}$/).describe(
-    'The name of this environment, for logs and the Redis prefix.',
+    'The name of this environment.',
   ),
   baseUrl: text('an http or https URL such as https://api.example.com/v1, without user, query or fragment')
     .refine(
@@ -187,13 +198,11 @@ export const settingsSchema = fields('a mapping of settings', {
     )
     .default(defaults.workers)
     .describe(
-      'The number of processes that serve requests. With auto, the gateway starts one process for each CPU. Several processes need Redis. A change needs a restart.',
+      'The number of processes that serve requests. With auto, the gateway starts one process for each available CPU. Any value except 1 needs `redis`. A change needs a restart.',
     ),
   listen: fields('a mapping with host, port and tls', address(defaults.listen))
     .prefault({})
-    .describe(
-      'The address and certificate of the public listener. A change of host or port, and switching TLS on or off, need a restart.',
-    ),
+    .describe('The public listener. A change of host or port, and switching TLS on or off, need a restart.'),
   admin: fields('a mapping with host, port, tls, tokens and hosts', {
     ...address(defaults.admin),
     tokens: list(adminTokenSchema, 'a list of tokens, each with name, sha256 and may')
@@ -206,7 +215,7 @@ export const settingsSchema = fields('a mapping of settings', {
       .max(configSizes.adminHostsMax, expects(`a list of at most ${configSizes.adminHostsMax} names`))
       .default([])
       .describe(
-        'The host names by which clients may call the admin API and open the pages, in addition to localhost and IP addresses. A request with any other name in Host gets 421, so a page of another site cannot use DNS rebinding. `/healthz`, `/readyz` and `/metrics` accept every name. A change needs no restart.',
+        'The host names by which clients may call the admin API and open the pages, besides localhost and IP addresses. A request with any other name in Host gets 421, against DNS rebinding. `/healthz`, `/readyz` and `/metrics` accept every name. A change needs no restart.',
       )
       .transform((hosts) => hosts.map((host) => host.toLowerCase())),
   })
@@ -224,7 +233,7 @@ export const settingsSchema = fields('a mapping of settings', {
       .register(marks, { secretInUrl: 'credentials' })
       .optional()
       .describe(
-        'The URL of a single Redis server. rediss:// uses TLS. The URL may contain the user and the password, with %2F for /, %3F for ?, %23 for #, %40 for @ and %25 for %. After its host, it may have the number of a database (/2), and the parameters db, username, password and family (?family=6 for IPv6). Every other URL is refused, because a piece of the password could otherwise become the host.',
+        'The URL of a single Redis server. rediss:// uses TLS. The URL may contain the user and the password, with %2F for /, %3F for ?, %23 for #, %40 for @ and %25 for %. After its host, it may have the number of a database (/2), and the parameters db, username, password and family (?family=6 for IPv6). Every other URL is refused.',
       ),
     cluster: list(
       readAsRedisUrl(
@@ -238,13 +247,13 @@ export const settingsSchema = fields('a mapping of settings', {
       .min(1, expects('a list with at least one URL'))
       .optional()
       .describe(
-        'The URLs of some servers of a Redis Cluster. The gateway gets the addresses of the other servers from these servers. rediss:// uses TLS.',
+        'The URLs of one or more servers of a Redis Cluster. The gateway asks them for the other servers. rediss:// uses TLS.',
       ),
     sentinel: fields('a mapping with name and hosts', {
       name: text(
         'the name of the master in the configuration of the Sentinels',
         /^[A-Za-z0-9._-]{1,100}$/,
-      ).describe('The name by which the Sentinels know the master.'),
+      ).describe('The name of the master in the configuration of the Sentinels.'),
       hosts: list(
         text(
           'host and port such as sentinel-1:26379',
@@ -256,29 +265,25 @@ export const settingsSchema = fields('a mapping of settings', {
         'a list of hosts with ports such as sentinel-1:26379',
       )
         .min(1, expects('a list with at least one host'))
-        .describe(
-          'The addresses of some Sentinels. The gateway gets the addresses of the other Sentinels from these Sentinels.',
-        ),
+        .describe('The addresses of one or more Sentinels. The gateway asks them for the other Sentinels.'),
       tls: flag().default(false).describe('Whether Sentinels and servers use TLS.'),
       username: redisUser.optional().describe('The ACL user of the Sentinels, if they need one.'),
-      passwordFile: passwordFile
-        .optional()
-        .describe('A file with the password for the Sentinels, relative to this file.'),
+      passwordFile: passwordFile.optional().describe('A file with the password for the Sentinels.'),
     })
       .optional()
       .describe('The Sentinels that monitor Redis. The gateway asks them for the current master.'),
     username: redisUser.optional().describe('The ACL user. Its password is in passwordFile or in url.'),
-    passwordFile: passwordFile.optional().describe('A file with the password, relative to this file.'),
+    passwordFile: passwordFile.optional().describe('A file with the password.'),
     ...pemFiles,
     prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/)
       .optional()
       .describe(
-        'The beginning of the names of all keys in Redis, so that several environments can share a Redis. The default is `tollgate-` and the name of the environment.',
+        'The beginning of the names of all keys in Redis. The default is `tollgate-` and the name of the environment.',
       ),
     onFailure: word('local', 'refuse')
       .default(defaults.redisOnFailure)
       .describe(
-        'What each process does while Redis is unavailable: it counts by itself (local), or answers requests of keys with 503 (refuse).',
+        'What each process does while Redis is unavailable: it counts by itself (local), or answers requests of keys with 503 (refuse). A key of the directory that the process has not cached gets 503 in both cases.',
       ),
   })
     .optional()
@@ -297,35 +302,35 @@ export const settingsSchema = fields('a mapping of settings', {
   plans: z
     .record(planName, planSchema, expects('a mapping of plan names to limits'))
     .describe(
-      'The plans by name: limits and operations, or `custom` or `custom: true` if each key has its own limits.',
+      'The plans by name: limits and operations, or `custom` or `custom: true` if each key has its own limits. Limits count units: a request costs 1, or the `x-cost` of its operation.',
     ),
   keys: z
     .union(
       [text('the path of the keys file'), keyListSchema, keySources],
       expects('the path of the keys file, a list of keys, or a mapping with file and directory'),
     )
-    .describe(
-      'The path of the keys file, relative to this file; or the list of keys; or a mapping with file and directory.',
-    ),
+    .describe('The path of the keys file; or the list of keys; or a mapping with file and directory.'),
   api: text('the path of the OpenAPI document')
     .register(marks, { file: true })
     .optional()
     .describe(
-      'The path of the OpenAPI document, relative to this file. Without a document, a single operation `any` has every method and path below the base URL.',
+      'The path of the OpenAPI document. Without a document, a single operation `any` has every method and path below the base URL.',
     ),
   ...settingsShapes,
   docsPath: ownPath('/docs')
     .optional()
     .describe(
-      'The path of the API reference, which everyone can read. It also switches on /openapi.json. Neither path gets the prefix of the base URL. Without this setting, there is no API reference.',
+      'The path of the API reference, which everyone can read. It also switches on /openapi.json. Neither path gets the prefix of the base URL. Needs `api`.',
     ),
   bans: fields('a mapping with after, within, for, max and showReason', {
     after: limit
       .default(defaults.bans.after)
       .describe(
-        'The number of refusals by limits other than `concurrent`, within the time of `within`, after which a key is banned.',
+        'The number of refusals in the time of `within` after which a key is banned. Refusals by `concurrent` do not count.',
       ),
-    within: duration.prefault(defaults.bans.within).describe('The time in which the refusals are counted.'),
+    within: duration
+      .prefault(defaults.bans.within)
+      .describe('The time in which refusals are counted, from the first refusal on.'),
     for: duration
       .prefault(defaults.bans.for)
       .describe('The length of the first ban. Each further ban in a row is twice as long, up to max.'),
@@ -341,10 +346,12 @@ export const settingsSchema = fields('a mapping of settings', {
   addressBucket: fields('a mapping with perMinute', {
     perMinute: limit
       .default(defaults.addressBucket.perMinute)
-      .describe('The number of requests without a valid key that one client address may send in a minute.'),
+      .describe(
+        'The number of requests without a valid key that one client address may send in a minute. All addresses of an IPv6 network /64 count as one.',
+      ),
   })
     .prefault({})
-    .describe('The limit on requests without a valid key, for each client address.'),
+    .describe('The limit on requests without a valid key.'),
   bodyBytesMax: wholeNumber(1, bodyBytesMax)
     .default(defaults.bodyBytesMax)
     .describe('The maximum size of the body of a request to the API, in octets.'),
@@ -380,9 +387,7 @@ export const settingsSchema = fields('a mapping of settings', {
     includeSubDomains: flag().default(false).describe('Whether the rule also applies to all subdomains.'),
   })
     .optional()
-    .describe(
-      'The Strict-Transport-Security field of responses over TLS. Without this setting, the gateway adds no such field.',
-    ),
+    .describe('The Strict-Transport-Security field of responses over TLS (`listen.tls`).'),
   trustedProxies: list(
     text('an address or a range such as 10.0.0.0/8', /^.*$/s).refine(
       (entry) => entry === '' || isAddressOrRange(entry),
@@ -448,20 +453,9 @@ function address(fallback: { readonly host: string; readonly port: number }) {
     host: text('an address such as 127.0.0.1 or ::1, or a host name', /^\S+$/)
       .refine(isHost, expects('an address such as 127.0.0.1 or ::1, or a host name'))
       .default(fallback.host)
-      .describe('The address on which the gateway listens. A change needs a restart.'),
-    port: wholeNumber(0, portMax).default(fallback.port).describe('The TCP port. A change needs a restart.'),
-    tls: fields('a mapping with cert and key', {
-      cert: text('the path of a PEM file')
-        .describe('A PEM file with the certificate, followed by its chain. Relative to this file.')
-        .register(marks, { file: true }),
-      key: text('the path of a PEM file')
-        .describe('A PEM file with the unencrypted private key. Relative to this file.')
-        .register(marks, { secret: true }),
-    })
-      .optional()
-      .describe(
-        'The certificate and private key of the listener. Without them, the listener does not use TLS. New content of the two files needs no restart. Switching TLS on or off needs a restart.',
-      ),
+      .describe('The address on which the gateway listens.'),
+    port: wholeNumber(0, portMax).default(fallback.port).describe('The TCP port.'),
+    tls: listenerTls,
   };
 }
 

@@ -61,7 +61,7 @@ export const banKinds: ListedKinds<BanNotice> = {
         plan: z.string().optional(),
         level: z.int().describe('Counts consecutive bans. A ban by an operator does not change it.'),
         untilAt: z.iso.datetime(),
-        byHand: z.boolean().optional().describe('Present for a ban by an operator.'),
+        byHand: z.boolean().optional().describe('True for a ban by an operator, otherwise absent.'),
         reason: z.string().optional().describe('The reason that the operator stated.'),
       }),
       members: ({ keyId: key, plan, level, untilMs, byHand, reason }) => ({
@@ -90,7 +90,7 @@ export const banKinds: ListedKinds<BanNotice> = {
     list: { group: 'ban', many: 'bans ended', entry },
     webhook: webhook({
       typeOf: () => 'key.unbanned',
-      when: { 'key.unbanned': 'A ban has expired, or an operator has lifted it.' },
+      when: { 'key.unbanned': 'A ban has expired, or was lifted.' },
       data: (z) => ({
         key: z.string(),
         plan: z.string().optional(),

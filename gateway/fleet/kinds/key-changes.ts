@@ -1,8 +1,22 @@
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { WebhookEventType } from '../../shared/words/event-names.js';
-import { type KeyChange, keyActions, leakIdentity } from '../changes.ts';
+import { type KeyAction, type KeyChange, leakIdentity } from '../changes.ts';
 import { keyChangeText } from '../key-change-text.ts';
 import { exampleDigestStart, exampleKey, type ListedKinds, webhook } from './kind.ts';
+
+/** What receivers get. */
+const sentChanges = [
+  'create',
+  'import',
+  'revoke',
+  'update',
+  'delete',
+  'rotate',
+  'secret_issued',
+  'secret_removed',
+] as const;
+
+type SentChange = (typeof sentChanges)[number];
 
 export type KeyChanged = { readonly kind: 'key_changed' } & KeyChange;
 
@@ -23,22 +37,18 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
       typeOf: typeOfChange,
       when: {
         'key.created':
-          'The admin API, or a command with a token, has created a key. Events of an import have `"change":"import"` and a number of created keys (`count`) in place of `key`.',
-        'key.revoked': 'A key was revoked, or deleted (`"change":"delete"`).',
+          'The admin API has created a key. Each request of an import that has created keys sends one event, with `"change":"import"` and `count` in place of `key`.',
+        'key.revoked':
+          'The admin API has disabled a key (`revoke`, or `update` if the request changed more), or deleted it (`delete`).',
         'key.rotated':
-          'An operator or the holder of a key (`"by":"holder"`) rotated its secret. A further secret (`secret_issued`) and a removed secret (`secret_removed`) also cause this event.',
+          'The admin API or the holder of a key has rotated its secret, or the admin API has issued a further secret (`secret_issued`) or removed one (`secret_removed`).',
       },
       data: (z) => ({
         key: z.string().optional().describe('Absent for an import.'),
-        change: z.enum([...keyActions, 'secret_issued', 'secret_removed']),
+        change: z.enum(sentChanges),
         by: z.string().describe('The name of the token, or `holder`.'),
         plan: z.string().optional().describe('The plan of a created key.'),
-        count: z
-          .int()
-          .optional()
-          .describe(
-            'The number of created keys, for an import. An import sends an event for each request, of up to 500 keys.',
-          ),
+        count: z.int().optional().describe('The number of created keys, for an import.'),
         digestStart: z
           .string()
           .optional()
@@ -48,7 +58,7 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
           .string()
           .optional()
           .describe(
-            'When the last of the older secrets ends; absent without such a time. If the holder rotated, when the presented secret ends.',
+            'When the last of the older valid secrets ends; absent without such a time. If the holder rotated, when the presented secret ends.',
           ),
         unconfirmed: z
           .literal(true)
@@ -59,7 +69,7 @@ export const keyChangeKinds: ListedKinds<KeyChanged> = {
         const { plan, secret, oldEndsAt, othersEndAt, expiresAt, created } = after ?? {};
         return {
           key,
-          change: action === 'secret' ? secretChange(after) : action,
+          change: sentChange(action, after),
           by,
           plan: action === 'create' ? textOf(plan) : undefined,
           count: action === 'import' && typeof created === 'number' ? created : undefined,
@@ -96,6 +106,8 @@ function typeOfChange({ action, after }: KeyChange): WebhookEventType | undefine
     case 'revoke':
     case 'delete':
       return 'key.revoked';
+    case 'update':
+      return after?.disabled === true ? 'key.revoked' : undefined;
     case 'rotate':
     case 'secret':
       return 'key.rotated';
@@ -104,7 +116,6 @@ function typeOfChange({ action, after }: KeyChange): WebhookEventType | undefine
     case 'unban':
     case 'leak':
     case 'restore':
-    case 'update':
     case 'grant':
     case 'ungrant':
       return undefined;
@@ -114,8 +125,10 @@ function typeOfChange({ action, after }: KeyChange): WebhookEventType | undefine
   }
 }
 
-function secretChange(after: KeyChange['after']): 'secret_issued' | 'secret_removed' {
-  return after === undefined ? 'secret_removed' : 'secret_issued';
+/** Of a change that has a type. */
+function sentChange(action: KeyAction, after: KeyChange['after']): SentChange {
+  if (action === 'secret') return after === undefined ? 'secret_removed' : 'secret_issued';
+  return action as SentChange;
 }
 
 function textOf(value: unknown): string | undefined {

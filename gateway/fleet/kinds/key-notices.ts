@@ -83,24 +83,20 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
       data: (z) => ({
         ...ofKey(z),
         window: z.enum(['hour', 'day', 'month']),
-        group: z
-          .string()
-          .optional()
-          .describe('The group of operations that the limit belongs to, if it belongs to one.'),
-        percent: z
-          .int()
-          .describe('The percentage that was reached, one of those in the setting `at` of the receiver.'),
+        group: z.string().optional().describe('The group of operations, if the limit belongs to one.'),
+        percent: z.int().describe('One of the percentages in the setting `at` of the receiver.'),
         used: z.int(),
         limit: z.int().describe('Includes a grant.'),
         windowEndsAt: z.iso.datetime(),
         source: z
-          .enum(['shared', 'local', 'memory'])
+          .enum(['shared', 'local'])
           .describe(
-            '`shared`: the counts in Redis. `local`: Redis is away, and each process finds the threshold by its own counts.',
+            '`shared`: the counts in Redis. `local`: the counts of one process, while Redis is away.',
           ),
       }),
       members({ keyId: key, plan, window, group, percent, used, limit, endsAtMs, source }) {
-        return { key, plan, window, group, percent, used, limit, windowEndsAt: isoOf(endsAtMs), source };
+        const windowEndsAt = isoOf(endsAtMs);
+        return { key, plan, window, group, percent, used, limit, windowEndsAt, source: sourceOf(source) };
       },
       examples(nowMs) {
         const now = new Date(nowMs);
@@ -138,17 +134,19 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
     }),
     webhook: webhook({
       typeOf: () => 'secret.leaked',
-      when: { 'secret.leaked': 'A secret was found in a place that others can read.' },
+      when: { 'secret.leaked': 'A secret was reported as leaked.' },
       data: (z) => ({
         ...ofKey(z),
         digestStart: z.string().describe('The first 8 digits of the digest of the secret.'),
         source: z.string().describe('`github`, or the name of the token of the admin API.'),
         url: z.string().optional().describe('Where the secret was found.'),
-        secretType: z.string().optional().describe('The name of the form of the secret at the reporter.'),
-        ended: z.boolean().describe('Whether the gateway has ended the secret.'),
+        secretType: z.string().optional().describe('The reporter’s name for the form of the secret.'),
+        ended: z.boolean().describe('Whether the secret was ended because it leaked.'),
         descendants: z
           .array(z.string())
-          .describe('The secrets that ended too, because the holder of the key issued them with this one.'),
+          .describe(
+            'The digests, by their first 8 digits, of the secrets that ended too, because the holder of the key issued them with this one.',
+          ),
       }),
       list: 'descendants',
       members({ keyId: key, plan, digestStart, source, url, type, ended, descendants }) {
@@ -194,7 +192,7 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
       typeOf: () => 'key.expiring',
       when: {
         'key.expiring':
-          'A secret has reached 14 days, or one day, before its expiry. Disabled keys are omitted.',
+          'A secret of a key that is not disabled has reached 14 days, or one day, before its expiry.',
       },
       data: (z) => ({
         ...ofKey(z),
@@ -219,6 +217,11 @@ export const keyNoticeKinds: Kinds<KeyNotice> = {
     }),
   },
 };
+
+/** Without Redis there are no receivers, so no event has the source `memory`. */
+function sourceOf(source: DecisionSource): 'shared' | 'local' {
+  return source === 'local' ? 'local' : 'shared';
+}
 
 /** Undefined for any other change. */
 export function leakNotice(

@@ -49,7 +49,7 @@ export const operationKinds: Kinds<OperationSunset> = {
         method: z.string(),
         path: z.string(),
         sunsetAt: z.iso.datetime(),
-        afterSunset: z.enum(['gone', 'serve']).describe('Whether requests get 410 after the sunset.'),
+        afterSunset: z.enum(['gone', 'serve']).describe('`gone`: requests get 410 after the sunset.'),
         days: z.int().describe('30, 7 or 1.'),
         successor: z.string().optional(),
         callersDays: z.int().optional().describe('The number of days that `callers` covers.'),

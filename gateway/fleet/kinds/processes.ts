@@ -55,7 +55,7 @@ export const processKinds: ListedKinds<ProcessEvent> = {
     list: { group: 'incident', many: 'times the recording of usage paused', entry: () => ({}) },
     webhook: webhook({
       typeOf: () => 'usage.paused',
-      when: { 'usage.paused': 'The usage record pauses, because Redis is short of memory.' },
+      when: { 'usage.paused': 'The usage record pauses, because a Redis server is short of memory.' },
       data: (z) => ({ reason: z.string() }),
       members: ({ reason }) => ({ reason }),
       examples: () => [{ kind: 'recording_paused', reason: 'Redis is full' }],

@@ -38,7 +38,7 @@ export const reloadKinds: ListedKinds<ReloadEvent> = {
       typeOf: () => 'config.reloaded',
       when: {
         'config.reloaded':
-          'The gateway has loaded an edit of the configuration, or an invalid edit was changed back. `edits` also describes changes of keys in a file, but no setting that waits for a restart.',
+          'The gateway has loaded an edit of the configuration, or an invalid edit was changed back. `edits` also describes changes of keys in a file, but no tokens of the admin API, and no setting that waits for a restart.',
       },
       data: (z) => ({ before: z.string(), after: z.string(), edits: z.array(z.string()) }),
       list: 'edits',
@@ -58,7 +58,7 @@ export const reloadKinds: ListedKinds<ReloadEvent> = {
       typeOf: () => 'config.rejected',
       when: {
         'config.rejected':
-          'An edit of the configuration is invalid, and the gateway still uses the version `before`. If the gateway can keep the last valid content of the invalid files, it uses the other files, and sends `config.reloaded` for them first.',
+          'An edit of the configuration is invalid, and the version `before` stays in force. If the gateway can use other files of the edit, it sends `config.reloaded` for them first.',
       },
       data: (z) => ({ before: z.string(), after: z.string().optional(), problems: z.array(z.string()) }),
       list: 'problems',

@@ -59,7 +59,7 @@ export const storeKinds: ListedKinds<StoreEvent | DataLost> = {
       typeOf: () => 'store.away',
       when: {
         'store.away':
-          'Redis is away, or one server of a Cluster. Redis keeps the events, so this one is sent when the server that keeps them is reachable.',
+          'Redis is away, or one server of a Cluster. Redis keeps the events, so this event is sent when the server that keeps them is reachable.',
       },
       data: (z) => ({
         server: z.string().optional().describe('The server of a Cluster.'),

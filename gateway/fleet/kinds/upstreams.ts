@@ -55,14 +55,16 @@ export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
       typeOf: () => 'upstream.failing',
       when: {
         'upstream.failing':
-          'Many requests of a minute ended with 5xx or were cut off because of the upstream. The setting `failing` of an upstream has the bounds.',
+          'Many requests of a minute ended with 5xx or were cut off because of the upstream. The setting `failing` has the bounds.',
       },
       data: (z) => ({
         upstream: z.string(),
         requests: z.int(),
         failed: z
           .int()
-          .describe('Counted when the first gateway found the failures, so the figures are near the bounds.'),
+          .describe(
+            'As the first gateway that found the failures counted them, so the figures are near the bounds.',
+          ),
       }),
       members: ({ upstream, requests, failed }) => ({ upstream, requests, failed }),
       examples: () => [{ kind: 'upstream_failing', upstream: 'default', requests: 240, failed: 18 }],
@@ -91,8 +93,7 @@ export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
     webhook: webhook({
       typeOf: () => 'upstream.well',
       when: {
-        'upstream.well':
-          'An upstream that was failing is well again, gets no requests, or was removed from the configuration.',
+        'upstream.well': 'An upstream no longer fails.',
       },
       data: (z) => ({
         upstream: z.string(),

@@ -9,14 +9,12 @@ const limitMax = 999_999_999_999_999;
 
 export const limit = wholeNumber(1, limitMax);
 
-const perRequest = 'A request costs 1 unit, unless its operation has an `x-cost`.';
-
 export const limitFieldsShape = {
-  perSecond: limit.optional().describe(`Units per second. ${perRequest}`),
-  perMinute: limit.optional().describe(`Units per UTC minute. ${perRequest}`),
-  perHour: limit.optional().describe(`Units per UTC hour. ${perRequest}`),
-  perDay: limit.optional().describe(`Units per UTC day. ${perRequest}`),
-  perMonth: limit.optional().describe(`Units per UTC calendar month. ${perRequest}`),
+  perSecond: limit.optional().describe('Units per second.'),
+  perMinute: limit.optional().describe('Units per UTC minute.'),
+  perHour: limit.optional().describe('Units per UTC hour.'),
+  perDay: limit.optional().describe('Units per UTC day.'),
+  perMonth: limit.optional().describe('Units per UTC calendar month.'),
 } satisfies Record<LimitField, z.ZodType>;
 
 export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape)

@@ -35,7 +35,7 @@ export const planShape = {
   groups: groups
     .optional()
     .describe(
-      'Limits of groups of operations, by the name of the group. A request of an operation in a group counts in the limits of the plan and of the group. At most 20 groups. A name has 1 to 40 of the characters a-z 0-9 -.',
+      'Limits of groups of operations, by the name of the group. A request counts in the limits of the plan and of each group of its operation. At most 20 groups. A name has 1 to 40 of the characters a-z 0-9 -.',
     ),
   concurrent: concurrent
     .optional()
@@ -44,18 +44,16 @@ export const planShape = {
     ),
   operations: operationIds
     .optional()
-    .describe(
-      'The operations that keys on this plan may call. Without this list, they may call every operation.',
-    ),
+    .describe('The operations that keys on this plan may call. The default is all.'),
   changes: planChanges
     .optional()
     .describe(
-      'Later limits of the plan, at most 20 entries in the order of `from`. Each entry states all limits that apply from its `from` on. Requests that were charged before the change still count.',
+      'Later limits of the plan, at most 20 entries in the order of `from`. Each entry states all windows and groups that apply from its `from` on. Requests that were charged before the change still count in windows that the plan had before.',
     ),
   trial: limitsWithGroups
     .optional()
     .describe(
-      'Limits to try out. Each request of a key on the plan is also decided against these limits, with counts and bans of their own, but they refuse no request. The mapping states all limits of the trial. The trial begins with the present counts.',
+      'Limits to try out, which refuse no request. Each request of a key on the plan is also decided against them, with counts and bans of their own. The mapping states all windows and groups of the trial. The trial begins with the present counts.',
     ),
   ...planShapes,
 };

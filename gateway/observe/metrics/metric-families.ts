@@ -68,7 +68,7 @@ export const families: readonly Family[] = [
   counter(
     'requests_total',
     ['operation', 'status', 'decision'],
-    'Finished requests. `operation` is empty without a matching operation. `status` is 499 if the client was gone before the response ended, and 101 for an opened WebSocket.',
+    'Finished requests. `operation` is empty if no operation was found. `status` is 499 if the client was gone before the response ended, and 101 for an opened WebSocket.',
     ({ requests }) =>
       [...requests.requests].flatMap(([operation, byStatus]) =>
         [...byStatus].flatMap(([status, byDecision]) =>
@@ -94,7 +94,9 @@ export const families: readonly Family[] = [
     'Time from the arrival of a request to the decision by the limits of its key.',
     (counts) => counts.decisionDuration,
   ),
-  gauge('requests_in_flight', [], 'Unfinished requests.', ({ inFlight }) => one(inFlight)),
+  gauge('requests_in_flight', [], 'Unfinished requests, without open WebSockets.', ({ inFlight }) =>
+    one(inFlight),
+  ),
   gauge('connections', [], 'Client connections.', ({ connections }) => one(connections)),
   gauge(
     'workers',
@@ -109,25 +111,25 @@ export const families: readonly Family[] = [
   counter(
     'rejected_total',
     ['code'],
-    'Requests refused before a key was accepted, by error code, such as malformed requests, requests without a valid key, and requests refused by the bucket of an address.',
+    'Requests refused before a key was accepted, by error code.',
     ({ requests }) => by('code', requests.rejected),
   ),
   counter(
     'refused_total',
     ['plan', 'window'],
-    'Requests with a valid key that a limit refused. `window` is a window such as `minute`, `concurrent` for the limit of requests in progress, `reports-minute` for a window of the group `reports` of the plan, and `group` for all groups that only keys have. Requests that a ban refused are not included.',
+    'Requests of keys that a window or the limit of requests in progress refused. `window` is a window such as `minute`, `reports-minute` for a window of the group `reports` of the plan, `group` for all groups that the plan does not have, and `concurrent` for the limit of requests in progress.',
     ({ requests }) => byPlanAndWindow(requests.refused),
   ),
   counter(
     'trial_refused_total',
     ['plan', 'window'],
-    'Requests of a key that the trial of its plan would have refused. `window` is the window that a response would have named, `group` for all groups, `banned` for a ban of the trial, and `concurrent` for the limit of requests in progress, which refuses the same requests without the trial. A trial without refusals has zeros.',
+    'Requests of keys that the trial of their plan would have refused. `window` is the window that a response would have named, `group` for all groups, `banned` for a ban of the trial, and `concurrent` for the limit of requests in progress. A trial without refusals has zeros.',
     (state) => byPlanAndWindow(trialRefused(state)),
   ),
   counter(
     'deprecated_requests_total',
     ['operation'],
-    'Requests of keys for deprecated operations. Requests without a valid key are not included: `tollgate_requests_total` counts them by operation.',
+    'Requests of keys for deprecated operations. `tollgate_requests_total` also counts requests without a valid key.',
     (state) =>
       deprecated(state).map(({ id }) => ({
         labels: { operation: id },
@@ -144,7 +146,7 @@ export const families: readonly Family[] = [
   gauge(
     'keys',
     ['state', 'plan'],
-    'Keys of the configuration. `state` is `ok`, `banned` (this gateway has seen the ban), `expired` (all secrets have expired), `no_secret` or `disabled`.',
+    'Keys of the configuration, without the directory. `state` is `ok`, `banned` (this gateway has seen the ban), `expired` (all secrets have expired), `no_secret` or `disabled`.',
     ({ settings, bannedKeys, nowMs }) =>
       countKeys(settings, bannedKeys, nowMs).map(({ state, plan, keys }) => ({
         labels: { state, plan },
@@ -160,19 +162,14 @@ export const families: readonly Family[] = [
   gauge(
     'store_available',
     [],
-    '1 while Redis, or each server of a Cluster, is available, otherwise 0. Always 1 in a gateway without Redis.',
+    '1 while Redis, or each server of a Cluster, is available, otherwise 0. Always 1 without Redis.',
     (state) => one(Number(state.storeAvailable)),
   ),
-  gauge(
-    'store_servers_away',
-    [],
-    'Redis servers that are away. Each server of a Cluster counts separately.',
-    (state) => one(state.storeServersAway),
-  ),
+  gauge('store_servers_away', [], 'Redis servers that are away.', (state) => one(state.storeServersAway)),
   counter(
     'store_calls_total',
     ['result'],
-    'Calls to the store, counted for each key. One call may decide several requests of a key. `result` is `decided`, or `failed` if no usable reply came in time.',
+    'Calls to the store, counted for each key. One call may decide several requests of a key. `result` is `decided`, or `failed` without a usable reply in time.',
     ({ storeCalls }) => by('result', Object.entries(storeCalls)),
   ),
   counter(
@@ -184,7 +181,7 @@ export const families: readonly Family[] = [
   counter(
     'directory_look_ups_total',
     ['result'],
-    'Lookups of secrets in the key directory. `result` is `found`, `absent`, `away` (no reply in time) or `busy` (too many lookups waited). The metrics of the directory are absent if the gateway has none.',
+    'Lookups in the key directory, for secrets that are not cached. `result` is `found`, `absent`, `away` (no reply in time) or `busy` (too many lookups waited). The metrics of the directory are absent without one.',
     ({ directory }) => by('result', directory?.lookUps ?? []),
   ),
   gauge(
@@ -196,7 +193,7 @@ export const families: readonly Family[] = [
   gauge(
     'usage_recording',
     [],
-    '1 while usage is recorded, 0 while the record pauses. Absent if `usage.keepDays` is 0.',
+    '1 while usage is recorded, 0 while the record pauses, in a Cluster on any server. The metrics of usage are absent if `usage.keepDays` is 0.',
     ({ usage }) => one(usage && Number(usage.pausedBecause === undefined)),
   ),
   counter(
@@ -205,19 +202,22 @@ export const families: readonly Family[] = [
     'Requests that were not recorded because the store was away or full for too long.',
     ({ usage }) => one(usage?.lostRequests),
   ),
-  gauge('target_healthy', ['upstream', 'target'], '1 while a target is healthy, otherwise 0.', (state) =>
-    targets(state, ({ healthy }) => Number(healthy)),
+  gauge(
+    'target_healthy',
+    ['upstream', 'target'],
+    '1 while every process of the gateway finds the target healthy, otherwise 0.',
+    (state) => targets(state, ({ healthy }) => Number(healthy)),
   ),
   gauge(
     'target_in_flight',
     ['upstream', 'target'],
-    'Requests in flight at a target, and requests that wait for a connection to it.',
+    'Requests at a target, and requests that wait for a connection to it, without WebSockets.',
     (state) => targets(state, ({ inFlight }) => inFlight),
   ),
   gauge(
     'upstream_healthy_targets',
     ['upstream'],
-    'Healthy targets of an upstream. Also 0 if DNS never resolved the host name of the upstream.',
+    'Healthy targets of an upstream. Also 0 if DNS never resolved its host name.',
     ({ upstreams }) =>
       Object.entries(upstreams).map(([upstream, { targets }]) => ({
         labels: { upstream },
@@ -230,11 +230,8 @@ export const families: readonly Family[] = [
     'Requests that failed because of the `gateway` or the `upstream`: 5xx responses of the gateway and of the backend, and incomplete responses. A failure that the client caused is not counted, such as a slow download.',
     ({ requests }) => by('fault', requests.failures),
   ),
-  counter(
-    'upstream_retries_total',
-    [],
-    'Repeated attempts, without the first attempt of each request.',
-    ({ requests }) => one(requests.upstreamRetries),
+  counter('upstream_retries_total', [], 'Attempts after the first attempt of a request.', ({ requests }) =>
+    one(requests.upstreamRetries),
   ),
   counter(
     'upstream_failures_total',

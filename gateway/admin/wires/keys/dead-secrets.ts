@@ -45,8 +45,7 @@ const deadSecretsShown = z
     unknown: uses
       .optional()
       .describe('All secrets without a key, such as removed or invented secrets; absent if there are none.'),
-    unread: z
-      .object(uses)
+    unread: uses
       .optional()
       .describe(
         'All secrets that got 503, because Redis was away and the process did not know them; absent if there are none.',

@@ -7,7 +7,7 @@ export const otelFamilies: readonly Family[] = [
     suffix: 'otel_spans_total',
     type: 'counter',
     labels: ['result'],
-    help: 'Spans for the OpenTelemetry collector. `result` is `sent` for spans that the collector has taken, or `lost`. Absent if `otel` was never set.',
+    help: 'Spans for the OpenTelemetry collector. `result` is `sent` (the collector has taken them) or `lost`. Absent if `otel` was never set.',
     valuesOf: ({ ofParts }) =>
       Object.entries(spanCounts).flatMap(([result, name]) => {
         const value = ofParts[name];

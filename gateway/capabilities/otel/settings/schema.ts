@@ -30,7 +30,7 @@ const otel = fields('a mapping with url', {
   sample: share
     .prefault(defaults.sample)
     .describe(
-      'The share of requests that are recorded as traces. Requests that a trusted proxy marks as sampled, requests that a limit refused, failed requests and slow requests are recorded besides, up to a bound a second.',
+      'The share of requests that are recorded as traces. Requests that a trusted proxy marks as sampled, and refused, failed and slow requests, are recorded besides, up to a bound a second.',
     ),
   slow: durationAsMs(z.string(aDuration).regex(timeoutPattern, aDuration))
     .prefault(defaults.slow)
@@ -41,13 +41,13 @@ const otel = fields('a mapping with url', {
   headersFile: text('the path of a file with header fields')
     .optional()
     .describe(
-      'A file with header fields for the collector, such as its token: one `Name: value` a line. Relative to this file. Without it, OTEL_EXPORTER_OTLP_HEADERS applies.',
+      'A file with header fields for the collector, such as its token: one `Name: value` a line. Without it, OTEL_EXPORTER_OTLP_HEADERS applies.',
     )
     .register(marks, { secret: true }),
   caFile: text('the path of a PEM file')
     .optional()
     .describe(
-      'A PEM file with the authorities that sign the certificate of the collector, in place of the authorities of Node. Relative to this file.',
+      'A PEM file with the authorities that sign the certificate of the collector, in place of the authorities of Node.',
     )
     .register(marks, { file: true }),
   serviceName: text('1 to 64 of the characters A-Z a-z 0-9 . _ -', /^[A-Za-z0-9._-]{1,64}$/)
@@ -60,9 +60,7 @@ const otel = fields('a mapping with url', {
 export const otelShape = {
   otel: otel
     .optional()
-    .describe(
-      'The OpenTelemetry collector that gets traces and metrics. Without this setting, nothing is sent. A change needs no restart.',
-    ),
+    .describe('The OpenTelemetry collector that gets traces and metrics. A change needs no restart.'),
 };
 
 /** The setting as the operator writes it. */

@@ -25,7 +25,7 @@ export const receiverUrl = text('an https URL such as https://hooks.example.com/
     expects('an https URL such as https://hooks.example.com/tollgate'),
   )
   .describe(
-    'The URL to which the gateway posts events. It needs https, except for a loopback address. A user, a password and a fragment are refused. Credentials in the path or in parameters are masked wherever the gateway shows the URL.',
+    'The URL to which the gateway posts events. It needs https, except for a loopback address. A user, a password and a fragment are refused. The path and the parameters are masked wherever the gateway shows the URL.',
   )
   .register(marks, { secretInUrl: 'path' });
 
@@ -33,7 +33,7 @@ const receiver = fields('a receiver: a mapping with url, secretFile and events',
   url: receiverUrl,
   secretFile: text('the path of a file with the secret')
     .describe(
-      'A file with the secret that signs the deliveries, relative to this file: `whsec_` and the base64 of 24 to 64 octets. During a rotation, the file has a second line with the other secret, and each delivery has a signature for each secret. A change needs no restart.',
+      'A file with the secret that signs the deliveries: `whsec_` and the base64 of 24 to 64 octets. During a rotation, the file has a second line with the other secret, and each delivery has a signature for each secret. A change needs no restart.',
     )
     .register(marks, { secret: true }),
   events: list(
@@ -44,9 +44,7 @@ const receiver = fields('a receiver: a mapping with url, secretFile and events',
     'a list of types such as key.banned',
   )
     .min(1, expects('a list with at least one type'))
-    .describe(
-      'The types of the events that the receiver gets. There is no word for all types, so that a new version of the gateway sends no type that the receiver does not expect.',
-    ),
+    .describe('The types of the events that the receiver gets, from the reference of events.'),
   at: list(wholeNumber(1, 100), 'a list of whole percentages such as [80, 100]')
     .min(1, expects('a list with at least one percentage'))
     .max(percentagesMax, expects(`a list of at most ${percentagesMax} percentages`))
@@ -55,7 +53,7 @@ const receiver = fields('a receiver: a mapping with url, secretFile and events',
       'The percentages of a limit at which the receiver gets quota.threshold, for limits per hour, day and month. The default is [80, 100].',
     ),
   keys: filter(keyId, 'ids of keys').describe(
-    'The receiver gets only events about these keys. An event without a key, such as an import, does not match. Without `keys`, `plans` and `operations`, a receiver gets the events of all customers. An event must match each stated filter.',
+    'The receiver gets only events about these keys. An event without a key, such as an import, does not match. An event must match each stated filter (`keys`, `plans`, `operations`).',
   ),
   plans: filter(text('the name of a plan'), 'names of plans').describe(
     'The receiver gets only events about these plans, and about keys that are on these plans at the time of the event.',
