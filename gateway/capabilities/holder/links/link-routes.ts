@@ -37,7 +37,7 @@ export function linkRoutes(
           const days = bounds.linkMaxMs / dayMs;
           return errorResponse('invalid_request', `The member \`for\` must be at most ${days} days.`);
         }
-        const found = await linksOf(id, storeUnavailable());
+        const found = await linksOf(id);
         if (found.kind !== 'read') return found.response;
         const { of, stale, nowMs: createdMs } = found;
         if (of.key === undefined || !of.isUsable) return errorResponse('conflict', unusable(id));
@@ -62,7 +62,7 @@ export function linkRoutes(
       ...listLinksWire,
       needs: 'read',
       async respond({ params: { id = '' } }) {
-        const found = await linksOf(id);
+        const found = await linksOf(id, storeUnavailable());
         return found.kind === 'read' ? jsonResponse(linksView(id, found.open)) : found.response;
       },
     }),
