@@ -46,7 +46,7 @@ export function withGateway(command: Command): Command {
 }
 
 export function withReply(command: Command): Command {
-  return withGateway(command).option('--json', 'print one JSON document in the form of the admin API');
+  return withGateway(command).option('--json', 'print JSON');
 }
 
 export function withPeriod(command: Command): Command {
@@ -55,7 +55,7 @@ export function withPeriod(command: Command): Command {
       '--from <when>',
       'the start of the period: 2026-11-22, 2026-11-22T10:31:00Z, 14:03, today, yesterday, -7d, -12h, -30m, -12mo',
     )
-    .option('--to <when>', 'the end of the period, in the same form; a day is included (default: now)');
+    .option('--to <when>', 'the end of the period; a day is included (default: now)');
 }
 
 export function withLimit(command: Command): Command {
@@ -63,7 +63,7 @@ export function withLimit(command: Command): Command {
 }
 
 export function withCsv(command: Command): Command {
-  return command.option('--csv', 'print comma-separated values');
+  return command.option('--csv', 'print CSV');
 }
 
 /** The `--config` option, the same on all commands. */
@@ -96,10 +96,10 @@ export function examples(...lines: readonly string[]): string {
 /** The environment variables that commands read, in the order of the help. */
 const variables: Readonly<Record<string, string>> = {
   TOLLGATE_CONFIG: 'the configuration file, in place of ./tollgate.yaml',
-  TOLLGATE_ADMIN: 'the admin listener, in place of --admin',
+  TOLLGATE_ADMIN: 'the URL of the admin listener',
   TOLLGATE_ADMIN_TOKEN: 'a token; "tollgate admin token" makes one',
   TOLLGATE_ADMIN_TOKEN_FILE: 'a file with the token',
-  COLUMNS: "the width of tables, at least 40, in place of the terminal's; not in a live top",
+  COLUMNS: 'the width of tables, at least 40; not of a live top',
   NO_COLOR: 'no colours',
 };
 
@@ -115,7 +115,7 @@ export function completeCommands(program: Command): void {
     command.commands.forEach(visit);
     if (asking.has(command)) {
       command
-        .addOption(new Option('--admin <url>', 'the admin listener of the gateway').env('TOLLGATE_ADMIN'))
+        .addOption(new Option('--admin <url>', 'the URL of the admin listener').env('TOLLGATE_ADMIN'))
         .option('--ca <file>', "a PEM file with the authority of the listener's certificate")
         .addOption(configOption());
     }

@@ -12,11 +12,11 @@ export const redisKeys = {
     bytesMax: 3_000,
     bytesFor: 'without groups and `concurrent`',
     expires:
-      'A second after the latest of these times: the end of the longest limited window, the expiry of counted refusals, the end of a grant, the end of a lease, `bans.max` after the end or the lifting of a ban, an hour after a leak. For a key of the directory also: two minutes after a change of the key, and 3.5 to 7 days after a process last read the key for a request.',
+      'A second after the latest of these times: the end of each limited window, of counted refusals, of a grant and of a lease; `bans.max` after a ban, its lifting or a reset; an hour after a leak; two minutes after a change of a key of the directory, and 3.5 to 7 days after a process last read it for a request.',
     writtenBy:
-      'The chapters of `quota/` write it: `decide-key.lua` when a decision changes counts, a ban or a lease; `adjust.lua`, `thresholds.lua` and `marks.lua` on grants, bans and resets by operators, credits, reports of thresholds, leaks, changes of keys, and the first read of a key of the directory.',
+      'The scripts of `quota/`, when a decision changes counts, a ban or a lease; on grants, bans, resets and credits by operators; on reports of thresholds and leaks; and when a key of the directory changes or is first read.',
     howMany: 'At most one per API key.',
-    size: 'With limits per minute and day, it is 150 octets, or 250 octets after a refusal. A grant of these limits adds 50 octets, and a trial up to 350 octets. By default, Redis stores a hash compactly while it has at most 512 fields, and each field and value has at most 64 octets.',
+    size: 'With limits per minute and day, it is 150 octets, or 250 octets after a refusal. A grant of these limits adds 50 octets, and a trial up to 350 octets.',
   },
   usageDay: {
     name: (prefix: string, id: string) => `${prefix}:{${id}}:usage`,
@@ -26,7 +26,7 @@ export const redisKeys = {
     bytesFor: 'for five operations, with admitted and refused requests in every minute of the day',
     expires: '`usage.keepDays` plus two days after the day that is counted.',
     writtenBy:
-      '`usage/store/add-counts.lua`. Each process usually runs it every ten seconds for each busy API key, and once a minute for each quiet API key. A call has up to 16 API keys.',
+      '`usage/store/add-counts.lua`, usually run by each process every ten seconds for each busy API key and once a minute for each quiet one.',
     howMany: 'At most one per API key and day.',
     size: 'Costs, groups and trials add more.',
   },
@@ -38,7 +38,7 @@ export const redisKeys = {
     bytesFor: 'if each request costs one unit, without groups',
     expires: '400 days after the usage of a day was last added.',
     writtenBy:
-      '`usage/store/add-counts.lua` writes it once per API key and active day, at least one day after that day has ended.',
+      '`usage/store/add-counts.lua`, once per API key and active day, at least one day after that day has ended.',
     howMany: 'At most one per API key.',
   },
   usageOperations: {
@@ -48,8 +48,7 @@ export const redisKeys = {
     bytesMax: 400_000,
     bytesFor: 'for 50 operations that were called in each hour',
     expires: '`usage.keepDays`, or 15 if that is more, plus two days after the day that is counted.',
-    writtenBy:
-      '`usage/store/add-counts.lua`. Each process with requests runs it every ten seconds, in calls of at most 250 fields.',
+    writtenBy: '`usage/store/add-counts.lua`, usually run every ten seconds by each process with requests.',
     howMany: 'At most one per day.',
     size: 'A used secret that is not valid adds up to 2,000 octets.',
   },
@@ -60,8 +59,8 @@ export const redisKeys = {
     bytesMax: 1_400_000,
     expires: '`usage.keepDays` plus two days after an entry was last written.',
     writtenBy:
-      '`usage/store/redis-usage-store.ts` writes it. Each process updates the entry of an active API key about once a minute, usually writes at most ten times a second, and writes at most 10,000 entries a minute on average.',
-    howMany: 'A single key with up to 10,000 recently active API keys.',
+      '`usage/store/redis-usage-store.ts`, in each process about once a minute for an active API key, and for at most 10,000 a minute on average.',
+    howMany: 'One, with up to 10,000 recently active API keys.',
   },
   address: {
     name: (prefix: string) => `${prefix}:address`,
@@ -70,7 +69,7 @@ export const redisKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each request with a malformed head, and on each request whose key is missing, not valid, not allowed from the address or cannot be read, until the limit is exceeded.',
+      '`request/limit/minute-bucket.ts`, on each request with a malformed head, or with a key or link that is missing, invalid, not allowed from the address or cannot be read, until the limit is exceeded.',
     howMany: 'One per client address with counted requests within a minute.',
   },
   preflight: {
@@ -80,8 +79,8 @@ export const redisKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted preflight.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each CORS preflight of an allowed origin, until the limit is exceeded.',
-    howMany: 'One per client address that sent such a preflight within a minute.',
+      '`request/limit/minute-bucket.ts`, on each CORS preflight of an allowed origin, until the limit is exceeded.',
+    howMany: 'One per client address with counted preflights within a minute.',
   },
   docs: {
     name: (prefix: string) => `${prefix}:docs`,
@@ -90,8 +89,8 @@ export const redisKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each request for the API reference or the page of key holders, until the limit is exceeded.',
-    howMany: 'One per client address that read one of them within a minute.',
+      '`request/limit/minute-bucket.ts`, on each request for the API reference or the page of key holders, until the limit is exceeded.',
+    howMany: 'One per client address with counted requests within a minute.',
   },
   leakedSecrets: {
     name: (prefix: string) => `${prefix}:leaked-secrets`,
@@ -100,11 +99,10 @@ export const redisKeys = {
     isPermanent: true,
     bytesMax: 130_000_000,
     bytesFor: 'if all of 100,000 secrets leak',
-    expires:
-      'Never. A running gateway removes an entry when no gateway’s configuration has had the secret for at least ten minutes.',
+    expires: 'Never. A gateway removes an entry when no configuration has had the secret for ten minutes.',
     writtenBy:
-      '`keys/leaks/blocked/add-leak.lua` writes it on the first report of a leaked secret of the configuration, when a later report ends the secret, and again if Redis has lost it. Each gateway runs `keys/leaks/blocked/renew-leaks.lua` once a minute while there is a leaked secret.',
-    howMany: 'A single key, with an entry for each leaked secret of the configuration.',
+      '`keys/leaks/blocked/add-leak.lua`, on the first report of a leaked secret, when a later report ends the secret, and again if Redis has lost it; and `renew-leaks.lua`, once a minute in each gateway while there is a leaked secret.',
+    howMany: 'One, with an entry for each leaked secret of the configuration.',
     size: 'A leaked secret takes at most 1,300 octets.',
   },
   directoryRecord: {
@@ -114,8 +112,8 @@ export const redisKeys = {
     isPermanent: true,
     bytesMax: 3_000,
     bytesFor: 'for a name and 16 secrets of an operator',
-    expires: 'Never, because it is the record of an API key.',
-    writtenBy: '`keys/directory/store/change-record.lua` writes it on each change of a key of the directory.',
+    expires: 'Never.',
+    writtenBy: '`keys/directory/store/change-record.lua`, on each change of the key.',
     howMany: 'One per API key of the directory.',
     size: 'With one secret and a name, it is 600 octets. A further secret of an operator adds 130 octets, and one that the holder issued 310 octets. A removed secret with descendants adds 160 octets (at most 200 such secrets for each secret of an operator), and a leaked secret up to 900 octets. Limits, addresses and operations add their length as JSON.',
   },
@@ -125,10 +123,9 @@ export const redisKeys = {
     type: 'hash',
     bytesMax: 800,
     bytesFor: 'for 20 removals of the same id',
-    expires: 'A day after a key with this id was removed.',
-    writtenBy:
-      '`keys/directory/store/change-record.lua` writes it on each removal of a key from the directory.',
-    howMany: 'One per id that was removed within a day.',
+    expires: 'A day after a key with this id was last removed.',
+    writtenBy: '`keys/directory/store/change-record.lua`, on each removal of a key from the directory.',
+    howMany: 'One per id of a key that was removed within a day.',
   },
   directoryDigest: {
     name: (prefix: string, digest: string) => `${prefix}:digest:${digest}`,
@@ -136,9 +133,8 @@ export const redisKeys = {
     type: 'string',
     isPermanent: true,
     bytesMax: 250,
-    expires: 'Never; removed when the key no longer has the digest.',
-    writtenBy:
-      '`keys/directory/store/redis-directory-store.ts` writes it when a key of the directory gets a secret.',
+    expires: 'Never. It is removed when the key no longer has the digest.',
+    writtenBy: '`keys/directory/store/redis-directory-store.ts`, when the key gets the secret.',
     howMany: 'One per secret of the directory, and per removed secret with descendants.',
   },
   directoryIds: {
@@ -149,9 +145,8 @@ export const redisKeys = {
     bytesMax: 150_000_000,
     bytesFor: 'for 1,000,000 API keys',
     expires: 'Never. The entry of an API key is removed with the API key.',
-    writtenBy:
-      '`keys/directory/store/redis-directory-store.ts` writes it whenever a key is created or removed.',
-    howMany: 'A single key with an entry of about 140 octets for each API key of the directory.',
+    writtenBy: '`keys/directory/store/redis-directory-store.ts`, when a key is created or removed.',
+    howMany: 'One, with an entry of about 140 octets for each API key of the directory.',
   },
   directoryForm: {
     /** A hash tag, so that the copies are in distant slots of a Cluster. */
@@ -160,19 +155,17 @@ export const redisKeys = {
     type: 'string',
     isPermanent: true,
     bytesMax: 120,
-    expires: 'Never, because it states whether Tollgate issued all secrets of the directory.',
-    writtenBy:
-      '`keys/directory/store/form-marks.ts` writes it before the first key, and on the first import.',
-    howMany: 'Four copies.',
+    expires: 'Never.',
+    writtenBy: '`keys/directory/store/form-marks.ts`, before the first key and on the first import.',
+    howMany: 'Four copies, which state whether Tollgate issued all secrets of the directory.',
   },
   directoryOnce: {
     name: (prefix: string, name: string) => `${prefix}:directory:once:${name}`,
     pattern: '<prefix>:directory:once:<digest of the token’s name and the Idempotency-Key>',
     type: 'string',
     bytesMax: 1_000,
-    expires: 'A day after the first request with the Idempotency-Key.',
-    writtenBy:
-      '`keys/directory/store/redis-directory-store.ts` writes it on the first request for a new key with an Idempotency-Key.',
+    expires: 'A day after the first request for a new key with the Idempotency-Key.',
+    writtenBy: '`keys/directory/store/redis-directory-store.ts`, on this request.',
     howMany: 'One per Idempotency-Key that was used for a new key within a day.',
   },
   processes: {
@@ -183,7 +176,7 @@ export const redisKeys = {
     bytesMax: 1_600,
     bytesFor: 'with one target and no fault',
     expires: '5 s after it was last written.',
-    writtenBy: 'Each gateway writes it once a second for each of its processes (`fleet/presence.ts`).',
+    writtenBy: '`fleet/presence.ts`, once a second.',
     howMany: 'One per process that serves requests.',
     size: 'Each further healthy target adds 130 octets.',
   },
@@ -193,8 +186,8 @@ export const redisKeys = {
     type: 'zset',
     bytesMax: 240_000,
     expires: '5 s after a process last wrote the key.',
-    writtenBy: 'Each gateway writes it once a second for each of its processes, with `fleet/note-seen.lua`.',
-    howMany: 'A single key with an entry for each of up to 2,000 processes.',
+    writtenBy: '`fleet/note-seen.lua`, once a second for each process.',
+    howMany: 'One, with an entry for each of up to 2,000 processes.',
   },
   flush: {
     name: (prefix: string) => `${prefix}:fleet:{processes}:flush`,
@@ -203,8 +196,8 @@ export const redisKeys = {
     bytesMax: 120,
     expires: '10 s after it was written.',
     writtenBy:
-      '`fleet/flush/raise-flush.lua` writes it when an operator reads counts of all processes, unless an earlier flush suffices.',
-    howMany: 'A single key.',
+      '`fleet/flush/raise-flush.lua`, when an operator reads counts of all processes, unless an earlier flush suffices.',
+    howMany: 'One.',
   },
   healthFailing: {
     /** All keys of health checks are in one slot, so a script can write several keys. */
@@ -215,8 +208,8 @@ export const redisKeys = {
     bytesFor: 'for 1,000 targets',
     expires: '30 s after the last report about a failing target.',
     writtenBy:
-      '`request/forward/upstream/fleet/share-health.lua`. If more than two processes check the same target, each of them runs it about five times a second. It writes only if a target fails or has failed.',
-    howMany: 'A single key with a field for each of up to 1,000 targets with failed checks.',
+      '`request/forward/upstream/fleet/share-health.lua`, run about five times a second by each process that shares a target with more than one other; it writes only if a target fails or has failed.',
+    howMany: 'One, with a field for each of up to 1,000 targets with failed checks.',
     size: 'A target takes at most 600 octets.',
   },
   healthCheckers: {
@@ -227,7 +220,7 @@ export const redisKeys = {
     bytesMax: 170,
     expires: '20 s after the last process was counted.',
     writtenBy:
-      '`request/forward/upstream/fleet/count-checkers.lua`. Each process runs it about every nine seconds, and more often after its start.',
+      '`request/forward/upstream/fleet/count-checkers.lua`, run by each process at least every nine seconds or so.',
     howMany: 'One per target and kind of check.',
   },
   changes: {
@@ -238,9 +231,8 @@ export const redisKeys = {
     bytesMax: 120_000_000,
     bytesFor: 'for entries of 6,000 octets',
     expires: '90 days after the last change.',
-    writtenBy:
-      '`fleet/add-report.lua` adds changes of keys, of the tokens and of plans by their guards, and valid and failed reloads of the configuration.',
-    howMany: 'A single key with at most the last 20,000 changes.',
+    writtenBy: '`fleet/add-report.lua`, on each change for the record of changes.',
+    howMany: 'One, with at most the last 20,000 changes.',
     size: 'An entry takes 200 octets for most changes of keys, 450 for a small edit of a file, 1,500 for a failed reload with a long reason, 6,000 for a change of every field of a key, and about 5,000 more for an edit of 200 keys.',
   },
   changesReports: {
@@ -251,8 +243,8 @@ export const redisKeys = {
     bytesFor: 'if one process reports each change',
     expires: '90 days after the last change.',
     writtenBy:
-      '`fleet/add-report.lua` writes it on each new entry of the stream, and when another process reports an existing entry.',
-    howMany: 'A single key with at most two fields for each change.',
+      '`fleet/add-report.lua`, on each new entry of the stream, and when another process reports an entry.',
+    howMany: 'One, with at most two fields for each change.',
     size: 'Each further process that reports a change adds 16 octets.',
   },
   events: {
@@ -263,8 +255,8 @@ export const redisKeys = {
     bytesFor: 'for events of 700 octets',
     expires: '7 days after the last event.',
     writtenBy:
-      '`fleet/add-report.lua` adds the events. Each gateway adds at most 20 events of a kind in one burst, and then about 16 per minute.',
-    howMany: 'A single key with at most the last 2,000 events.',
+      '`fleet/add-report.lua`. Each gateway adds at most 20 events of a kind in one burst, and then about 16 a minute.',
+    howMany: 'One, with at most the last 2,000 events.',
   },
   eventsReports: {
     name: (prefix: string) => `${prefix}:fleet:{events}:reports`,
@@ -274,8 +266,8 @@ export const redisKeys = {
     bytesFor: 'if one process reports each event',
     expires: '7 days after the last event.',
     writtenBy:
-      '`fleet/add-report.lua` writes it on each new entry of the stream, and when another process reports an existing entry.',
-    howMany: 'A single key with at most two fields for each event.',
+      '`fleet/add-report.lua`, on each new entry of the stream, and when another process reports an entry.',
+    howMany: 'One, with at most two fields for each event.',
     size: 'Each further process that reports an event adds 16 octets.',
   },
   dataMark: {
@@ -284,9 +276,8 @@ export const redisKeys = {
     type: 'string',
     isPermanent: true,
     bytesMax: 120,
-    expires: 'Never, because a missing key means that Redis has lost its data.',
-    writtenBy:
-      '`server/data-mark.ts`. Each gateway checks it every five seconds, and writes it if it is missing.',
+    expires: 'Never. A missing key means that Redis has lost its data.',
+    writtenBy: '`server/data-mark.ts`, in each gateway every five seconds if it is missing.',
     howMany: 'One.',
   },
   probe: {
@@ -296,7 +287,7 @@ export const redisKeys = {
     bytesMax: 100,
     expires: '1 s after it was written.',
     writtenBy:
-      'Each process writes it once a second while the server is available (`request/limit/store/server-watch.ts`).',
+      '`request/limit/store/server-watch.ts`, in each process once a second while the server is available.',
     howMany: 'One per Redis server. In a Cluster, a number follows the name.',
   },
 } as const satisfies Record<string, RedisKeyKind>;

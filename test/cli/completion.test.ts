@@ -85,7 +85,7 @@ test('fish completes the same, with descriptions', async () => {
   expect(words.slice(0, completed.length)).toEqual(
     completed.map(([typed, whole]) => (typed === whole ? '' : last(whole))),
   );
-  expect(output).toContain('grant\tgive a key other limits for a while');
+  expect(output).toContain('grant\tgive keys other limits for a while');
 });
 
 async function scriptFile(shell: string): Promise<{ readonly folder: string; readonly file: string }> {

@@ -8,11 +8,9 @@ export const holderCommands: CommandPart = {
   addToKeys(keys) {
     withReply(keys.command('link').helpGroup('Issue and change:'))
       .argument('<key>', 'the id of the key')
-      .description(
-        'make a link, shown only once, that opens the page of a key without its secret; it cannot get a new secret',
-      )
-      .option('--for <time>', 'how long the link opens the page: 7d, 12h or 30m, at most 30d', duration)
-      .option('--list', 'list the links of the key, and make none')
+      .description('make a link, shown only once, that opens the page of a key without its secret')
+      .option('--for <time>', 'when the link ends: after 7d, 12h or 30m, at most 30d', duration)
+      .option('--list', 'list the links of the key')
       .addHelpText('after', examples('keys link acme --for 7d', 'keys link acme --list'))
       .action(async (id: string, options: LinkOptions) => {
         const { linkKey } = await import('./commands/link.ts');

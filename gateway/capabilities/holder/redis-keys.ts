@@ -9,7 +9,7 @@ export const holderKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each request with a valid secret for the data of its key (`limitsPath`), until the limit is exceeded.',
+      '`request/limit/minute-bucket.ts`, on each request with a valid secret for the data of its key (`limitsPath`), until the limit is exceeded.',
     howMany: 'One per API key with counted requests within a minute.',
   },
   linkReads: {
@@ -19,7 +19,7 @@ export const holderKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each request with a valid link, until the limit is exceeded.',
+      '`request/limit/minute-bucket.ts`, on each request with a valid link, until the limit is exceeded.',
     howMany: 'One per link that was used within a minute.',
   },
   links: {
@@ -29,8 +29,7 @@ export const holderKeys = {
     bytesMax: 12_000,
     bytesFor: 'for ten links of a key with 16 secrets in a file',
     expires: 'At the end of the link that was to end last.',
-    writtenBy:
-      '`capabilities/holder/links/add-link.lua` writes it when an operator makes a link. An unlink removes fields.',
+    writtenBy: '`capabilities/holder/links/add-link.lua`, when an operator makes a link.',
     howMany: 'One per API key with a link.',
     size: 'A link of a key in the directory takes 250 octets.',
   },

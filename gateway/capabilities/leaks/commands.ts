@@ -8,11 +8,11 @@ export const leaksCommands: CommandPart = {
   addToKeys(keys) {
     withGateway(keys.command('leaked').helpGroup('Issue and change:'))
       .description(
-        'report secrets that were found where others can read them; each secret of a key ends at once, unless `leaks.onLeak` is `report`',
+        'report secrets that were found where others can read them; they end at once, unless `leaks.onLeak` is `report`',
       )
       .option('--url <url>', 'the address at which the secrets were found')
       .option('--source <text>', 'the kind of place at which the secrets were found')
-      .option('--json', 'print one JSON document in the form of the admin API')
+      .option('--json', 'print JSON')
       .addHelpText(
         'after',
         '\nThe secrets are read from standard input, one a line. A gateway receives only their SHA-256 digests.',

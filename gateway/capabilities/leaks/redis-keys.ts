@@ -9,7 +9,7 @@ export const leakReportKeys = {
     bytesMax: 120,
     expires: '60 s after the first counted request.',
     writtenBy:
-      '`request/limit/minute-bucket.ts` writes it on each request for `leaksPath`, until the limit is exceeded.',
-    howMany: 'One per client address that sent a request to `leaksPath` within a minute.',
+      '`request/limit/minute-bucket.ts`, on each request for `leaksPath`, until the limit is exceeded.',
+    howMany: 'One per client address with counted requests within a minute.',
   },
 } as const satisfies Readonly<Record<string, RedisKeyKind>>;

@@ -7,17 +7,17 @@ export const makegoodCommands: CommandPart = {
   add({ program }) {
     withGateway(program.command('makegood').helpGroup(helpGroups.keys))
       .description(
-        'give keys back the units that they were charged for requests that failed with 5xx or were cut off, but not by the client; each unit is given back at most once, however often the command runs',
+        'give keys back the units of requests that the gateway or the API failed, in the windows of the present day and month; each unit once, however often the command runs',
       )
       .requiredOption('--from <when>', 'the start of the failures: 2026-11-22T10:31:00Z, today, -12h, -30m')
       .requiredOption(
         '--to <when>',
-        'the end of the failures, in the same form, or now; the period includes the whole minute, and a time in the future means now',
+        'the end of the failures, in the same form, or now; its whole minute is included',
       )
       .option('--upstream <name>', 'only requests for this upstream')
       .option('--plan <name>', 'only keys that are on this plan now')
       .option('--dry-run', 'show what would be given back, and change nothing')
-      .option('--json', 'print one JSON document in the form of the admin API')
+      .option('--json', 'print JSON')
       .addHelpText(
         'after',
         examples(

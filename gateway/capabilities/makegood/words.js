@@ -6,4 +6,4 @@
  * Shown with the usage of all keys in a month, from which operators make bills.
  */
 export const creditUsageNote =
-  'Units are all charged units. They include units that "tollgate makegood" has given back. The page of a key and "tollgate keys show" list its last credits.';
+  'Units include those that "tollgate makegood" has given back. The page of a key and "tollgate keys show" list its last credits.';

@@ -9,20 +9,16 @@ export const simulateCommands: CommandPart = {
   add({ program }) {
     const simulate = withGateway(program.command('simulate').helpGroup(helpGroups.configuration))
       .description(
-        'replay the recorded requests under other limits: limits of a plan, of a key, or of an edited configuration (--config FILE)',
+        'replay the recorded requests under other limits of a plan or key, or under those of an edited configuration (--config FILE)',
       )
-      .option('--plan <name>', 'the plan to simulate with other limits')
-      .option('--key <id>', 'the key to simulate with other limits');
-    simulate.option('--group <name>', 'the group of operations whose limits are simulated');
+      .option('--plan <name>', 'the plan with other limits')
+      .option('--key <id>', 'the key with other limits');
+    simulate.option('--group <name>', 'the group of operations with the other limits');
     addLimitOptions(simulate, (window) => `the limit per ${window}, or none`, limitOrNone);
-    simulate.option(
-      '--days <count>',
-      'the number of days until now (default: the last 24 hours)',
-      wholeNumber,
-    );
+    simulate.option('--days <count>', 'the number of days until now', wholeNumber);
     withPeriod(simulate)
       .option('--limit <count>', 'the maximum number of keys', wholeNumber, 20)
-      .option('--json', 'print one JSON document')
+      .option('--json', 'print JSON')
       .addHelpText(
         'after',
         examples(

@@ -29,7 +29,7 @@ export const webhooksCommands: CommandPart = {
 
 function addList(command: Command): void {
   withCsv(withReply(withPeriod(command)))
-    .description('list the webhooks that were sent, that wait and that failed, the newest first')
+    .description('list the webhook events with their deliveries, the newest first')
     .enablePositionalOptions()
     .addHelpText(
       'after',
@@ -39,8 +39,8 @@ function addList(command: Command): void {
         'deliveries --key acme --type quota.threshold',
       ),
     )
-    .option('--failed', 'only deliveries that failed')
-    .option('--waiting', 'only deliveries that wait for an attempt; with --failed: both')
+    .option('--failed', 'only failed deliveries')
+    .option('--waiting', 'only waiting deliveries; with --failed: both')
     .addOption(new Option('--type <type>', 'only events of this type').choices(webhookEventTypes))
     .option('--key <key>', 'only events about the key with this id')
     .option('--receiver <id>', 'only deliveries to the receiver with this id, which "deliveries show" prints')
@@ -73,10 +73,7 @@ function addSend(deliveries: Command): void {
         'deliveries send evt_Wm3Jq8ZkT1yB0aXcLr5d --receiver 3f0c9a61b2d4',
       ),
     )
-    .option(
-      '--receiver <id>',
-      'only to the receiver with this id; without it, to each configured receiver of the event',
-    )
+    .option('--receiver <id>', 'only to the receiver with this id')
     .action(async (id: string, options: SendOptions) => {
       const { sendAgain } = await import('./commands/deliveries.ts');
       await sendAgain(id, options);
@@ -87,7 +84,7 @@ function addTest(notify: Command): void {
   notify
     .command('test')
     .argument('<url>', 'the URL of the receiver')
-    .description('send an example of each type of event to a receiver; no running gateway is needed')
+    .description('send an example of each type of event to a receiver, without a gateway')
     .addHelpText(
       'after',
       examples(
@@ -99,7 +96,7 @@ function addTest(notify: Command): void {
       '--secret-file <file>',
       'a file with the secret (default: the secretFile of the receiver with this URL in the configuration)',
     )
-    .option('--json', 'print the results as one JSON document')
+    .option('--json', 'print JSON')
     .addOption(configOption())
     .action(async (url: string, options: TestOptions) => {
       const { runReceiverTest } = await import('./commands/test-receiver.ts');

@@ -11,8 +11,8 @@ export const webhooksKeys = {
     bytesFor: 'for three receivers and bodies of 400 octets',
     expires: '30 days after the last change.',
     writtenBy:
-      'The scripts of `capabilities/webhooks/queue/scripts/` write it when an event is added, when a delivery is claimed or sent again, and when an attempt ends.',
-    howMany: 'A single key with up to 10,000 webhook events, their bodies and their deliveries.',
+      'The scripts of `capabilities/webhooks/queue/scripts/`, when an event is added, when a delivery is claimed or sent again, and when an attempt ends.',
+    howMany: 'One, with up to 10,000 webhook events, their bodies and their deliveries.',
     size: 'Each further receiver adds up to 3,200,000 octets. A body has at most 20,000 octets.',
   },
   deliveriesOrder: {
@@ -21,8 +21,8 @@ export const webhooksKeys = {
     type: 'zset',
     bytesMax: 1_500_000,
     expires: '30 days after the last change.',
-    writtenBy: '`capabilities/webhooks/queue/scripts/add-event.lua` writes it on each new event.',
-    howMany: 'A single key with an entry for each event.',
+    writtenBy: '`capabilities/webhooks/queue/scripts/add-event.lua`, on each new event.',
+    howMany: 'One, with an entry for each event.',
   },
   deliveriesEnded: {
     name: (prefix: string) => `${prefix}:notify:{deliveries}:ended`,
@@ -30,8 +30,8 @@ export const webhooksKeys = {
     type: 'zset',
     bytesMax: 1_500_000,
     expires: '30 days after the last change.',
-    writtenBy: 'The same scripts as for the hash write it when the last delivery of an event ends.',
-    howMany: 'A single key with an entry for each event that waits for no delivery.',
+    writtenBy: 'The same scripts as for the hash, when the last delivery of an event ends.',
+    howMany: 'One, with an entry for each event that waits for no delivery.',
   },
   deliveriesDue: {
     name: (prefix: string) => `${prefix}:notify:{deliveries}:due`,
@@ -40,9 +40,8 @@ export const webhooksKeys = {
     bytesMax: 5_000_000,
     bytesFor: 'for 10,000 events that wait for three receivers',
     expires: '30 days after the last change.',
-    writtenBy:
-      'The same scripts as for the hash write it when the time of the next attempt of a delivery changes.',
-    howMany: 'A single key with an entry for each delivery that has a time for its next attempt.',
+    writtenBy: 'The same scripts as for the hash, when the time of the next attempt of a delivery changes.',
+    howMany: 'One, with an entry for each delivery that has a time for its next attempt.',
   },
   deliveriesReceivers: {
     name: (prefix: string) => `${prefix}:notify:{deliveries}:receivers`,
@@ -53,7 +52,7 @@ export const webhooksKeys = {
     expires: '30 days after the last change.',
     writtenBy:
       '`capabilities/webhooks/queue/scripts/claim-due.lua`, about every five seconds for each receiver, and `note-receivers.lua`, once a minute by each gateway.',
-    howMany: 'A single key with a field for each receiver.',
+    howMany: 'One, with a field for each receiver.',
   },
   deliveriesSame: {
     name: (prefix: string, digest: string) => `${prefix}:notify:{deliveries}:same:${digest}`,
@@ -62,9 +61,9 @@ export const webhooksKeys = {
     bytesMax: 50_000,
     bytesFor: 'if 500 processes have reported the event four times',
     expires:
-      'A day after the last new event with this identity. A day after the end of the ban or window if the identity belongs to a ban or window, and earlier if no process will report the event again.',
+      'A day after the last new event with this identity, or after the end of the ban or window that it is about; earlier if no process will report the event again.',
     writtenBy:
-      '`capabilities/webhooks/queue/scripts/add-event.lua` writes it on each report that several processes may send.',
+      '`capabilities/webhooks/queue/scripts/add-event.lua`, on each report that several processes may send.',
     howMany: 'One per reported identity that has not expired.',
     size: 'One report takes 200 octets.',
   },
@@ -75,8 +74,8 @@ export const webhooksKeys = {
     bytesMax: 300,
     expires: '400 days after the last scan.',
     writtenBy:
-      '`capabilities/webhooks/schedule/scan-state.ts` writes it after each complete scan for events that become due with the time.',
-    howMany: 'A single key with the end of the last scan for each of three types of events.',
+      '`capabilities/webhooks/schedule/scan-state.ts`, after each complete scan for events that become due with the time.',
+    howMany: 'One, with the end of the last scan for each of three types of events.',
   },
   noticeScanLeader: {
     name: (prefix: string) => `${prefix}:notify:{scans}:leader`,
@@ -84,8 +83,7 @@ export const webhooksKeys = {
     type: 'string',
     bytesMax: 120,
     expires: '30 s after the next scan is due; during a scan, 30 s after the last write.',
-    writtenBy:
-      '`capabilities/webhooks/schedule/scan-state.ts`. The process that scans writes it before, during and after a scan.',
+    writtenBy: '`capabilities/webhooks/schedule/scan-state.ts`, before, during and after a scan.',
     howMany: 'One.',
   },
 } as const satisfies Readonly<Record<string, RedisKeyKind>>;

@@ -29,13 +29,11 @@ export function addTokenCommand({ program }: CommandParents): void {
     .description('make tokens for the admin API')
     .command('token')
     .description(
-      'make a token; the first line of standard output is its entry for `admin.tokens`, and the second line is the token, which is shown only once',
+      'make a token, and print its entry for `admin.tokens` and then the token, which is shown only once',
     )
     .requiredOption('--name <name>', 'the owner of the token')
-    .addOption(
-      new Option('--may <what>', 'the permission of the token').choices(['read', 'write']).default('read'),
-    )
-    .option('--json', 'print one JSON object with name, may, sha256 and token')
+    .addOption(new Option('--may <what>', 'what the token may do').choices(['read', 'write']).default('read'))
+    .option('--json', 'print JSON')
     .addHelpText('after', examples('admin token --name alice', 'admin token --name deploy --may write'))
     .action(async (options: TokenOptions) => {
       const { makeToken } = await import('../start/token.ts');
@@ -54,9 +52,7 @@ export function addReadingCommands({ program }: CommandParents): void {
 
 function addTop(program: Command): void {
   withReply(program.command('top').helpGroup(helpGroups.look))
-    .description(
-      'show the live state of the gateway: rates, times, processes, targets, busiest and most refused keys',
-    )
+    .description('show the live state of the gateway, and the busiest and most refused keys')
     .option('--once', 'print the state once and end')
     .addHelpText('after', examples('top', 'top --once --admin http://127.0.0.1:9090'))
     .action(async (options: TopOptions) => {
@@ -68,16 +64,14 @@ function addTop(program: Command): void {
 function addWhy(program: Command): void {
   withGateway(program.command('why').helpGroup(helpGroups.look))
     .argument('[key or request]', 'the id of a key, or with --log the id of a request')
-    .description(
-      'explain the responses of a key, its refusals in a minute, or what happened to a request, in sentences that you can forward',
-    )
+    .description('explain the responses of a key, its refusals in a minute, or what happened to a request')
     .addHelpText('after', examples('why acme', 'why acme --at 14:03', 'why 6f1f2f3a --log gateway.log'))
     .option(
       '--at <when>',
       'explain the refusals of the key in this minute: 14:03 (the last one, in UTC), "2026-11-27 14:03", 2026-11-27T14:03Z',
     )
     .option('--log <file...>', "the gateway's log, which may be compressed with gzip; - means standard input")
-    .option('--json', 'print one JSON document')
+    .option('--json', 'print JSON')
     .action(async (given: string | undefined, options: WhyOptions) => {
       const { why } = await import('../request/why.ts');
       await why(given, options);
@@ -86,11 +80,9 @@ function addWhy(program: Command): void {
 
 function addOperations(program: Command): void {
   withCsv(withReply(withPeriod(program.command('operations').helpGroup(helpGroups.look))))
-    .description(
-      'list the operations with their requests and the percentiles of their times; with --deprecated, list who still calls the deprecated operations, and until when',
-    )
+    .description('list the operations with their requests and the percentiles of their times')
     .addHelpText('after', examples('operations --from -7d', 'operations --deprecated --from -7d --csv'))
-    .option('--deprecated', 'only the deprecated operations, with a row for each key that called one')
+    .option('--deprecated', 'list the deprecated operations with their sunsets and the keys that called them')
     .action(async (options: OperationsOptions) => {
       const { listOperations } = await import('./operations.ts');
       await listOperations(options);
@@ -98,10 +90,10 @@ function addOperations(program: Command): void {
 
   withReply(withPeriod(program.command('callers').helpGroup(helpGroups.look)))
     .argument('<operation>', 'the operationId of the operation')
-    .description('list the keys that called an operation, with the time of their last call')
+    .description('list the keys that called an operation, and their last calls')
     .addHelpText('after', examples('callers getPet --from -7d', 'callers getPet --csv > callers.csv'))
     .option('--limit <count>', 'the maximum number of rows, up to 10,000', wholeNumber, 50)
-    .option('--csv', 'print up to 10,000 callers as comma-separated values, for a mailing list')
+    .option('--csv', 'print up to 10,000 callers as CSV')
     .action(async (operationId: string, options: CallersOptions) => {
       const { listCallers } = await import('./operations.ts');
       await listCallers(operationId, options);
@@ -112,7 +104,7 @@ function addUsage(program: Command): void {
   withReply(withPeriod(program.command('usage').helpGroup(helpGroups.look)))
     .argument('[key]', 'the id of the key')
     .description(
-      'show the requests of a key, or without a key the requests of all clients, with their outcomes; compare them with an earlier period; forecast when a key reaches its limit a month; with --all, show the requests of every key in a month',
+      'show the requests of a key or of all clients, and forecast when a key reaches its limit a month',
     )
     .addHelpText(
       'after',
@@ -126,18 +118,14 @@ function addUsage(program: Command): void {
     .option('--month <month>', 'a UTC month such as 2026-11, in place of --from and --to')
     .option(
       '--all',
-      'show every key in a month (default: the present month), also lately active keys that were removed; keys without requests only with --csv or --json',
+      'show each key in a month (default: the present month); keys without requests only with --csv or --json',
     )
-    .addOption(
-      new Option('--step <step>', 'the period of a row (default: depends on the whole period)').choices(
-        usageSteps,
-      ),
-    )
+    .addOption(new Option('--step <step>', 'the length of a row; month only for a key').choices(usageSteps))
     .option(
       '--compare <length>',
-      'show the same period this much earlier, and the change: -7d, -12h, -30m, or -12mo with --step month',
+      'compare with the period this much earlier: -7d, -12h, -30m; with --step month or --all: -12mo',
     )
-    .option('--csv', 'print comma-separated values')
+    .option('--csv', 'print CSV')
     .action(async (id: string | undefined, options: UsageOptions) => {
       const { usage } = await import('./usage/usage.ts');
       await usage(id, options);
@@ -146,7 +134,7 @@ function addUsage(program: Command): void {
 
 function addFleet(program: Command): void {
   withReply(program.command('processes').helpGroup(helpGroups.look))
-    .description('list the gateway processes, and the version of the configuration of each')
+    .description('list the gateway processes with their versions of the configuration')
     .addHelpText('after', examples('processes'))
     .action(async (options: Asking) => {
       const { listProcesses } = await import('./fleet.ts');
@@ -154,11 +142,11 @@ function addFleet(program: Command): void {
     });
 
   withCsv(withReply(withLimit(withPeriod(program.command('events').helpGroup(helpGroups.look)))))
-    .description('list outages, bans and changes, the newest first')
+    .description('list incidents, bans and changes, the newest first')
     .addHelpText('after', examples('events --kind incident', 'events --kind ban --from -12h'))
     .option(
       '--kind <kinds>',
-      'only events of this kind: incident, ban, change, or a kind of the admin API such as target_unhealthy; separate several kinds by commas',
+      'only events of these kinds, separated by commas: incident, ban, change, or kinds such as target_unhealthy',
     )
     .action(async (options: EventsOptions) => {
       const { listEvents } = await import('./history.ts');
@@ -166,19 +154,16 @@ function addFleet(program: Command): void {
     });
 
   withCsv(withReply(withLimit(withPeriod(program.command('changes').helpGroup(helpGroups.look)))))
-    .description('list changes of configuration and keys, the newest first')
+    .description('list the record of changes, the newest first')
     .option('--key <id>', 'only changes of this key, also by edits of files')
-    .option('--by <author>', 'only changes of this author, such as the name of a token, or file')
+    .option('--by <author>', 'only changes of this author: the name of a token, or another such as file')
     .addOption(
       new Option(
         '--follow',
-        'print the last changes with the oldest first, and then each new change; with --json, print one JSON object a line',
+        'print the last changes, the oldest first, and then new ones; with --json, one object a line',
       ).conflicts(['csv', 'key', 'by', 'from', 'to']),
     )
-    .option(
-      '--after <id>',
-      'with --follow: print all changes after the change with this id, in place of the last --limit changes',
-    )
+    .option('--after <id>', 'with --follow: begin after the change with this id, whatever --limit is')
     .addHelpText(
       'after',
       examples(

@@ -37,9 +37,7 @@ export function addKeyCommands({ keys }: CommandParents): void {
 
 function addReading(keys: Command): void {
   withCsv(withLimit(withReply(keys.command('list').helpGroup('Read:'))))
-    .description(
-      'list keys with their state; by default, the keys with most refusals in the last 24 hours come first',
-    )
+    .description('list keys with their states')
     .addHelpText(
       'after',
       examples(
@@ -49,27 +47,29 @@ function addReading(keys: Command): void {
       ),
     )
     .addOption(
-      new Option('--state <states>', 'only keys in these states; separate several by commas')
+      new Option('--state <states>', 'only keys in these states, separated by commas')
         .choices(keyStates)
         .argParser(statesIn),
     )
     .option('--plan <plan>', 'only keys on this plan')
     .option(
       '--q <text>',
-      'only keys with this text in their id or name; directory keys without recent requests, or with --sort id, only by the start of the id',
+      'only keys with this text in their id or name; directory keys without recent requests or with --sort id: only at the start of the id',
     )
     .option(
       '--older-than <time>',
       'only keys whose newest valid secret is older than this, or of unknown age: 90d',
       age,
     )
-    .addOption(new Option('--sort <by>', 'the order (default: refused)').choices(keySorts))
-    .option('--all', 'list all keys, like --limit 0')
-    .option(
-      '--dead',
-      'list secrets that are not valid, such as revoked, expired or leaked ones, and were used in the last 24 hours',
+    .addOption(
+      new Option(
+        '--sort <by>',
+        'the order: by refused or offered requests of the last 24 hours, last request, or id (default: refused)',
+      ).choices(keySorts),
     )
-    .option('--not-moved', 'list old secrets that are still in use, although a newer one was issued')
+    .option('--all', 'list all keys')
+    .option('--dead', 'list invalid secrets that were used in the last 24 hours')
+    .option('--not-moved', 'list valid secrets that were used after a newer one was issued')
     .action(async (options: ListKeysOptions) => {
       const { listKeys } = await import('../admin/list-keys.ts');
       await listKeys(options);
@@ -85,8 +85,8 @@ function addReading(keys: Command): void {
     });
 
   withGateway(keys.command('whoami').helpGroup('Read:'))
-    .description('find the key of a secret, its place and its state; exit code 2 if no key has the secret')
-    .option('--json', 'print one JSON object in the form of the admin API')
+    .description('find the key of a secret, and its state; exit code 2 if no key has the secret')
+    .option('--json', 'print JSON')
     .addHelpText(
       'after',
       '\nThe secret is read from standard input. A gateway receives only its SHA-256 digest.',
@@ -101,10 +101,10 @@ function addReading(keys: Command): void {
   keys
     .command('configured')
     .helpGroup('Read:')
-    .description('list the keys of a configuration with their limits, without a request to the gateway')
+    .description('list the keys of a configuration, without a request to the gateway')
     .addHelpText('after', examples('keys configured --config config/production.yaml'))
     .addOption(configOption())
-    .option('--json', 'print one JSON document with each key in the form of the admin API')
+    .option('--json', 'print JSON')
     .action(async (options: Asking) => {
       const { listConfigured } = await import('./configured.ts');
       await listConfigured(options);
@@ -112,20 +112,19 @@ function addReading(keys: Command): void {
 }
 
 function addChanging(keys: Command): void {
-  const changing = (name: string, printed = 'print the key in the form of the admin API') =>
+  const changing = (name: string) =>
     withGateway(keys.command(name))
       .helpGroup('Issue and change:')
-      .option('--directory', 'change the key directory through the admin API, and not the keys file')
-      .option('--json', printed);
-  const changingMany = (name: string) =>
-    withSelection(changing(name, 'print the key in the form of the admin API, or the outcome for many keys'));
+      .option('--directory', 'change the key directory, and not the keys file')
+      .option('--json', 'print JSON');
+  const changingMany = (name: string) => withSelection(changing(name));
   const expires = [
     '--expires <date>',
     'when the secret expires: 2027-01-31 or 2027-01-31T12:00:00Z',
   ] as const;
 
   const create = changing('create')
-    .argument('[key]', 'the id of the key; quota and ban belong to this id')
+    .argument('[key]', 'the id of the key')
     .description('issue a key and print its secret, which is shown only once')
     .addHelpText(
       'after',
@@ -144,10 +143,10 @@ function addChanging(keys: Command): void {
       const { createKey } = await import('./change-keys.ts');
       await createKey(argument, options);
     });
-  addLimitOptions(create, (window) => `the limit per ${window}, for a key on a custom plan`);
+  addLimitOptions(create, (window) => `the limit per ${window}, on a custom plan`);
 
   changingMany('rotate')
-    .description('issue new secrets for keys; their older secrets expire after the overlap')
+    .description('issue new secrets for keys; older ones expire after the overlap at the latest')
     .addHelpText(
       'after',
       examples(
@@ -163,7 +162,7 @@ function addChanging(keys: Command): void {
     )
     .option(
       '--out <file>',
-      'write the ids and new secrets to this file, which only you can read; the same command continues the file of a run that stopped',
+      'write the ids and new secrets to this file, which only you can read; the same command continues it',
     )
     .option(
       '--overlap <time>',
@@ -177,7 +176,7 @@ function addChanging(keys: Command): void {
     });
 
   const edit = changingMany('edit')
-    .description('change the plan, limits, addresses, name or expiry of keys, now or the plan from a date on')
+    .description('change the plan, limits, addresses, name or expiry of keys')
     .addHelpText(
       'after',
       examples(
@@ -197,17 +196,20 @@ function addChanging(keys: Command): void {
       '--address <range...>',
       'the only client addresses that may use the key; none allows every address',
     )
-    .option('--expires <date>', 'when the newest secret expires, and older ones at the latest; none: never')
+    .option(
+      '--expires <date>',
+      'when the newest secret expires, and older ones at the latest; none removes the end of the newest',
+    )
     .option('--if-match <version>', 'change a directory key only if it still has this ETag')
     .action(async (id: string | undefined, options: EditKeysOptions) => {
       const { editKeys } = await import('./change-keys.ts');
       await editKeys(id, options);
     });
-  addLimitOptions(edit, (window) => `the limit per ${window}, for a key on a custom plan`);
+  addLimitOptions(edit, (window) => `the limit per ${window}, on a custom plan`);
 
   changing('add-secret')
     .argument('[key]', 'the id of the key')
-    .description('issue one more secret for a key; its older secrets stay valid')
+    .description('issue one more secret for a key')
     .addHelpText('after', examples('keys add-secret acme --expires 2027-01-31'))
     .option('--id <id>', 'the id of the key, in place of the argument')
     .option(...expires)
@@ -218,7 +220,7 @@ function addChanging(keys: Command): void {
 
   changingMany('revoke')
     .alias('disable')
-    .description('refuse keys, with all their secrets, until they are restored')
+    .description('refuse keys until they are restored')
     .addHelpText('after', examples('keys revoke acme', 'keys revoke --file left.txt --dry-run'))
     .action(async (id: string | undefined, options: ChangingOptions) => {
       const { setDisabled } = await import('./change-keys.ts');
@@ -245,18 +247,15 @@ function statesIn(text: string): string {
 function withSelection(command: Command): Command {
   return command
     .argument('[key]', 'the id of the key')
-    .option('--of-plan <plan>', 'all keys on this plan')
-    .addOption(new Option('--state <state>', 'all keys in this state').choices(keyStates))
+    .option('--of-plan <plan>', 'keys on this plan')
+    .addOption(new Option('--state <state>', 'keys in this state').choices(keyStates))
     .option('--ids <ids>', 'these keys, separated by commas')
     .option(
       '--file <file>',
-      'the keys in this file, with an id on each line, or the CSV of "keys list"; - means standard input',
+      'the keys in this file: an id a line, or the CSV of "keys list"; - means standard input',
     )
-    .option(
-      '--dry-run',
-      'check the keys, show what would change, and change nothing; exit code 1 if a key would fail',
-    )
-    .option('--yes', 'change many keys without a question');
+    .option('--dry-run', 'show what would change, and change nothing; exit code 1 if a key would fail')
+    .option('--yes', 'ask no question');
 }
 
 function age(text: string): string {
@@ -270,13 +269,10 @@ function addBansAndGrants(keys: Command): void {
   const onKey = (name: string) =>
     withSelection(withGateway(keys.command(name)))
       .helpGroup('Bans and grants:')
-      .option(
-        '--json',
-        'print the ban and grant of the key in the form of the admin API, or the outcome for many keys',
-      );
+      .option('--json', 'print JSON');
 
   onKey('ban')
-    .description('refuse the requests of a key with 429 for a while')
+    .description('ban keys for a while: their requests to the API get 429')
     .addHelpText(
       'after',
       examples('keys ban acme --for 2h --reason "asked by mail"', 'keys ban acme --until tomorrow'),
@@ -290,14 +286,14 @@ function addBansAndGrants(keys: Command): void {
       '--until <when>',
       'when the ban ends, in UTC: tomorrow or 2026-12-01 (the end of that day), 18:00, 2026-12-01T18:00Z',
     )
-    .option('--reason <text>', 'why; operators see it, and the client with the setting bans.showReason')
+    .option('--reason <text>', 'for operators, and with the setting bans.showReason also for the client')
     .action(async (id: string | undefined, options: BanOptions) => {
       const { banKeys } = await import('./ban-and-grant.ts');
       await banKeys(id, options);
     });
 
   onKey('unban')
-    .description('end the ban of a key')
+    .description('end the bans of keys')
     .addHelpText('after', examples('keys unban acme'))
     .action(async (id: string | undefined, options: SelectionOptions) => {
       const { unbanKeys } = await import('./ban-and-grant.ts');
@@ -305,7 +301,7 @@ function addBansAndGrants(keys: Command): void {
     });
 
   const grant = onKey('grant')
-    .description('give a key other limits for a while')
+    .description('give keys other limits for a while')
     .addHelpText(
       'after',
       examples(
@@ -331,10 +327,10 @@ function addBansAndGrants(keys: Command): void {
   for (const { option } of given) grant.addOption(option);
   const isGiven = ({ option }: { readonly option: Option }) =>
     grant.getOptionValueSource(option.attributeName()) === 'cli';
-  addLimitOptions(grant, (window) => `the limit per ${window}; the key must have a limit of this window`);
+  addLimitOptions(grant, (window) => `the limit per ${window}, in place of the one that the key has`);
 
   onKey('ungrant')
-    .description('end the grant of a key, so that its usual limits apply again')
+    .description('end the grants of keys')
     .addHelpText('after', examples('keys ungrant acme'))
     .action(async (id: string | undefined, options: SelectionOptions) => {
       const { ungrantKeys } = await import('./ban-and-grant.ts');
@@ -344,15 +340,10 @@ function addBansAndGrants(keys: Command): void {
 
 function addMoving(keys: Command): void {
   withGateway(keys.command('export').helpGroup('Export and import:'))
-    .description(
-      'print the keys of the keys file as JSON, with the digests of their secrets, for "keys import"',
-    )
+    .description('print the keys of the keys file, with the digests of their secrets, for "keys import"')
     .addHelpText('after', examples('keys export > keys.json', 'keys export --directory > directory.json'))
-    .option(
-      '--directory',
-      'print the keys of the key directory, through the admin API, and not those of the keys file',
-    )
-    .option('--json', 'accepted but without effect, because the output is always JSON')
+    .option('--directory', 'print the keys of the key directory, and not those of the keys file')
+    .option('--json', 'without effect: the output is always JSON')
     .action(async (options: MovingOptions) => {
       const { exportKeys } = await import('./transfer/move-keys.ts');
       await exportKeys(options);
@@ -362,8 +353,8 @@ function addMoving(keys: Command): void {
     .argument('<file>', 'the output of "keys export"; - means standard input')
     .description('add keys to the keys file; existing keys stay as they are')
     .addHelpText('after', examples('keys import keys.json', 'keys import --directory directory.json'))
-    .option('--directory', 'import into the key directory through the admin API, and not into the keys file')
-    .option('--json', 'print the outcome as JSON: created, unchanged, refused')
+    .option('--directory', 'import into the key directory, and not into the keys file')
+    .option('--json', 'print JSON')
     .action(async (file: string, options: MovingOptions) => {
       const { importKeys } = await import('./transfer/move-keys.ts');
       await importKeys(file, options);

@@ -17,11 +17,7 @@ export function addStartCommands(program: Command): void {
     .helpGroup(helpGroups.run)
     .description('write a configuration for a service, with a first key')
     .requiredOption('--upstream <url>', 'the URL of the service, such as http://localhost:3000')
-    .option(
-      '--api <file>',
-      'the OpenAPI document of the service; without it, every method and path is forwarded',
-      fromHere,
-    )
+    .option('--api <file>', 'the OpenAPI document that lists the operations of the service', fromHere)
     .option('--dir <folder>', 'the folder for the new file', '.')
     .addHelpText(
       'after',
@@ -38,7 +34,7 @@ export function addStartCommands(program: Command): void {
   program
     .command('start')
     .helpGroup(helpGroups.run)
-    .description(`run the gateway with the ${configName} of this folder, or with the file of --config`)
+    .description(`run the gateway with the ${configName} of this folder`)
     .addHelpText('after', examples('start', 'start --config gateway/tollgate.yaml'))
     .addOption(configOption())
     .action(async ({ config }: { config?: string }) => {
@@ -59,7 +55,7 @@ export function addStartCommands(program: Command): void {
 
   withGateway(program.command('check').helpGroup(helpGroups.configuration))
     .description(
-      'check a configuration and print its problems; with a token, also ask a running gateway which secrets of the configuration have leaked, and which plans become smaller without a guard',
+      'check a configuration; with a token, also ask a running gateway which of its secrets have leaked, and which plans become smaller without a guard',
     )
     .addHelpText('after', examples('check', 'check config/draft.yaml'))
     .addArgument(

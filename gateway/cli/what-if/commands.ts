@@ -16,10 +16,10 @@ export function addWhatIfCommands({ program }: CommandParents): void {
   withGateway(program.command('diff').helpGroup(helpGroups.configuration))
     .addArgument(new Argument('<file>', 'an edited configuration on this machine').argParser(fromHere))
     .description(
-      'list the additions, removals and changes of an edit, and without --against also keys that its limits would have affected; exit code 2 if the configurations differ',
+      'list what an edit changes, and without --against the keys that its limits would have affected; exit code 2 if the configurations differ',
     )
     .option('--against <file>', 'compare with this file and not with the gateway', fromHere)
-    .option('--json', 'print one JSON document')
+    .option('--json', 'print JSON')
     .addHelpText(
       'after',
       examples('diff config/edited.yaml', 'diff config/edited.yaml --against config/production.yaml'),
@@ -30,12 +30,10 @@ export function addWhatIfCommands({ program }: CommandParents): void {
     });
 
   withPeriod(withGateway(program.command('trial').helpGroup(helpGroups.configuration)))
-    .argument('[plan]', 'the name of a plan with a trial (default: all plans with a trial)')
-    .description(
-      'show what the trial of a plan would have refused: the requests, by what would have refused them, and the keys',
-    )
+    .argument('[plan]', 'the name of a plan with a trial (default: all)')
+    .description('show what the trials of plans would have refused')
     .option('--limit <count>', 'the maximum number of keys of a plan, up to 10,000', wholeNumber, 20)
-    .option('--json', 'print one JSON document in the form of the admin API')
+    .option('--json', 'print JSON')
     .addHelpText('after', examples('trial', 'trial free --from -7d'))
     .action(async (plan: string | undefined, options: TrialOptions) => {
       const { showTrial } = await import('./trial.ts');

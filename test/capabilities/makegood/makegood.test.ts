@@ -786,7 +786,7 @@ it('the command gives units back, and states what it could not do', async () => 
   });
   expect(bill.stdout).toMatch(/,15$/m);
   const help = await runTollgate(['usage', '--help'], {});
-  expect(help.stdout).toContain('They include units that "tollgate makegood" has given back.');
+  expect(help.stdout).toContain('Units include those that "tollgate makegood" has given back.');
   const wrong = await run('--to', 'now', '--upstream', 'nope');
   expect(wrong).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('no upstream') });
 });

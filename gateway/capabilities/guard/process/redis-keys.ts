@@ -11,7 +11,7 @@ export const guardKeys = {
     bytesFor: 'for 64 keys that send requests in each ten seconds of the last ten minutes, and ten processes',
     expires: '30 days after a gateway with this guard in its configuration last reported.',
     writtenBy:
-      '`capabilities/guard/process/decide-guard.lua`. Each process runs it once a second for each plan with a guard.',
+      '`capabilities/guard/process/decide-guard.lua`, run by each process once a second for each plan with a guard.',
     howMany:
       'At most one per plan with a guard, and one for each earlier edit of such a plan until it expires.',
     size: 'Each further process adds 110 octets.',
@@ -23,7 +23,7 @@ export const guardKeys = {
     bytesMax: 1_000,
     expires: '24 hours after a key of the plan was last noted.',
     writtenBy:
-      '`capabilities/guard/process/active-keys.ts`. Each process writes up to ten keys of each plan in ten minutes.',
+      '`capabilities/guard/process/active-keys.ts`, in each process for up to ten keys of the plan in ten minutes.',
     howMany: 'At most one per plan with limits of its own.',
   },
 } as const satisfies Readonly<Record<string, RedisKeyKind>>;

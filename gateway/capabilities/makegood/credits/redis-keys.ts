@@ -9,9 +9,8 @@ export const creditKeys = {
     type: 'hash',
     bytesMax: 80_000,
     bytesFor: 'if one upstream failed for two days and the plan has a trial',
-    expires: '`usage.keepDays` plus two days after the latest day on which the period of a run ends.',
-    writtenBy:
-      '`capabilities/makegood/credits/give-back.lua` writes it when an operator gives failed units back.',
+    expires: '`usage.keepDays` plus two days after the last day of the periods of its credits.',
+    writtenBy: '`capabilities/makegood/credits/give-back.lua`, when an operator gives failed units back.',
     howMany: 'At most one per API key.',
     size: 'An hour with failed units takes at most 600 octets for each upstream, and at most 600 octets more for the trial.',
   },
