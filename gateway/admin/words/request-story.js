@@ -87,7 +87,7 @@ function limitReason(entry) {
     case 'no_plan':
       return `its key ${keyId} is on a plan that the configuration did not have`;
     case 'unread':
-      return `its secret, with a SHA-256 that begins with ${secret}, could not be looked up, because Redis was away`;
+      return `its secret, with a SHA-256 that begins with ${secret}, could not be looked up in Redis`;
     case 'address_not_allowed':
       return `its key ${keyId} does not allow the address of the client`;
   }

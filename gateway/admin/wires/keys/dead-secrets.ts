@@ -48,7 +48,7 @@ const deadSecretsShown = z
     unread: uses
       .optional()
       .describe(
-        'All secrets that got 503, because Redis was away and the process did not know them; absent if there are none.',
+        'All secrets that got 503, because they could not be looked up in Redis; absent if there are none.',
       ),
   })
   .register(components, { id: 'DeadSecrets' });
