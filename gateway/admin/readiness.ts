@@ -15,6 +15,8 @@ export interface GatewayState {
   readonly environment: string;
   readonly config: { readonly version: string; readonly loadedAt: string } & NotInForce;
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
+  /** Whether there is a key directory, whose keys a process reads from Redis. */
+  readonly hasDirectory: boolean;
   /** When Redis lost its data, ISO 8601, as long as operators are told of it. */
   readonly dataLostAt?: string | undefined;
   /** The number of leaked secrets that the configuration still has. These secrets are refused, or only recorded (`leaks.onLeak`). */
@@ -120,7 +122,7 @@ interface StoreOnRedis {
 
 export interface Readiness {
   readonly httpStatus: 200 | 503;
-  readonly body: Omit<GatewayState, 'parts'> & {
+  readonly body: Omit<GatewayState, 'parts' | 'hasDirectory'> & {
     readonly status: 'ok' | 'degraded' | 'unavailable';
     /** One sentence for each fault. */
     readonly reasons: readonly string[];
@@ -145,7 +147,7 @@ export function judgeReadiness(state: GatewayState): Readiness {
     const { onFailure, servers = [] } = state.store;
     if (servers.some(({ available }) => available)) reasons.push(...serversAway(state.store));
     else if (onFailure === 'refuse') fatal.push('Redis is away and redis.onFailure is refuse');
-    else reasons.push('Redis is away; limits are counted by each process on its own');
+    else reasons.push(`Redis is away; ${whileAwayText(state)}`);
   }
   if (state.store.kind === 'redis' && state.store.missingCommands !== undefined) {
     reasons.push(`the Redis user may not run ${state.store.missingCommands.join(', ')}`);
@@ -161,7 +163,7 @@ export function judgeReadiness(state: GatewayState): Readiness {
     reasons.push(`the usage record pauses: ${state.usage.pausedBecause}`);
   }
   for (const { notice } of Object.values(state.certificates)) if (notice !== undefined) reasons.push(notice);
-  const { parts, ...members } = state;
+  const { parts, hasDirectory: _, ...members } = state;
   const status = fatal.length > 0 ? 'unavailable' : reasons.length > 0 ? 'degraded' : 'ok';
   return {
     httpStatus: status === 'unavailable' ? 503 : 200,
@@ -172,6 +174,12 @@ export function judgeReadiness(state: GatewayState): Readiness {
       ...Object.assign({}, ...parts.map((part) => part.members)),
     },
   };
+}
+
+/** What happens to requests while Redis is away and `redis.onFailure` is `local`. */
+export function whileAwayText({ hasDirectory }: Pick<GatewayState, 'hasDirectory'>): string {
+  const unread = hasDirectory ? ', and keys of the directory that a process has not read get 503' : '';
+  return `limits are counted by each process on its own${unread}`;
 }
 
 /** One sentence without its final dot. */

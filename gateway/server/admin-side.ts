@@ -262,6 +262,7 @@ export function createAdminSide({
         ...notInForce,
       },
       store: limiter.state(),
+      hasDirectory: directory !== undefined,
       dataLostAt: isoOf(dataMark.lostAtMs()),
       leakedSecrets: leakedInConfiguration(),
       parts: ofOperators.flatMap((part) => part.state?.() ?? []),

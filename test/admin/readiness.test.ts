@@ -17,6 +17,7 @@ const healthy: GatewayState = {
   environment: 'test',
   config: { version: '0123456789ab', loadedAt: '2026-11-21T00:00:00.000Z' },
   store: { kind: 'redis', available: true, onFailure: 'local', since: '2026-11-21T00:00:00.000Z' },
+  hasDirectory: false,
   leakedSecrets: 0,
   parts: [],
   certificates: { listen: { notAfter: '2027-11-21T00:00:00.000Z' } },

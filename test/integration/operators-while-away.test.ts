@@ -130,6 +130,7 @@ describe('a gateway whose Redis goes away', () => {
       TOLLGATE_ADMIN_TOKEN: token.token,
     });
     expect(list.stdout).toMatch(/^not looked up +3 +1 /m);
+    expect(list.stdout).toContain('3 requests got 503, because Redis did not reply when their secrets were');
   });
 
   it('answers /settings completely, because the process knows its own configuration', async () => {
@@ -310,7 +311,7 @@ describe('of two gateways whose Redis goes away, one', () => {
     const top = (await command('top', '--once')).stdout.split('\n');
     const told = top.slice(1, top.indexOf('')).join(' ');
     expect(told).toMatch(
-      /^Redis is away \(.+; check redis\.url\): limits are counted by each process on its own, and only this gateway is known here\. Since \d\d:\d\d:\d\d UTC, \d+ s\.(?!.*Redis)/,
+      /^Redis is away \(.+; check redis\.url\): limits are counted by each process on its own, and keys of the directory that a process has not read get 503, and only this gateway is known here\. Since \d\d:\d\d:\d\d UTC, \d+ s\.(?!.*Redis)/,
     );
     expect((await command('processes')).stderr).toMatch(
       /^Redis has been away since .* UTC\. Missing: processes that are not in the memory of this gateway, so figures may be too low\. Reason: .+\n$/,

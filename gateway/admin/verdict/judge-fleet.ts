@@ -5,7 +5,7 @@ import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts
 import { timeText } from '../../fleet/wording.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { counted, figure, percent } from '../../shared/words/figures.js';
-import type { GatewayState } from '../readiness.ts';
+import { type GatewayState, whileAwayText } from '../readiness.ts';
 import type { Verdict } from '../wires/fleet/verdict.ts';
 
 /** Requests fail in the gateway or at an upstream. The fault with the larger share of failed requests comes first. */
@@ -46,6 +46,7 @@ const namedMax = 3;
  */
 export function judgeFleet({
   store,
+  hasDirectory,
   fleet,
   own,
   nowMs,
@@ -53,6 +54,7 @@ export function judgeFleet({
 }: {
   /** The state of the store at the process that makes the response. */
   readonly store: GatewayState['store'];
+  readonly hasDirectory: boolean;
   readonly fleet: Fleet;
   readonly own: readonly Fault[];
   readonly nowMs: number;
@@ -60,7 +62,7 @@ export function judgeFleet({
 }): Verdict {
   const { processes } = fleet;
   const inGateway = gatewayFailing(processes, nowMs, bounds);
-  const away = storeFaults(store, fleet, inGateway);
+  const away = storeFaults({ store, hasDirectory }, fleet, inGateway);
   const failing = [...(away.length > 0 ? [] : inGateway), ...upstreamsFailing(processes)].sort(
     (a, b) => b.share - a.share,
   );
@@ -135,7 +137,7 @@ function upstreamsFailing(processes: readonly KnownProcess[]): Failing[] {
 
 /** The fault of Redis, which is the cause of the requests that fail in the gateway. */
 function storeFaults(
-  store: GatewayState['store'],
+  { store, hasDirectory }: Pick<GatewayState, 'store' | 'hasDirectory'>,
   { processes, isComplete }: Fleet,
   failing: readonly Fault[],
 ): Fault[] {
@@ -160,7 +162,9 @@ function storeFaults(
   const effect =
     onFailure === 'refuse'
       ? `requests with a key${isPart ? ' of theirs' : ''} are answered 503`
-      : `limits${isPart ? ' of their keys' : ''} are counted by each process on its own`;
+      : isPart
+        ? 'limits of their keys are counted by each process on its own'
+        : whileAwayText({ hasDirectory });
   const why = isPart || reason === undefined ? '' : ` (${reason})`;
   const verb = isPart && gone.length > 1 ? 'are' : 'is';
   const known = isComplete ? '' : ', and only this gateway is known here';

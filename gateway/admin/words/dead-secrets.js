@@ -34,16 +34,14 @@ export const deadSecretList = {
     ...(unread ? [{ ...unread, text: 'not looked up' }] : []),
   ],
   idOf: ({ digestStart, key, text = '' }) => (key === undefined ? text : `${digestStart} ${key}`),
-  head({ secrets }) {
-    if (secrets.length === 0) return [];
+  head({ secrets, unread }) {
     const are = secrets.length === 1 ? 'is' : 'are';
     return [
-      {
-        parts: [
-          `${counted(secrets.length, 'secret')} of keys ${are} refused but still in use. Find out who uses them. A customer whose secret ended by mistake needs a new one.`,
-        ],
-      },
-    ];
+      secrets.length > 0 &&
+        `${counted(secrets.length, 'secret')} of keys ${are} refused but still in use. Find out who uses them. A customer whose secret ended by mistake needs a new one.`,
+      unread &&
+        `${counted(unread.requests, 'request')} got 503, because Redis did not reply when their secrets were looked up. These secrets may be valid.`,
+    ].flatMap((text) => (text ? [{ parts: [text] }] : []));
   },
   empty: () => ({ parts: ['No secret that is not valid was used in the last 24 hours.'] }),
 };

@@ -14,6 +14,9 @@ import { refusalColumns, refusalMembers, refusalsOf } from './callers.js';
 /** `isFirst`: whether the row is the first of its operation. */
 /** @typedef {Omit<Deprecated, 'callers'> & { readonly isFirst: boolean, readonly caller: Deprecated['callers'][number] | undefined }} DeprecatedRow */
 
+/** What a reader must know about percentiles. */
+export const estimatedText = 'Percentiles are estimates from a histogram.';
+
 const percentiles = /** @type {const} */ (['p50', 'p95', 'p99']);
 
 /** A number of requests, which is unknown without a record. */

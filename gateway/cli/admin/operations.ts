@@ -2,6 +2,7 @@ import { listCallersWire, listDeprecatedWire, listOperationsWire } from '../../a
 import { callerList } from '../../admin/words/callers.js';
 import {
   deprecatedList,
+  estimatedText,
   leftOut,
   operationList,
   recordBegins,
@@ -45,7 +46,7 @@ export async function listOperations({ from, to, deprecated, ...options }: Opera
   showList(options, reply, operationList, {
     asked: { filter: {} },
     title: (page) => titleOf('Operations', page),
-    more: recordBegins,
+    more: (page) => [...recordBegins(page), ...(options.csv ? [] : [estimatedText])],
   });
 }
 

@@ -12,7 +12,10 @@ export function bucketOf(durationMs: number): number {
   return bucket;
 }
 
-/** In ms. Assumes an even distribution inside a bucket, as Prometheus does. A quantile above all bounds is reported as the last bound. */
+/**
+ * In ms. Assumes an even distribution of the logarithms inside a bucket, because a bucket usually has more durations at its beginning than at
+ * its end. The first bucket begins at 0, so its durations themselves count as even. A quantile above all bounds is reported as the last bound.
+ */
 export function quantileMs(counts: readonly number[], share: number): number {
   const rank = share * counts.reduce((sum, count) => sum + count, 0);
   let below = 0;
@@ -20,8 +23,9 @@ export function quantileMs(counts: readonly number[], share: number): number {
     const endMs = bucketsMs[bucket];
     if (endMs === undefined) break;
     if (count > 0 && below + count >= rank) {
-      const startMs = bucketsMs[bucket - 1] ?? 0;
-      const ms = startMs + ((rank - below) / count) * (endMs - startMs);
+      const startMs = bucketsMs[bucket - 1];
+      const part = (rank - below) / count;
+      const ms = startMs === undefined ? part * endMs : startMs * (endMs / startMs) ** part;
       return Math.round(ms * 1_000) / 1_000;
     }
     below += count;

@@ -58,7 +58,13 @@ function judge(
     store = redis,
     own = [],
     isComplete = true,
-  }: { store?: GatewayState['store']; own?: readonly Fault[]; isComplete?: boolean } = {},
+    hasDirectory = false,
+  }: {
+    store?: GatewayState['store'];
+    own?: readonly Fault[];
+    isComplete?: boolean;
+    hasDirectory?: boolean;
+  } = {},
 ) {
   const processes = members.map((each, index) =>
     processState(`p${index + 1}`, {
@@ -71,7 +77,14 @@ function judge(
     }),
   );
   const fleet = { isComplete, answeredBy: 'p1', processes };
-  return judgeFleet({ store, fleet, own, nowMs: Date.parse(at('10:06:00')), bounds: defaultBounds });
+  return judgeFleet({
+    store,
+    hasDirectory,
+    fleet,
+    own,
+    nowMs: Date.parse(at('10:06:00')),
+    bounds: defaultBounds,
+  });
 }
 
 const storeAndBilling = (sick: ReturnType<typeof target>) => [
@@ -180,6 +193,17 @@ describe('the verdict on a fleet', () => {
         'redis_away',
         'Redis is away (connection refused): limits are counted by each process on its own.',
         '10:01:00',
+      ],
+    ],
+    [
+      'Redis away with a key directory',
+      [{}],
+      { store: { ...redis, available: false, since: at('10:02:00') }, hasDirectory: true },
+      [
+        'bad',
+        'redis_away',
+        'Redis is away: limits are counted by each process on its own, and keys of the directory that a process has not read get 503.',
+        '10:02:00',
       ],
     ],
     [
@@ -428,6 +452,7 @@ describe('the faults of a gateway as a whole', () => {
     environment: 'test',
     config: { version: '3f2ab4c3f2ab', loadedAt: at('09:00:00') },
     store: redis,
+    hasDirectory: false,
     leakedSecrets: 0,
     parts: [],
     certificates: {},

@@ -26,9 +26,9 @@ export function stateView(
     readonly bounds: Bounds;
   },
 ): FleetState {
-  const { environment, config, store, certificates, usage, workers } = state;
+  const { environment, config, store, hasDirectory, certificates, usage, workers } = state;
   return {
-    verdict: judgeFleet({ store, fleet, own: faults, nowMs, bounds }),
+    verdict: judgeFleet({ store, hasDirectory, fleet, own: faults, nowMs, bounds }),
     environment,
     config,
     store: storeView(store),

@@ -13,6 +13,10 @@ import { useEffect, useRef, useState } from 'preact/hooks';
  * @property {{ readonly status: number, readonly message: string } | undefined} error the error of the last request;
  * undefined after a successful request
  */
+/**
+ * @template Row
+ * @typedef {Map<number, Row> & { missing?: unknown }} Rows the rows of a period by their timestamps, and what they lack while Redis is away
+ */
 
 /** Sends requests to the admin API at `/api/v1/` of the same origin, with the token of this tab. */
 
@@ -279,10 +283,10 @@ const keptBeforeMs = 3_600_000;
  * @param {Path} path a path template of the API, whose parameter `from` selects the rows
  * @param {{ id: string, params?: SentAt<Path>['params'], step?: string, fromMs: () => number, everyMs: number }} options `id`
  * identifies the requested rows
- * @returns {Polled<Map<number, RowOf<Path>>>} the rows by their timestamps, epoch ms
+ * @returns {Polled<Rows<RowOf<Path>>>} the rows by their timestamps, epoch ms
  */
 export function useRows(path, { id, params, step, fromMs, everyMs }) {
-  const [polled, setPolled] = useState(/** @type {Polled<Map<number, RowOf<Path>>>} */ (nothingYet));
+  const [polled, setPolled] = useState(/** @type {Polled<Rows<RowOf<Path>>>} */ (nothingYet));
   const latest = useRef({ params, step, fromMs });
   latest.current = { params, step, fromMs };
   useEffect(() => {

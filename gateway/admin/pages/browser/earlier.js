@@ -41,11 +41,13 @@ export function earlierLine({ text }, values) {
  * @param {readonly (number | undefined)[]} values
  * @param {readonly (number | undefined)[] | undefined} before undefined: nothing is compared
  * @param {{ text: string }} [earlier]
+ * @param {unknown} [missing] defined if the values may lack requests
  */
-export function totalsText(values, before, earlier) {
+export function totalsText(values, before, earlier, missing) {
   const sumOf = (/** @type {readonly (number | undefined)[]} */ some) =>
     some.reduce((/** @type {number} */ sum, value) => sum + (value ?? 0), 0);
-  const total = `${figure(sumOf(values))} requests in this period.`;
+  const known = missing === undefined ? '' : 'At least ';
+  const total = `${known}${figure(sumOf(values))} requests in this period.`;
   if (before === undefined || earlier === undefined) return total;
   if (before.every((value) => value === undefined))
     return `${total} The record has no request of the ${earlier.text}.`;

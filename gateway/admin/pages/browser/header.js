@@ -112,12 +112,14 @@ function targetsFact({ upstreams }) {
 const suggestedMax = 8;
 const typedPauseMs = 150;
 
+/** The beginning of an `X-Request-Id`, as the log at a terminal prints it. */
+const requestIdStart = /^[0-9a-f]{8}$/i;
 /** An `X-Request-Id` of the gateway. */
 const wholeRequestId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * The search field. The id of a key opens the key's page, the id of a request opens the request's page, and any other text
- * searches the keys. The field suggests keys while the operator types.
+ * searches the keys. The first eight characters of an id open the request's page if no key matches. The field suggests keys while the operator types.
  */
 function Search() {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
@@ -135,16 +137,16 @@ function Search() {
     }
     setAsking(true);
     // The check does not request `/keys/{id}`, because the browser's console logs each 404 as an error.
-    const isKey =
-      suggested.some(({ id }) => id === wanted) ||
-      (await findKeys(wanted, 500).then(
-        (keys) => keys.some(({ id }) => id === wanted),
-        () => false,
-      ));
+    const found = suggested.some(({ id }) => id === wanted)
+      ? suggested
+      : await findKeys(wanted, 500).catch(() => undefined);
+    const isKey = found?.some(({ id }) => id === wanted);
+    const isRequest = found?.length === 0 && requestIdStart.test(wanted);
     setAsking(false);
     setText('');
     field.current?.blur();
-    goTo(isKey ? keyPath(wanted) : `${pagePaths.keys}${queryOf({ q: wanted.slice(0, 64) })}`);
+    if (isRequest) goTo(`/requests/${wanted}`);
+    else goTo(isKey ? keyPath(wanted) : `${pagePaths.keys}${queryOf({ q: wanted.slice(0, 64) })}`);
   };
   const onInput = (/** @type {any} */ { target: { value }, inputType }) => {
     setText(value);

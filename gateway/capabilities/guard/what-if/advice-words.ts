@@ -8,6 +8,6 @@ export const guardAdvice: AdviceWords = {
   },
   proposals: {
     guards:
-      'Proposals by plan for plans that get a smaller limit: a `guard` as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`, or 100 %. A guard needs `redis`.',
+      'Proposals by plan for plans that get a smaller limit: a `guard` as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`. A plan whose `refusedAtMost` would be 100 % has none. A guard needs `redis`.',
   },
 };

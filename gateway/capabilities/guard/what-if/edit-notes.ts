@@ -21,7 +21,9 @@ export const guardNotes: EditNotes = async (edit) => {
     notes: unguarded.map(({ plan, warning, guard }) => {
       const without = isUnknown(plan)
         ? 'The share for a guard of the group is not on record: try it first.'
-        : 'A comparison with a running gateway proposes a guard.';
+        : verdicts === undefined
+          ? 'A comparison with a running gateway proposes a guard.'
+          : 'No guard is proposed, because the new limits would have refused most requests of ten minutes on record.';
       const advice = guard === undefined ? without : 'Proposed, from the recorded requests:';
       return {
         noun: 'plan',

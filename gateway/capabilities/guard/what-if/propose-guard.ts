@@ -14,9 +14,11 @@ const margin = 1.25;
  * @param before the limits before the edit
  * @param share the share of requests, 0 to 1, that the new limits would have refused when they refused most
  * @param fromMs when the new limits begin to apply, epoch ms
+ * @returns undefined if only a share of 100 % would exceed the simulated share, because such a guard would never revert the edit
  */
-export function proposeGuard(before: Limits, share: number, fromMs: number): string {
-  const percent = Math.min(100, Math.max(Math.floor(share * 100) + 1, Math.ceil(share * 100 * margin)));
+export function proposeGuard(before: Limits, share: number, fromMs: number): string | undefined {
+  const percent = Math.max(Math.floor(share * 100) + 1, Math.ceil(share * 100 * margin));
+  if (percent >= 100) return undefined;
   const until = isoOf(fromMs + guardedMs).slice(0, 10);
   return `guard: { before: ${limitsAsYaml(before)}, refusedAtMost: ${percent} %, until: ${until} }`;
 }

@@ -59,7 +59,8 @@ export const adviseGuard: Advisor = {
       const groups = groupNames(smaller);
       if (unreplayableGroups(limits, edited(limits, edit)).some((group) => groups.includes(group))) return [];
       const share = plans.find((plan) => plan.name === name)?.guardShare ?? 0;
-      return [[name, proposeGuard(limits, share, nowMs)]];
+      const guard = proposeGuard(limits, share, nowMs);
+      return guard === undefined ? [] : [[name, guard]];
     });
     return { guards: Object.fromEntries(guards) };
   },

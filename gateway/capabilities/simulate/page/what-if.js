@@ -331,8 +331,9 @@ function keyTable(keys, openKey, isTried) {
 }
 
 /** @param {KeyLine} key */
-function changeWord({ refusedNow, refusedThen }) {
+function changeWord({ refusedNow, refusedThen, refusedThenMin = refusedThen, refusedThenMax = refusedThen }) {
   const word = (/** @type {string} */ text, tone = '') => html`<span class=${`state ${tone}`}>${text}</span>`;
+  if (refusedThenMin < refusedNow && refusedNow < refusedThenMax) return word('uncertain');
   if (refusedThen === refusedNow) return '';
   if (refusedThen > refusedNow) return refusedNow === 0 ? word('newly limited', 'bad') : word('more', 'near');
   return word(refusedThen === 0 ? 'freed' : 'fewer');

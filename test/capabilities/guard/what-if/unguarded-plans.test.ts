@@ -89,11 +89,12 @@ describe('a plan that becomes smaller without a suitable guard', () => {
       [0.004, 1],
       [0.01, 2],
       [0.08, 10],
-      [0.9, 100],
-      [1, 100],
+      [0.79, 99],
     ] as const) {
       expect(proposed(free(lowered), share)).toEqual([line(percent, '2026-12-06')]);
     }
+    // A guard of 100 % would never revert the edit.
+    for (const share of [0.8, 1]) expect(proposed(free(lowered), share)).toEqual([undefined]);
     // The guard of a scheduled change lasts ten days from the change on.
     const changes = [later({ perMinute: 30 })];
     expect(proposed(free({ minute: 60, day: 1_000 }, { changes }), 0.08)).toEqual([line(10, '2026-12-11')]);

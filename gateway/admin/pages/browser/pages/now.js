@@ -37,11 +37,11 @@ import { chosenPeriod, periods } from '../periods.js';
 import { DeadSecrets } from './keys/dead-secrets.js';
 
 /** @import { BodyOf, RowOf } from '../../../wires/api-types.ts' */
-/** @import { Polled } from '../api.js' */
+/** @import { Polled, Rows } from '../api.js' */
 /** @import { Live } from '../live.js' */
 /** @import { PageProps } from '../live.js' */
 
-/** @typedef {Polled<Map<number, RowOf<'/traffic'>>>} Traffic */
+/** @typedef {Polled<Rows<RowOf<'/traffic'>>>} Traffic */
 /** @typedef {BodyOf<'/keys'>} KeyPage */
 /** @typedef {KeyPage['keys'][number] & { atMs: number }} Key a key with the time of its response */
 /** @typedef {BodyOf<'/events'>['events'][number]} Event */
@@ -293,7 +293,12 @@ function Charts({ live: { totals, polled }, traffic, period, query, events }) {
     const requestsBefore = earlier.map(requestsIn);
     const perSecond = requestsBefore.map((requests) => requests && requests / (stepMs / 1_000));
     const over = isEarlierShown ? [earlierLine(weekBefore, perSecond)] : [];
-    const sums = totalsText(found.map(requestsIn), isEarlierShown ? requestsBefore : undefined, weekBefore);
+    const sums = totalsText(
+      found.map(requestsIn),
+      isEarlierShown ? requestsBefore : undefined,
+      weekBefore,
+      traffic.body?.missing,
+    );
     return { timesMs, series, over, timeSeries, sums };
   }, [rows, before, isEarlierShown, toMs, value, polled.body === undefined]);
   const note = noteOf(traffic, 'No requests in this period.');

@@ -4,6 +4,7 @@ import {
   deprecatedList,
   endTone,
   endWord,
+  estimatedText,
   leftOut,
   notesOn,
   operationList,
@@ -35,7 +36,7 @@ export function Operations({ query }) {
     <${Section} title=${`Operations, ${text}`} heading="h1" polled=${polled} tools=${periodTools(period)}>
       <div class="sentence">
         ${recordBegins(polled.body ?? {}).map((line) => html`<p key=${line} class="near">${line}</p>`)}
-        <p class="muted">Whole hours are counted. Days are days of UTC.</p>
+        <p class="muted">Whole hours are counted. Days are days of UTC. ${estimatedText}</p>
       </div>
       ${listTable(operationList, polled, {
         asked: { filter: {} },

@@ -139,7 +139,12 @@ export function UsageChart({ id, ban, query }) {
     };
     const offered = found.map(allRequests);
     const offeredBefore = timesMs.map((atMs) => allRequests(before.get(atMs)));
-    const totals = totalsText(offered, isEarlierShown ? offeredBefore : undefined, earlier);
+    const totals = totalsText(
+      offered,
+      isEarlierShown ? offeredBefore : undefined,
+      earlier,
+      usage.body?.missing,
+    );
     return {
       ...{ timesMs, series, units, totals },
       ...{ over: lineOf(allRequests), unitsOver: lineOf(chargedUnits) },
