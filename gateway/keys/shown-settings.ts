@@ -5,12 +5,16 @@ import { isMapping } from '../shared/structures/plain-data.ts';
 import { digestStart, list } from './response-parts.ts';
 
 /**
- * The form that `statedForm` makes of a setting, also of other releases. The description of a setting is in the reference of the settings. Its
- * schema here says only how the response masks it.
+ * The form that `statedForm` makes of a setting, also of other releases. Its description says how the response masks it. What the setting
+ * means is in `x-setting`, because the text speaks of the configuration and not of the response.
  */
 function shownSchema(schema: z.ZodType): z.ZodType {
   const mask = maskOf(schema);
-  const described = (shown: z.ZodType) => (mask === undefined ? shown : shown.describe(mask));
+  const described = (shown: z.ZodType) =>
+    shown.meta({
+      ...(mask !== undefined && { description: mask }),
+      ...(schema.description !== undefined && { 'x-setting': schema.description }),
+    });
   const mark = marks.get(schema);
   if (mark?.secret === 'digest') return digestStart;
   if (mark !== undefined && isMasked(mark)) {
@@ -20,17 +24,19 @@ function shownSchema(schema: z.ZodType): z.ZodType {
   const parts = partsOf(schema);
   switch (parts.kind) {
     case 'members':
-      return z.object(shownMembers(parts.of));
+      return described(z.object(shownMembers(parts.of)));
     case 'entries':
-      return parts.step === '[]' ? list(shownSchema(parts.of)) : z.record(z.string(), shownSchema(parts.of));
+      return described(
+        parts.step === '[]' ? list(shownSchema(parts.of)) : z.record(z.string(), shownSchema(parts.of)),
+      );
     case 'options':
-      return z.union(parts.of.map(shownSchema));
+      return described(z.union(parts.of.map(shownSchema)));
     case 'inner': {
       const shown = shownSchema(parts.of);
       return described(schema instanceof z.ZodOptional ? shown.optional() : withDefault(shown, schema));
     }
     case 'leaf':
-      return z.unknown().meta({ of: schema, isDescribed: false });
+      return described(z.unknown().meta({ of: schema, isDescribed: false }));
   }
 }
 

@@ -328,7 +328,7 @@ describe('the page', () => {
     await page.type('.settings input', 'longest nothing');
     await page.waitForSelector('.empty a');
     await page.click('.empty a');
-    await page.type('.settings input', 'FIRST ban');
+    await page.type('.settings input', 'FIRST ban twice');
     await expect.poll(async () => (await rows()).length).toBe(1);
     expect(page.url()).toContain('/settings?q=FIRST');
   });

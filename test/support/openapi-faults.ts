@@ -37,7 +37,7 @@ export function openApiFaults(document: Json): readonly string[] {
   // the text becomes an unknown member.
   const ajv = new Ajv2020({ strict: false, strictSchema: true });
   addFormats.default(ajv);
-  ajv.addVocabulary(['paths', 'components', 'discriminator', 'xml', 'externalDocs', 'example']);
+  ajv.addVocabulary(['paths', 'components', 'discriminator', 'xml', 'externalDocs', 'example', 'x-setting']);
   ajv.addSchema({ paths, components }, 'document');
   for (const pointer of schemaPlaces({ paths, components }, '')) {
     try {

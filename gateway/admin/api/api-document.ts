@@ -214,7 +214,7 @@ const conversion = {
     const { of, isDescribed = true } = z.globalRegistry.get(zodSchema) ?? {};
     const stated = isByName ? zodSchema.out : of;
     if (stated === undefined) return;
-    const { description, default: usual } = made;
+    const { description, default: usual, 'x-setting': setting } = made;
     for (const name of Object.keys(made)) delete made[name];
     const { description: ofStated, ...shape } = jsonSchema(stated as z.ZodType);
     Object.assign(
@@ -222,6 +222,7 @@ const conversion = {
       shape,
       isDescribed && ofStated !== undefined && { description: ofStated },
       usual !== undefined && { default: usual },
+      setting !== undefined && { 'x-setting': setting },
       description !== undefined && { description },
     );
   },

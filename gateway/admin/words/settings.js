@@ -16,7 +16,7 @@
 /**
  * A JSON schema, as far as this file reads it.
  *
- * @typedef {{ description?: string, default?: unknown, $ref?: string, properties?: Record<string, Schema>, items?: Schema, additionalProperties?: Schema | boolean, anyOf?: Schema[] }} Schema
+ * @typedef {{ description?: string, 'x-setting'?: string, default?: unknown, $ref?: string, properties?: Record<string, Schema>, items?: Schema, additionalProperties?: Schema | boolean, anyOf?: Schema[] }} Schema
  */
 
 /** @typedef {{ openapi?: string, components?: { schemas?: Record<string, Schema> } }} Document */
@@ -97,9 +97,15 @@ function rowsOf(name, value, schema, document) {
           ? value.join(', ') || 'none'
           : undefined,
       isDefault: value !== undefined && JSON.stringify(value) === JSON.stringify(schema?.default),
-      description: schema?.description ?? resolved?.description,
+      description: descriptionIn(schema) ?? descriptionIn(resolved),
     },
   ];
+}
+
+/** What a setting means, and how the response masks it. @param {Schema | undefined} schema */
+function descriptionIn(schema) {
+  const parts = [schema?.['x-setting'], schema?.description].filter((text) => text !== undefined);
+  return parts.length === 0 ? undefined : parts.join(' ');
 }
 
 /** The response shortens the member `sha256` of the configuration to `digestStart`. @param {string} name @param {string} step @param {boolean} isList */
