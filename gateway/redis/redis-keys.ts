@@ -228,7 +228,7 @@ export const redisKeys = {
     name: (prefix: string) => `${prefix}:fleet:{changes}`,
     pattern: '<prefix>:fleet:{changes}',
     type: 'stream',
-    bytesMax: 120_000_000,
+    bytesMax: 130_000_000,
     bytesFor: 'for entries of 6,000 octets',
     expires: '90 days after the last change.',
     writtenBy: '`fleet/add-report.lua`, on each change for the record of changes.',
@@ -251,7 +251,7 @@ export const redisKeys = {
     name: (prefix: string) => `${prefix}:fleet:{events}`,
     pattern: '<prefix>:fleet:{events}',
     type: 'stream',
-    bytesMax: 1_500_000,
+    bytesMax: 1_900_000,
     bytesFor: 'for events of 700 octets',
     expires: '7 days after the last event.',
     writtenBy:

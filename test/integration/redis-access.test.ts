@@ -28,7 +28,8 @@ const password = 'a-word-that-no-log-shows';
 const page = readFileSync(new URL('../../config/guide/redis.md', import.meta.url), 'utf8');
 /** The ACL is copied literally from `config/guide/redis.md`, which describes the ACL for operators. */
 const [, allowed = '', allowedOnCluster = ''] =
-  /ACL SETUSER tollgate .* resetchannels (-@all[\s\S]*?)\n\n[\s\S]*? with `(\+cluster[^`]*)`/.exec(page) ?? [];
+  /ACL SETUSER tollgate .* resetchannels (-@all[\s\S]*?)\n\n[\s\S]*? with `(\+cluster[^`]*)`/.exec(page) ??
+  [];
 const [, allowedAtSentinel = ''] = /ACL SETUSER watcher on '>change-me' ([\s\S]*?)\n\n/.exec(page) ?? [];
 for (const commands of [allowed, allowedOnCluster, allowedAtSentinel])
   if (commands === '') throw new Error('the page does not name the commands where this test looks for them');

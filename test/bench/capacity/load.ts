@@ -47,7 +47,13 @@ export interface Load {
   /** The octets from masters to all their replicas. */
   readonly replicationOctets: number;
   /** The key with the most requests. */
-  readonly hottest: { readonly requests: number; readonly calls: number; readonly redisCpu: number };
+  readonly hottest: {
+    readonly requests: number;
+    readonly calls: number;
+    /** The CPU of all its processes. */
+    readonly gatewayCpu: number;
+    readonly redisCpu: number;
+  };
   /** The numbers of keys that one process keeps in memory. */
   readonly held: {
     readonly recorded: number;
@@ -172,6 +178,8 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
     hottest: {
       requests: hotRate * perKey,
       calls: hotCalls,
+      // A process has one call for a key under way, so each call has its own read and write.
+      gatewayCpu: hotRate * perKey * costs.requestCpu + hotCalls * (costs.callCpu + costs.callReadCpu),
       redisCpu: hotCalls * (costs.hotDecisionCpu + costs.readCpu + replicas * costs.replicaCpu),
     },
     held: {

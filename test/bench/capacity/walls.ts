@@ -50,9 +50,9 @@ const kinds: readonly Kind[] = [
   },
   {
     name: 'the hottest key in its processes',
-    used: (plan, costs) => (plan.load.hottest.requests * costs.requestCpu) / (perKey(plan) * room(plan)),
-    now: (plan, costs) =>
-      `${count(plan.load.hottest.requests)} requests/s on ${count(perKey(plan))} processes, which take ${core((plan.load.hottest.requests * costs.requestCpu) / perKey(plan))} each`,
+    used: (plan) => plan.load.hottest.gatewayCpu / (perKey(plan) * room(plan)),
+    now: (plan) =>
+      `${count(plan.load.hottest.requests)} requests/s on ${count(perKey(plan))} processes, which take ${core(plan.load.hottest.gatewayCpu / perKey(plan))} each`,
     remedy: 'more processes for that key',
   },
   {
