@@ -190,7 +190,7 @@ export type ReadSecret =
   | {
       readonly kind: 'refused';
       readonly keyId: string;
-      /** `no_plan`: the configuration no longer has the plan of the key. `leaked`: the secret ended because it leaked. */
+      /** `no_plan`: the configuration gives the key no limits on its plan. `leaked`: the secret ended because it leaked. */
       readonly status: 'disabled' | 'no_plan' | 'leaked';
       readonly expiresMs: number;
       readonly period: Readonly<Period>;

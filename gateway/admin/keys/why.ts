@@ -206,7 +206,7 @@ function grantText({ key, status: { grant } }: WhyFacts): string | undefined {
 }
 
 function disabledBecause({ disabled }: Key, source: ListedKey['source']): string {
-  if (!disabled) return 'is on a plan that the configuration does not have';
+  if (!disabled) return 'has no limits in the configuration';
   return source === 'file' ? 'is disabled in the configuration' : 'is revoked';
 }
 

@@ -85,7 +85,7 @@ function limitReason(entry) {
     case 'disabled':
       return `its key ${keyId} is disabled`;
     case 'no_plan':
-      return `its key ${keyId} is on a plan that the configuration did not have`;
+      return `its key ${keyId} had no limits in the configuration`;
     case 'unread':
       return `its secret, with a SHA-256 that begins with ${secret}, could not be looked up in Redis`;
     case 'address_not_allowed':
@@ -145,7 +145,7 @@ const invalid = {
   expired: { is: 'expired ' },
   leaked: { is: 'leaked ' },
   disabled: { which: ', which is disabled' },
-  no_plan: { which: ', which is on a plan that the configuration did not have' },
+  no_plan: { which: ', which had no limits in the configuration' },
   address_not_allowed: { which: ', which does not allow this address' },
 };
 

@@ -42,7 +42,7 @@ export interface ValidSecret {
 export interface InvalidSecret {
   /**
    * `unknown`: the secret belongs to no key. `expired`: the secret has expired. `disabled`: the key is disabled, whether or not the
-   * secret has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration. `leaked`: the secret was found
+   * secret has expired. `no_plan`: the key is in the directory, but the configuration gives it no limits on its plan. `leaked`: the secret was found
    * where everyone can read it. `address_not_allowed`: the secret is valid, but the key does not allow the client's address. `unread`: the
    * key directory did not reply, so it is not known whether the secret is valid.
    */

@@ -224,7 +224,7 @@ it('a key of the directory is shown with its secrets, and as refused when its pl
       state: 'disabled',
       windows: [],
       why: {
-        sentence: expect.stringContaining('lost (gone) is on a plan that the configuration does not have'),
+        sentence: expect.stringContaining('lost (gone) has no limits in the configuration'),
       },
     },
   });

@@ -427,7 +427,7 @@ describe('the sentence that explains the responses to a key', () => {
     [
       'is on a plan that is gone',
       { source: 'directory', key: { limits: [] } },
-      'acme (free) is on a plan that the configuration does not have: each of its requests is refused. In the last 24 h no request with its secrets got 401.',
+      'acme (free) has no limits in the configuration: each of its requests is refused. In the last 24 h no request with its secrets got 401.',
     ],
     [
       'is disabled',

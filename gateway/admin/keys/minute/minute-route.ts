@@ -222,7 +222,7 @@ function disabledBecause(
   const last = recorded.findLast(({ at }) => Date.parse(at) <= toMs);
   if (last?.action === 'revoke') return `The key was revoked at ${timeText(Date.parse(last.at), toMs)}`;
   if (recorded.length > 0 || fixedState(key, secrets, nowMs) !== 'disabled') return undefined;
-  if (!key.disabled) return 'The key is on a plan now that the configuration does not have';
+  if (!key.disabled) return 'The key has no limits in the configuration now';
   return source === 'file' ? 'The key is disabled in the configuration now' : 'The key is revoked now';
 }
 
