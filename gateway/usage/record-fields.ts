@@ -13,7 +13,7 @@ import { hourOfDay, hourText, minuteOfHour, minutesField } from './usage-calenda
  * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
  * | | `hours` | by hour: requests, admitted requests, and extra units and free requests among the admitted requests; `withCosts`; 0: the last decision |
  * | | `hours` | 98 to 121: failed units of the plan by hour, without names of upstreams; 122 to 145: those of all groups of the plan and the trial |
- * | | `failed:<hour>:<upstream>` | failed units by minute: units of admitted requests that ended with 5xx, or that the gateway or the upstream cut |
+ * | | `failed:<hour>:<upstream>` | failed units by minute: units of admitted requests whose 5xx or cut the gateway or the upstream caused |
  * | | `failed/<bucket>:<hour>:<upstream>` | the units that such requests charged to another bucket than the plan, by minute: `trial`, a group, or `trial.<group>` |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
  * | | `<name>:<id>` | by hour: requests for the operation whose refusal a capability counts under this name; 0: the last decision |

@@ -47,7 +47,7 @@ async function startProcess(
   });
   const { flushFleet: flush, requestFlush } = createFlushFleet({ records, presence, bounds: own });
   const ids = async () => (await presence.read()).processes.map((process) => process.id);
-  return { flush, requestFlush, ids, asked };
+  return { flush, requestFlush, ids, asked, loseRedis: () => records.close() };
 }
 
 const idsOf = (processes: readonly { readonly id: string }[]) => processes.map(({ id }) => id);
@@ -79,6 +79,18 @@ it('a flush names a process that sends no counts in time', async () => {
   await expect.poll(a.ids).toEqual(['a', 'old']);
   const { isComplete, behind } = await a.flush();
   expect([isComplete, idsOf(behind)]).toEqual([true, ['old']]);
+});
+
+it('a flush names a process that leaves the list during the flush without a report', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const own = { ...bounds, presenceExpiryMs: 300, fleetFlushTimeoutMs: 2_000 };
+  const a = await startProcess('a', shared, { send: async () => {}, own });
+  const b = await startProcess('b', shared, { own });
+  await expect.poll(a.ids).toEqual(['a', 'b']);
+  const flushing = a.flush();
+  b.loseRedis();
+  const { isComplete, behind } = await flushing;
+  expect([isComplete, idsOf(behind), await a.ids()]).toEqual([true, ['b'], ['a']]);
 });
 
 it('a process whose counts cannot be stored at first sends them again until they are stored', async () => {

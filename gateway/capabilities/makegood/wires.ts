@@ -44,7 +44,7 @@ const makegoodShown = makegoodFigures
     behind: behindShown
       .optional()
       .describe(
-        'The processes that did not send all their counts in time. Repeat the run to include these counts. Absent if there are none, and in later parts.',
+        'The listed processes that did not send all their counts in time. Repeat the run to include these counts. Absent if there are none, and in later parts.',
       ),
     next: z
       .string()
@@ -62,7 +62,7 @@ export const makegoodWire = defineWire({
   tag: 'Keys',
   summary: 'Give failed units back',
   description:
-    'Gives each key back the units that it was charged for failed requests in a period. A request is failed if it ended with a 5xx or was cut because of the gateway or the upstream. The units go to the windows of the day and the month, if they are open and contain the minute of the request. Overlapping periods and repeated requests give nothing back twice. Failures that are recorded later are given back by the next request. Before the first part, the gateway makes all processes send their counts. The gateway works about 0.5 s for a response, and its `next` continues the run. A run is usually one entry of `/changes`. With `dryRun`, nothing changes, and a token that may read is sufficient. Without a usage record (`usage.keepDays` is 0), the response is 409.',
+    'Gives each key back the units that it was charged for failed requests in a period. A request is failed if the gateway or the upstream caused its 5xx or cut it. The units go to the windows of the day and the month, if they are open and contain the minute of the request. Overlapping periods and repeated requests give nothing back twice. Failures that are recorded later are given back by the next request. Before the first part, the gateway makes all processes send their counts. The gateway works about 0.5 s for a response, and its `next` continues the run. A run is usually one entry of `/changes`. With `dryRun`, nothing changes, and a token that may read is sufficient. Without a usage record (`usage.keepDays` is 0), the response is 409.',
   body: makegoodBody,
   answers: { 200: { description: 'The figures of the run so far.', schema: makegoodShown } },
 });

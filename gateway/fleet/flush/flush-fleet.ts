@@ -23,7 +23,7 @@ export type RequestFlush = () => void;
 export interface FlushedFleet {
   /** False when Redis did not reply, so that the list of processes is not known. */
   readonly isComplete: boolean;
-  /** Listed processes that have not sent all their counts in time. */
+  /** Processes that were listed during the flush and have not sent all their counts in time, for example because they hang or were killed. */
   readonly behind: readonly KnownProcess[];
 }
 
@@ -91,12 +91,20 @@ export function createFlushFleet({
     if (number === undefined) return { isComplete: false, behind: [] };
     // The states of 2,000 processes take 60 ms of CPU time, so each read leaves out the processes that have already sent their counts.
     const done = new Set<string>();
+    const awaited = new Map<string, KnownProcess>();
     for (;;) {
       const { isComplete, processes } = await presence.read(done);
-      const behind = processes.filter(({ flushed = 0 }) => flushed < number);
-      const isDone = isComplete && behind.length === 0;
-      if (isDone || performance.now() >= deadlineMs) return { isComplete, behind };
-      for (const { id, flushed = 0 } of processes) if (flushed >= number) done.add(id);
+      // A process that hangs leaves the list, and so does a process that ends in order, but the latter sends its counts first.
+      for (const { id, phase } of awaited.values()) if (phase === 'draining') awaited.delete(id);
+      for (const one of processes) {
+        if ((one.flushed ?? 0) < number) awaited.set(one.id, one);
+        else {
+          awaited.delete(one.id);
+          done.add(one.id);
+        }
+      }
+      const isDone = isComplete && awaited.size === 0;
+      if (isDone || performance.now() >= deadlineMs) return { isComplete, behind: [...awaited.values()] };
       await sleep(fleetFlushPollMs);
     }
   }

@@ -13,7 +13,7 @@ import type { Counts } from '../store/counts.ts';
 import type { RecordRead } from '../store/usage-store.ts';
 import { daysOf, hourOfDay, hoursWithin, isWithin, type UsageCalendar } from '../usage-calendar.ts';
 
-/** Reads the failed units of keys: the units of requests that ended with 5xx, or that the gateway or the upstream cut. */
+/** Reads the failed units of keys: the units of requests whose 5xx or cut the gateway or the upstream caused. */
 export interface FailedUnitsReader {
   /**
    * Returns the failed units of each key by hour, bucket and upstream, in the order of the ids. The element of a key is undefined if its record
