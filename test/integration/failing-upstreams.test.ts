@@ -149,7 +149,7 @@ it('a burst of 500 is one event with its beginning and end, and a fault in the m
   store.react = well;
   const { text, at, beganAt = '', endedAt = '' } = await newest('upstream_well store', 0);
   expect(text).toMatch(
-    / Its requests failed from [\d:]+ UTC to [\d:]+ UTC, for [\d.]+ s, at worst \d+ % of its requests in a minute\.$/,
+    / Its requests failed from about [\d:]+ UTC to about [\d:]+ UTC, for [\d.]+ s, at worst \d+ % of its requests in a minute\.$/,
   );
   // The chart of requests marks the end of the failures, and not the time of the event.
   expect(beganAt < endedAt && endedAt < at).toBe(true);

@@ -76,6 +76,13 @@ it('7 days are bars of days, and their sum is compared with the week before', as
   await expect
     .poll(() => totals(page))
     .toBe('600 requests in this period. Without the last bar: 600, and 600 the week before (0 %).');
+  // The longer period begins before the rows that were read.
+  await press(page, '30 days');
+  await expect
+    .poll(() => totals(page))
+    .toBe(
+      '2,860 requests in this period. Without the last bar: 2,860, and 1,740 the four weeks before (+64 %).',
+    );
   expect(complaints).toEqual([]);
 });
 

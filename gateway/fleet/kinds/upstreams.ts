@@ -77,7 +77,7 @@ export const upstreamKinds: ListedKinds<UpstreamFailureEvent> = {
       const how =
         failingMs === undefined
           ? `It had failed since ${began}`
-          : `Its requests failed from ${began} to ${timeText(sinceMs + failingMs, nowMs)}, for ${durationText(failingMs)}`;
+          : `Its requests failed from about ${began} to about ${timeText(sinceMs + failingMs, nowMs)}, for ${durationText(failingMs)}`;
       const worst = worstShare === 0 ? '' : `, at worst ${percent(worstShare)} of its requests in a minute`;
       return `Upstream ${upstream} ${endings[ended]}. ${how}${worst}.`;
     },

@@ -49,6 +49,8 @@ export function totalsText(values, before, earlier, missing) {
   const known = missing === undefined ? '' : 'At least ';
   const total = `${known}${figure(sumOf(values))} requests in this period.`;
   if (before === undefined || earlier === undefined) return total;
+  if (missing !== undefined)
+    return `${total} They cannot be compared with the ${earlier.text} while Redis is away.`;
   if (before.every((value) => value === undefined))
     return `${total} The record has no request of the ${earlier.text}.`;
   const [now, then] = [values, before].map((some) => sumOf(some.slice(0, -1)));

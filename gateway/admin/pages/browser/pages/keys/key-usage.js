@@ -77,12 +77,13 @@ export function UsageChart({ id, ban, query }) {
   const zoom = zoomIn(query);
   const asked = periodAsked(query);
   const step = (!zoom && asked && periods[asked]?.step) || 'minute';
+  // Rows of minutes are read for 24 hours, so that a change to another period or zoom needs no request.
+  const read = step === 'minute' ? '24h' : asked;
   const usage = useRows('/keys/{id}/usage', {
-    id: `${step} ${id}`,
+    id: `${read} ${id}`,
     params: { id },
     step,
-    // Rows of minutes are read for 24 hours, so that a change to another period or zoom needs no request.
-    fromMs: () => shownFrom(step === 'minute' ? '24h' : asked, nowMs()),
+    fromMs: () => shownFrom(read, nowMs()),
     everyMs: steps[step].everyMs,
   });
   const period = asked ?? usualPeriod(usage.body, nowAt);
