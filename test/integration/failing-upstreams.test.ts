@@ -153,7 +153,7 @@ it('a burst of 500 is one event with its beginning and end, and a fault in the m
   );
   // The chart of requests marks the end of the failures, and not the time of the event.
   expect(beganAt < endedAt && endedAt < at).toBe(true);
-  expect(text).toContain(` to ${endedAt.slice(11, 19)} UTC`);
+  expect(text).toContain(` to about ${endedAt.slice(11, 19)} UTC`);
   await until('no fault is left', async () => (await faults()).length === 0);
   expect(await kinds()).toEqual(['upstream_well store']);
 });
