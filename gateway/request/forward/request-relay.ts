@@ -67,7 +67,10 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   private readPace: ClientPace | undefined;
   /** The number of octets that the client's connection had taken before this response. */
   private bytesBefore = 0;
-  /** How long the gateway has waited for the client to send or to read octets, up to the check at `checkedMs`. */
+  /**
+   * How long the gateway has waited for the client to send or to read octets, or for other clients of the key, whose requests hold the key's
+   * connections. Up to the check at `checkedMs`.
+   */
   private clientWaitMs = 0;
   private checkedMs = this.startedMs;
   /** The number of pieces of the response's body, now and at the last check, and the check at which the last piece was found. */
@@ -201,7 +204,9 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     const { bounds } = upstream;
     const isBodyAwaited = body?.isAwaited() ?? false;
     const isReadAwaited = request.res.writableLength > 0;
-    if (isBodyAwaited || isReadAwaited) this.clientWaitMs += nowMs - this.checkedMs;
+    const isInOwnWay =
+      this.isWaiting && this.target?.pool.holdersInTheirOwnWay(nowMs).has(request.holder) === true;
+    if (isBodyAwaited || isReadAwaited || isInOwnWay) this.clientWaitMs += nowMs - this.checkedMs;
     this.checkedMs = nowMs;
     if (this.pieces > this.piecesChecked) this.silentSinceMs = nowMs;
     this.piecesChecked = this.pieces;

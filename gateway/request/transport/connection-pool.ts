@@ -47,6 +47,8 @@ export class ConnectionPool implements ConnectionOwner {
   private freed: TargetConnection[] = [];
   private readonly sweep: NodeJS.Timeout;
   private connecting = 0;
+  /** The last result of `holdersInTheirOwnWay`. */
+  private inTheirOwnWay: { readonly atMs: number; readonly holders: ReadonlySet<string> } | undefined;
   private isTurnEndAwaited = false;
   private isClosing = false;
   private readonly closed = Promise.withResolvers<void>();
@@ -72,6 +74,24 @@ export class ConnectionPool implements ConnectionOwner {
 
   isFull(): boolean {
     return this.slots.free === 0;
+  }
+
+  /**
+   * Returns the holders of which most connections wait for clients, which read their responses or send their bodies slowly. Further requests
+   * of such a holder wait for its own clients, and not for the target.
+   *
+   * @param nowMs the time of a check of many requests, for which the result is made once
+   */
+  holdersInTheirOwnWay(nowMs: number): ReadonlySet<string> {
+    if (this.inTheirOwnWay?.atMs === nowMs) return this.inTheirOwnWay.holders;
+    const uses = [...this.connections].flatMap((connection) => connection.use() ?? []);
+    const byHolder = Map.groupBy(uses, ({ holder }) => holder);
+    const most = [...byHolder].filter(
+      ([, held]) => 2 * held.filter(({ awaitsClient }) => awaitsClient).length > held.length,
+    );
+    const holders = new Set(most.map(([holder]) => holder));
+    this.inTheirOwnWay = { atMs: nowMs, holders };
+    return holders;
   }
 
   /** Sends a request as soon as a connection is free. The handler receives the response or the failure. */

@@ -171,6 +171,13 @@ export class TargetConnection implements ActiveConnection, BodySink {
     return !destroyed && writableLength === 0 && performance.now() < this.deadlineMs;
   }
 
+  /** The key id of the current request, and whether the connection waits for the client of this request. Undefined without a request. */
+  use(): { readonly holder: string; readonly awaitsClient: boolean } | undefined {
+    if (this.handler === undefined) return undefined;
+    const isSending = this.sending !== undefined && !this.socket.writableNeedDrain;
+    return { holder: this.holder, awaitsClient: this.isPaused() || isSending };
+  }
+
   /** Ends the current wait if it timed out. */
   expire(nowMs: number): void {
     if (nowMs < this.deadlineMs) return;

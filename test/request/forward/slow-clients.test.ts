@@ -261,6 +261,23 @@ describe('an exchange that reaches the total timeout', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'client_gone' }]);
   });
 
+  it('because clients of the key that read nothing hold its connections ends with 408, and the target is not blamed', async () => {
+    backend.react = (_request, socket) => socket.write(okResponse('x'.repeat(12_000_000)));
+    for (let i = 0; i < 12; i++) open(get('/')).pause();
+    await clock.passUntil(front.ended(12), 20);
+    const ends = front.outcomes.map((outcome) => (outcome.kind === 'failed' ? outcome.code : outcome.kind));
+    expect(new Set(ends)).toEqual(new Set(['client_gone', 'request_timeout']));
+  });
+
+  it('because the target answers nobody is the fault of the target, also for requests that wait for a connection', async () => {
+    backend.react = () => {};
+    for (let i = 0; i < 12; i++) open(get('/'));
+    await clock.passUntil(front.ended(12), 20);
+    expect(backend.requests.length).toBeLessThan(12);
+    for (const outcome of front.outcomes)
+      expect(outcome).toMatchObject({ kind: 'failed', code: 'upstream_timeout' });
+  });
+
   it('because the client sends slowly ends with 408', async () => {
     const response = responseTo(open('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx'));
     await clock.passUntil(front.ended(1), 20);
