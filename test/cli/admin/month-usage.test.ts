@@ -5,8 +5,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { listCsv } from '../../../gateway/admin/words/csv.js';
 import { monthList, monthNotice } from '../../../gateway/admin/words/usage.js';
+import { shiftOf } from '../../../gateway/cli/admin/period.ts';
 import { compareMonths, monthTable } from '../../../gateway/cli/admin/usage/month-usage.ts';
-import { usageLines } from '../../../gateway/cli/admin/usage/usage-view.ts';
+import { usageCsv, usageLines } from '../../../gateway/cli/admin/usage/usage-view.ts';
 import { sayAt } from '../../../gateway/cli/output/list.ts';
 import { screenOf } from '../../../gateway/cli/output/screen.ts';
 import { makeToken } from '../../support/admin-client.ts';
@@ -210,4 +211,31 @@ it('a month is compared with an earlier month, also for a key that is only in on
     ['new', 'free', '2', '0', 'none before', '2', '0'],
     ['gone', '(removed)', '0', '3', '-100 %', '0', '0'],
   ]);
+});
+
+it('while Redis is away nothing is compared, and the cells of the earlier period are empty', () => {
+  const at = { fromAt: '2026-10-01T00:00:00.000Z', toAt: '2026-11-01T00:00:00.000Z' };
+  const missing = { what: ['requests'] };
+  const screen = screenOf(process.stdout, { NO_COLOR: '1', COLUMNS: '200' });
+  const month = { ...at, month: '2026-10', keys: [{ id: 'a', plan: 'free', offered: 6, admitted: 6 }] };
+  const compared = compareMonths(month, { ...month, month: '2026-09', missing });
+  expect(monthTable(compared, screen, 0).join()).not.toMatch(/BEFORE|none/);
+
+  const row = { offered: 2, admitted: 2, refused: {}, banned: 0 };
+  const usage = {
+    step: 'day',
+    rows: [{ ...row, at: '2026-10-08T00:00:00Z' }],
+    before: { step: 'day', rows: [{ ...row, at: '2026-10-01T00:00:00Z' }], missing },
+  } as const;
+  const shift = shiftOf('-7d');
+  const lines = usageLines('a', usage, { screen, shift, nowMs: 0, mayLackRows: false });
+  expect(lines.map((line) => line.split(/ {2,}/, 1)[0])).toEqual([
+    'DAY (UTC)',
+    '2026-10-08',
+    'total',
+    'The earlier period is not known, because Redis is away.',
+  ]);
+  const [titles = '', ...rows] = usageCsv(usage, shift);
+  expect([titles.endsWith(',offered_before,admitted_before,units_before'), rows.length]).toEqual([true, 1]);
+  expect(rows[0]).toMatch(/,,,$/);
 });

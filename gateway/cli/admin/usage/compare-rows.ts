@@ -22,6 +22,7 @@ export interface ComparedRows<Of extends Row> {
  * Joins the rows of a period with the rows of the earlier period. A row that is in only one of them has zeros in the other.
  *
  * @param none a row without requests
+ * @param shift undefined: nothing is compared, so there are no earlier rows
  */
 export function compareRows<Of extends Row>(
   rows: readonly Of[],
@@ -29,7 +30,9 @@ export function compareRows<Of extends Row>(
   none: Of,
   shift: Shift | undefined,
 ): ComparedRows<Of> {
-  const earlier = new Map((before ?? []).map((row) => [shift?.later(Date.parse(row.at)) ?? 0, row] as const));
+  const earlier = new Map(
+    shift === undefined ? [] : before?.map((row) => [shift.later(Date.parse(row.at)), row] as const),
+  );
   const known = new Set(rows.map(({ at }) => Date.parse(at)));
   const onlyEarlier = [...earlier.keys()]
     .filter((atMs) => !known.has(atMs))

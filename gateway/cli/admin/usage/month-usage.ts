@@ -18,6 +18,7 @@ import type { AdminClient } from '../admin-client.ts';
 import { daysOfMonth, shiftOf } from '../period.ts';
 import { clientAfterFlush } from '../read/flush-counts.ts';
 import { readList } from '../read/read-list.ts';
+import { beforeIsUnknown } from './compare-rows.ts';
 
 interface MonthOptions extends Asking {
   readonly month: string;
@@ -42,7 +43,10 @@ export async function showMonth({ month, compare, csv, ...options }: MonthOption
   const earlier = before === undefined ? undefined : await readMonth(client, before);
   const body = earlier === undefined ? present.body : compareMonths(present.body, earlier.body);
   const json = earlier === undefined ? present.json : { ...Object(present.json), before: earlier.json };
-  const notices = [present.body, earlier?.body].map((page) => page && monthNotice(page));
+  const notices = [
+    ...[present.body, earlier?.body].map((page) => page && monthNotice(page)),
+    earlier?.body.missing && beforeIsUnknown,
+  ];
   for (const notice of notices) if (notice !== undefined) process.stderr.write(`${notice}\n`);
   const list = earlier === undefined ? monthList : { ...monthList, inCsv: [...monthList.inCsv, 'before'] };
   show(options, { body, json }, (shown, screen, nowMs) =>
@@ -60,8 +64,11 @@ function monthBefore(from: string, compare: string): string {
   return shift.periodBefore({ from, to: from }, 0).from.slice(0, 7);
 }
 
-/** Adds the earlier requests of each key. A key that is only in the earlier month has no requests in the present one. */
+/**
+ * Adds the earlier requests of each key, unless Redis is away. A key that is only in the earlier month has no requests in the present one.
+ */
 export function compareMonths(present: MonthPage, before: MonthPage): ComparedMonth {
+  if (before.missing !== undefined) return { ...present, keys: [...present.keys], before };
   const earlier = new Map(before.keys.map((key) => [key.id, key]));
   const known = new Set(present.keys.map(({ id }) => id));
   const onlyEarlier = before.keys

@@ -125,12 +125,14 @@ function trafficLines(
 }
 
 function trafficCsv(traffic: ComparedTraffic, shift: Shift | undefined): readonly string[] {
-  const { rows, beforeOf } = compareRows(traffic.rows, traffic.before?.rows, noRequests, shift);
+  const isBeforeKnown = traffic.before?.missing === undefined;
+  const known = isBeforeKnown ? shift : undefined;
+  const { rows, beforeOf } = compareRows(traffic.rows, traffic.before?.rows, noRequests, known);
   return csv(
     ['at', 'requests', ...trafficEndings.map(snakeCase), ...(shift === undefined ? [] : ['requests_before'])],
     rows.map((row) => [
       ...[row.at, row.requests, ...trafficEndings.map((ending) => row[ending])],
-      ...(shift === undefined ? [] : [beforeOf(row).requests]),
+      ...(shift === undefined ? [] : [isBeforeKnown ? beforeOf(row).requests : '']),
     ]),
   );
 }

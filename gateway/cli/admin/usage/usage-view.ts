@@ -109,7 +109,8 @@ function groupsIn(rows: readonly UsageRow[]): readonly string[] {
  * no longer has refused requests, and the columns of the earlier period if there is one.
  */
 export function usageCsv(usage: ReadUsage, shift?: Shift): readonly string[] {
-  const { rows, beforeOf } = compareUsage(usage, shift);
+  const isBeforeKnown = usage.before?.missing === undefined;
+  const { rows, beforeOf } = compareUsage(usage, isBeforeKnown ? shift : undefined);
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
   const groups = groupsIn(rows);
   const groupColumns = rows.some(({ refused }) => refused.group !== undefined) ? ['refused_group'] : [];
@@ -126,7 +127,8 @@ export function usageCsv(usage: ReadUsage, shift?: Shift): readonly string[] {
       const { at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 } = row;
       const byWindow = planWindows.map((window) => refused[window] ?? 0);
       const { concurrent = 0, group = 0 } = refused;
-      const earlier = beforeOf(row);
+      const { offered: offeredBefore, ...earlier } = beforeOf(row);
+      const before = isBeforeKnown ? [offeredBefore, earlier.admitted, chargedUnits(earlier)] : ['', '', ''];
       return [
         ...[at, offered, admitted, ...byWindow, banned, undecided, unauthorized, chargedUnits(row)],
         concurrent,
@@ -137,7 +139,7 @@ export function usageCsv(usage: ReadUsage, shift?: Shift): readonly string[] {
           return [ofGroup?.offered ?? 0, ofGroup?.admitted ?? 0, ofGroup?.units ?? 0, ofWindows];
         }),
         ...groupColumns.map(() => group),
-        ...(shift === undefined ? [] : [earlier.offered, earlier.admitted, chargedUnits(earlier)]),
+        ...(shift === undefined ? [] : before),
       ];
     }),
   );
