@@ -1,5 +1,13 @@
 import { deprecationNotes } from '../../capabilities/lists/words.js';
-import { counted, milliseconds, noFigure, relative, utcMinute } from '../../shared/words/figures.js';
+import {
+  counted,
+  hourMs,
+  milliseconds,
+  noFigure,
+  relative,
+  utcMinute,
+  utcSecond,
+} from '../../shared/words/figures.js';
 import { refusalColumns, refusalMembers, refusalsOf } from './callers.js';
 
 /** @import { BodyOf } from '../wires/api-types.ts' */
@@ -13,6 +21,18 @@ import { refusalColumns, refusalMembers, refusalsOf } from './callers.js';
 /** @typedef {DeprecatedPage['operations'][number]} Deprecated */
 /** `isFirst`: whether the row is the first of its operation. */
 /** @typedef {Omit<Deprecated, 'callers'> & { readonly isFirst: boolean, readonly caller: Deprecated['callers'][number] | undefined }} DeprecatedRow */
+
+/**
+ * The hours that are counted for a period, such as "whole hours, from 2026-11-29 15:00 to 2026-11-29 16:37 UTC".
+ *
+ * @param {{ readonly fromAt: string, readonly toAt: string }} period @param {number} nowMs
+ */
+export function wholeHoursText({ fromAt, toAt }, nowMs) {
+  const [fromMs, toMs] = [Date.parse(fromAt), Date.parse(toAt)];
+  const endMs = Math.min((Math.floor(toMs / hourMs) + 1) * hourMs, Math.max(nowMs, toMs));
+  const minute = (/** @type {number} */ atMs) => utcSecond(new Date(atMs).toISOString()).slice(0, 16);
+  return `whole hours, from ${minute(Math.floor(fromMs / hourMs) * hourMs)} to ${minute(endMs)} UTC`;
+}
 
 /** What a reader must know about percentiles. */
 export const estimatedText = 'Percentiles are estimates from a histogram.';

@@ -6,12 +6,12 @@ import {
   leftOut,
   operationList,
   recordBegins,
+  wholeHoursText,
   withoutKeyText,
 } from '../../admin/words/operations.js';
 import { oneLine } from '../../shared/terminal/text-width.ts';
-import { figure, hourMs } from '../../shared/words/figures.js';
+import { figure } from '../../shared/words/figures.js';
 import type { Asking, PeriodOptions } from '../command.ts';
-import { instant } from '../output/figures.ts';
 import { showList } from '../output/show-list.ts';
 import { periodQuery } from './period.ts';
 import { clientAfterFlush } from './read/flush-counts.ts';
@@ -71,11 +71,5 @@ export async function listCallers(
 
 /** Whole hours are counted, so the title names the hours that contain the two ends of the period. */
 function titleOf(what: string, { fromAt, toAt }: { readonly fromAt: string; readonly toAt: string }): string {
-  const [fromMs, toMs] = [fromAt, toAt].map((at) => Date.parse(at)) as [number, number];
-  const endMs = Math.min((Math.floor(toMs / hourMs) + 1) * hourMs, Math.max(Date.now(), toMs));
-  return `${what}, whole hours, from ${minuteOf(Math.floor(fromMs / hourMs) * hourMs)} to ${minuteOf(endMs)} UTC`;
-}
-
-function minuteOf(atMs: number): string {
-  return instant(atMs).slice(0, 16);
+  return `${what}, ${wholeHoursText({ fromAt, toAt }, Date.now())}`;
 }
