@@ -55,7 +55,7 @@ export function withPeriod(command: Command): Command {
       '--from <when>',
       'the start of the period: 2026-11-22, 2026-11-22T10:31:00Z, 14:03, today, yesterday, -7d, -12h, -30m, -12mo',
     )
-    .option('--to <when>', 'the end of the period; its day, hour or minute is included (default: now)');
+    .option('--to <when>', 'the end of the period; a day is included (default: now)');
 }
 
 export function withLimit(command: Command): Command {

@@ -11,7 +11,7 @@ import { defineRoute, type Route } from '../api/route.ts';
 import { findKnownKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { type CallerShown, type Callers, listCallersWire } from '../wires/operations.ts';
-import { keptPeriod, recordFromAt } from './kept-period.ts';
+import { keptHours, recordFromAt } from './kept-period.ts';
 
 const refused: readonly CountedRefusal[] = countedRefusals;
 
@@ -68,7 +68,7 @@ export async function callersOf(
 ): Promise<ReadonlyMap<string, readonly Caller[]> | undefined> {
   if (usage === undefined || operationIds.length === 0) return new Map(operationIds.map((id) => [id, []]));
   const names = refused.map(({ name }) => name);
-  return await usage.reader.callers(operationIds, keptPeriod(period, usage.state(), nowMs()), names);
+  return await usage.reader.callers(operationIds, keptHours(period, usage.state(), nowMs()), names);
 }
 
 /** Reads the keys of all callers together. Returns the function that makes the response's form of a caller. */

@@ -14,6 +14,12 @@ export function keptPeriod(
   return { fromMs: Math.max(fromMs, keptFromMs(keptDays, nowMs)), toMs: Math.min(toMs, nowMs) };
 }
 
+/** Shortens a period whose whole hours are counted. An hour that begins at a past end of the period does not belong to it. */
+export function keptHours(period: Period, usage: Pick<UsageState, 'keptDays'>, nowMs: number): Period {
+  const { fromMs, toMs } = keptPeriod(period, usage, nowMs);
+  return { fromMs, toMs: period.toMs < nowMs ? toMs - 1 : toMs };
+}
+
 /** Returns the beginning of the record if a period begins earlier. */
 export function recordFromAt(
   { fromMs }: Period,

@@ -15,7 +15,7 @@ import {
   type OperationUse,
   type operationsPage,
 } from '../wires/operations.ts';
-import { isBeforeRecord, keptPeriod, recordFromAt } from './kept-period.ts';
+import { isBeforeRecord, keptHours, recordFromAt } from './kept-period.ts';
 
 /** `GET /operations` */
 export function operationsRoute(sources: KeySources): Route {
@@ -39,7 +39,7 @@ async function operationsView(
   period: Period,
 ): Promise<z.output<typeof operationsPage> | undefined> {
   const used =
-    usage === undefined ? [] : await usage.reader.operations(keptPeriod(period, usage.state(), nowMs()));
+    usage === undefined ? [] : await usage.reader.operations(keptHours(period, usage.state(), nowMs()));
   if (used === undefined) return undefined;
   // Without a record of the period, or while Redis is away, no known request does not mean that there were none.
   const isUnknown = usage === undefined || lacksData() || isBeforeRecord(period, usage.state(), nowMs());

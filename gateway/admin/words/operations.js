@@ -29,7 +29,7 @@ import { refusalColumns, refusalMembers, refusalsOf } from './callers.js';
  */
 export function wholeHoursText({ fromAt, toAt }, nowMs) {
   const [fromMs, toMs] = [Date.parse(fromAt), Date.parse(toAt)];
-  const endMs = Math.min((Math.floor(toMs / hourMs) + 1) * hourMs, Math.max(nowMs, toMs));
+  const endMs = Math.min(Math.ceil(toMs / hourMs) * hourMs, Math.max(nowMs, toMs));
   // Another program in place of the gateway may send any text.
   const minute = (/** @type {number} */ atMs) =>
     Number.isNaN(atMs) ? noFigure : utcSecond(new Date(atMs).toISOString()).slice(0, 16);

@@ -126,6 +126,23 @@ it('has no callers in a period before the requests', async () => {
   expect((await ask('/deprecated?from=2026-01-02&to=2026-01-01')).status).toBe(400);
 });
 
+it('counts no hour that begins at the end of a past period', async () => {
+  const hourMs = 3_600_000;
+  const soonIn = async (query: string) =>
+    (await ask(`/operations${query}`)).body.operations.find(
+      ({ operationId }: { operationId: string }) => operationId === 'soon',
+    );
+  const { requests, lastMs } = await soonIn('');
+  expect(requests).toBe(7);
+  const hourAt = (hours: number) =>
+    new Date((Math.floor(lastMs / hourMs) + hours) * hourMs).toISOString().replace('.000', '');
+  // Some requests may have come before the hour of the last request.
+  expect((await soonIn(`?from=${hourAt(-1)}&to=${hourAt(0)}`)).requests).toBeLessThan(requests);
+  const { stdout } = await run('operations', '--from', hourAt(-1), '--to', hourAt(0));
+  const text = (hours: number) => hourAt(hours).slice(0, 16).replace('T', ' ');
+  expect(stdout).toContain(`Operations, whole hours, from ${text(-1)} to ${text(0)} UTC`);
+});
+
 it('reads the record of each key once for all operations', async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
