@@ -17,6 +17,7 @@ const limitsOf = {
   refused: monthly,
   full: small,
   risen: { plan: 'enterprise', limits: { perMonth: 6 } },
+  surging: monthly,
   daily: { plan: 'enterprise', limits: { perMinute: 100, perDay: 1_000 } },
 };
 type Id = keyof typeof limitsOf;
@@ -34,13 +35,14 @@ const pastDays: Partial<Record<Id, PastDay[]>> = {
   refused: daysOf(40, () => 1_000).map((day) => (day.daysAgo < 4 ? { ...day, refusedByMonth: 5 } : day)),
   daily: daysOf(40, () => 1_000),
   risen: daysOf(40, () => 1),
+  surging: daysOf(40, () => 4),
 };
 
 let gateway: RunningGateway;
 beforeAll(async () => {
   const started = await startWithPastDays({ keys, token: entry, days: pastDays, nowMs });
   gateway = started.gateway;
-  for (const id of ['full', ...Array.from({ length: 5 }, () => 'risen')]) {
+  for (const id of ['full', 'surging', 'surging', ...Array.from({ length: 5 }, () => 'risen')]) {
     const secret = keys.find((key) => key.entry.id === id)?.secret;
     await fetch(`${gateway.baseUrl}/pets`, { headers: { authorization: `Bearer ${secret}` } });
   }
@@ -86,6 +88,13 @@ describe('the forecast of a key', () => {
       `tight reaches its present limit of 2 units a month on ${day.getUTCDate()} ${month}.`,
     );
     expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
+  });
+
+  it('says that the last hour alone has much of a day', async () => {
+    const { body } = await ask('/keys/surging/forecast');
+    expect(body.sentence).toMatch(
+      / at the month's end\. In the last hour it was charged 2 units, and 4 on the busiest of these days\.$/,
+    );
   });
 
   it('of a used limit says when the next month begins', async () => {

@@ -138,7 +138,7 @@ async function forecastView(
       return {
         limit,
         used,
-        sentence: sentenceOf(month, found),
+        sentence: `${sentenceOf(month, found)}${surgeText(await unitsOfLastHour(), units)}`,
         expected: { units: expected, low, high },
         earliestAt: isoOf(found.earliestMs),
         latestAt: isoOf(found.latestMs),
@@ -160,6 +160,13 @@ function sentenceOf(
   };
   const range = figure(low) === figure(high) ? '' : ` (${figure(low)} to ${figure(high)})`;
   return `At the pace of the last ${forecastDays} days, ${reached()}. Its count is ${figure(used)} now, and is expected to be ${figure(expected)}${range} at the month's end.`;
+}
+
+/** Says that the last hour alone has much of a day, because the forecast knows only whole days. @param days the units of each day */
+function surgeText(lastHour: number, days: readonly number[]): string {
+  const most = Math.max(...days);
+  if (lastHour <= most / 4) return '';
+  return ` In the last hour it was charged ${counted(lastHour, 'unit')}, and ${figure(most)} on the busiest of these days.`;
 }
 
 function presentLimit(limit: number): string {
