@@ -461,7 +461,7 @@ describe('the page', () => {
     await open(page, running, '/operations?period=7d', '.deprecated tbody tr');
     expect(await textOf(page, '.deprecated tbody tr')).toEqual([
       expect.stringMatching(/^getPet GET .*removed in 5 days.*calm\s*business\s*2/s),
-      expect.stringMatching(/^listOrders GET .*sunset in 6 days.*served afterwards.*no caller\s*0/s),
+      expect.stringMatching(/^listOrders GET .*sunset in 6 days.*served afterwards.*no known caller\s*0/s),
     ]);
     expect(await firstText(page, 'h1')).toBe('Operations, 7 days');
     await page.click('.deprecated tbody a');
@@ -475,8 +475,8 @@ describe('the page', () => {
     await open(page, running, '/operations?from=2026-01-01&to=2026-01-02', '.deprecated tbody tr');
     expect(await firstText(page, '.operations p.near')).toMatch(/^The usage record begins at \d{4}-/);
     expect(await textOf(page, '.deprecated tbody tr')).toEqual([
-      expect.stringMatching(/^getPet GET .*no caller\s*0/s),
-      expect.stringMatching(/^listOrders GET .*no caller\s*0/s),
+      expect.stringMatching(/^getPet GET .*no known caller\s*0/s),
+      expect.stringMatching(/^listOrders GET .*no known caller\s*0/s),
     ]);
     expect(complaints).toEqual([]);
   });

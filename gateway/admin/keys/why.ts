@@ -15,6 +15,7 @@ import {
   unauthorizedIn,
 } from '../../usage/read/usage-reader.ts';
 import { differingUnits, offeredOf, refusedByLimit, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
+import { lacksData } from '../api/missing-data.ts';
 import type { KeyDetail } from '../wires/keys/key.ts';
 import type { Why } from '../wires/keys/why.ts';
 import { spentWindows } from '../words/keys.js';
@@ -233,6 +234,8 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   }
   const [first] = refusing;
   if (first === undefined) {
+    if (lacksData())
+      return `This gateway knows ${counted(offered, 'request')} of the last 24 h, and no refusal; Redis is away.`;
     const all = offered === 1 ? 'its one request was not' : `none of its ${figure(offered)} requests was`;
     return isWithoutSecret(facts)
       ? `While it was valid, ${all} refused in the last 24 h.`

@@ -20,7 +20,7 @@ import { refusalColumns, refusalMembers, refusalsOf } from './callers.js';
 /** @typedef {BodyOf<'/deprecated'>} DeprecatedPage */
 /** @typedef {DeprecatedPage['operations'][number]} Deprecated */
 /** `isFirst`: whether the row is the first of its operation. */
-/** @typedef {Omit<Deprecated, 'callers'> & { readonly isFirst: boolean, readonly caller: Deprecated['callers'][number] | undefined }} DeprecatedRow */
+/** @typedef {Omit<Deprecated, 'callers'> & { readonly isFirst: boolean, readonly isUnknown: boolean, readonly caller: Deprecated['callers'][number] | undefined }} DeprecatedRow */
 
 /**
  * The hours that are counted for a period, such as "whole hours, from 2026-11-29 15:00 to 2026-11-29 16:37 UTC".
@@ -119,7 +119,7 @@ export const deprecatedList = {
     key: {
       title: 'Key',
       value: ({ caller }) => caller?.id,
-      missing: 'no caller',
+      missing: 'no known caller',
       terminal: { cutsTo: 12 },
     },
     plan: {
@@ -127,7 +127,11 @@ export const deprecatedList = {
       value: ({ caller }) => caller && (caller.plan ?? 'removed'),
       terminal: { cutsTo: 10 },
     },
-    requests: { title: 'Calls', kind: 'count', value: ({ caller }) => caller?.requests ?? 0 },
+    requests: {
+      title: 'Calls',
+      ...callCount,
+      value: ({ caller, isUnknown }) => caller?.requests ?? (isUnknown ? undefined : 0),
+    },
     last_call: { title: 'Last call', kind: 'ago', value: ({ caller }) => caller?.lastSeenMs },
     ...refusalColumns((/** @type {DeprecatedRow} */ { caller }) => caller),
     ...Object.assign({}, ...refusalMembers.map(refusalCsvColumns)),
@@ -158,12 +162,14 @@ export const deprecatedList = {
     ...['key', 'name', 'plan', 'requests', 'last_call'],
     ...refusalMembers.flatMap((member) => Object.keys(refusalCsvColumns(member))),
   ],
-  rows: ({ operations }) =>
+  // While Redis is away, other callers may not be known.
+  rows: ({ operations, missing }) =>
     operations.flatMap(({ callers, ...operation }) =>
       (callers.length === 0 ? [undefined] : callers).map((caller, index) => ({
         ...operation,
         caller,
         isFirst: index === 0,
+        isUnknown: missing !== undefined,
       })),
     ),
   idOf: ({ operationId, caller }) => `${operationId} ${caller?.id ?? ''}`,
