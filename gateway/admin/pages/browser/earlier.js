@@ -25,12 +25,13 @@ export function compareButton(query, { text }) {
 
 /**
  * The line of the earlier period in a chart. The record has no row for a period without requests, so such a period
- * counts as zero after the first row.
+ * counts as zero after the first row. While Redis is away, such a period is not known.
  *
  * @param {{ text: string }} earlier @param {(number | undefined)[]} values
+ * @param {unknown} missing defined if the values may lack requests
  */
-export function earlierLine({ text }, values) {
-  const first = values.findIndex((value) => value !== undefined);
+export function earlierLine({ text }, values, missing) {
+  const first = missing === undefined ? values.findIndex((value) => value !== undefined) : -1;
   const line = values.map((value, index) => value ?? (first !== -1 && index > first ? 0 : undefined));
   return { label: text, colour: 'text', isDashed: true, values: line };
 }

@@ -292,7 +292,7 @@ function Charts({ live: { totals, polled }, traffic, period, query, events }) {
       rows && sumOf(rows, ({ requests }) => requests);
     const requestsBefore = earlier.map(requestsIn);
     const perSecond = requestsBefore.map((requests) => requests && requests / (stepMs / 1_000));
-    const over = isEarlierShown ? [earlierLine(weekBefore, perSecond)] : [];
+    const over = isEarlierShown ? [earlierLine(weekBefore, perSecond, traffic.body?.missing)] : [];
     const sums = totalsText(
       found.map(requestsIn),
       isEarlierShown ? requestsBefore : undefined,

@@ -134,6 +134,7 @@ export function UsageChart({ id, ban, query }) {
       const line = earlierLine(
         earlier,
         timesMs.map((atMs) => of(before.get(atMs))),
+        usage.body?.missing,
       );
       const isNarrow = step === 'minute' && toMs - fromMs > clickableMs;
       return [isNarrow ? meanOfTen(line) : line];
