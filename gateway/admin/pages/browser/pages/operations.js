@@ -179,7 +179,7 @@ function DeprecatedOperations({ query, period: { from, to, text } }) {
         },
         key: {
           cell: ({ caller }) =>
-            caller === undefined ? html`<span class="muted">no caller</span>` : keyLink(caller),
+            caller === undefined ? html`<span class="muted">no known caller</span>` : keyLink(caller),
         },
       },
     })}
