@@ -36,7 +36,7 @@ function shownSchema(schema: z.ZodType): z.ZodType {
       return described(schema instanceof z.ZodOptional ? shown.optional() : withDefault(shown, schema));
     }
     case 'leaf':
-      return described(z.unknown().meta({ of: schema, isDescribed: false }));
+      return described(z.unknown().meta({ of: schema }));
   }
 }
 

@@ -211,16 +211,16 @@ const conversion = {
     // A schema from `membersByName` is a pipe of two schemas. The first schema rejects the reserved name, and the
     // second schema describes the members.
     const isByName = zodSchema instanceof z.ZodPipe && zodSchema.in instanceof z.ZodUnknown;
-    const { of, isDescribed = true } = z.globalRegistry.get(zodSchema) ?? {};
-    const stated = isByName ? zodSchema.out : of;
+    const stated = isByName ? zodSchema.out : z.globalRegistry.get(zodSchema)?.of;
     if (stated === undefined) return;
     const { description, default: usual, 'x-setting': setting } = made;
     for (const name of Object.keys(made)) delete made[name];
     const { description: ofStated, ...shape } = jsonSchema(stated as z.ZodType);
+    // The description of a setting is its `x-setting`.
     Object.assign(
       made,
       shape,
-      isDescribed && ofStated !== undefined && { description: ofStated },
+      setting === undefined && ofStated !== undefined && { description: ofStated },
       usual !== undefined && { default: usual },
       setting !== undefined && { 'x-setting': setting },
       description !== undefined && { description },

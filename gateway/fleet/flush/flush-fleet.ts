@@ -23,7 +23,7 @@ export type RequestFlush = () => void;
 export interface FlushedFleet {
   /** False when Redis did not reply, so that the list of processes is not known. */
   readonly isComplete: boolean;
-  /** Processes that were listed during the flush and have not sent all their counts in time, for example because they hang or were killed. */
+  /** Processes that were listed during the flush and have not sent all their counts in time, for example because they hang. */
   readonly behind: readonly KnownProcess[];
 }
 

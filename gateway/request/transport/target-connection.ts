@@ -174,8 +174,12 @@ export class TargetConnection implements ActiveConnection, BodySink {
   /** The key id of the current request, and whether the connection waits for the client of this request. Undefined without a request. */
   use(): { readonly holder: string; readonly awaitsClient: boolean } | undefined {
     if (this.handler === undefined) return undefined;
-    const isSending = this.sending !== undefined && !this.socket.writableNeedDrain;
-    return { holder: this.holder, awaitsClient: this.isPaused() || isSending };
+    return { holder: this.holder, awaitsClient: this.isPaused() || this.awaitsBody() };
+  }
+
+  /** Whether the target has taken everything that the client has sent of its body so far. */
+  private awaitsBody(): boolean {
+    return this.sending !== undefined && !this.socket.writableNeedDrain;
   }
 
   /** Ends the current wait if it timed out. */
@@ -183,7 +187,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     if (nowMs < this.deadlineMs) return;
     if (this.handler === undefined) {
       this.close();
-    } else if (this.sending !== undefined && !this.socket.writableNeedDrain) {
+    } else if (this.awaitsBody()) {
       // The client sends its body slowly. The target did not cause this delay. `client-pace.ts` has the limit for slow clients.
       this.awaitHead();
     } else {

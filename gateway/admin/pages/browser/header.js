@@ -119,7 +119,8 @@ const wholeRequestId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * The search field. The id of a key opens the key's page, the id of a request opens the request's page, and any other text
- * searches the keys. The first eight characters of an id open the request's page if no key matches. The field suggests keys while the operator types.
+ * searches the keys. The first eight characters of an id open the request's page if no key matches. The field suggests
+ * keys while the operator types.
  */
 function Search() {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));

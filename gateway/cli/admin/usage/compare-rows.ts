@@ -7,6 +7,17 @@ import type { Shift } from '../period.ts';
 
 export const beforeIsUnknown = 'The earlier period is not known, because Redis is away.';
 
+/**
+ * Returns the shift of a comparison; undefined if nothing is compared. Zeros in place of what only Redis has would be wrong, so nothing is
+ * compared while the earlier period is not known.
+ */
+export function knownShift(
+  shift: Shift | undefined,
+  before: { readonly missing?: unknown } | undefined,
+): Shift | undefined {
+  return before?.missing === undefined ? shift : undefined;
+}
+
 interface Row {
   /** The beginning of the row, ISO 8601. */
   readonly at: string;

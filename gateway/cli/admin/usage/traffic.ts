@@ -15,7 +15,7 @@ import { show } from '../../output/show.ts';
 import { type Column, table } from '../../output/table.ts';
 import { periodQuery, type Shift, shiftOf } from '../period.ts';
 import { clientAfterFlush } from '../read/flush-counts.ts';
-import { beforeIsUnknown, changeColumns, compareRows } from './compare-rows.ts';
+import { beforeIsUnknown, changeColumns, compareRows, knownShift } from './compare-rows.ts';
 
 interface TrafficOptions extends Asking, PeriodOptions {
   readonly step?: UsageStep | undefined;
@@ -54,13 +54,11 @@ export async function showTraffic({
   const [present, before] = await Promise.all([trafficIn(period), periodBefore && trafficIn(periodBefore)]);
   const body = { ...present.body, ...(before && { before: before.body }) };
   const json = { ...Object(present.json), ...(before && { before: before.json }) };
-  // Zeros in place of what only Redis has would be wrong.
-  const isBeforeKnown = before?.body.missing === undefined;
   const notes = before && periodBefore ? notesOn(before.body, periodBefore.from, client.bounds) : [];
   show(options, { body, json }, (traffic: ComparedTraffic, screen) =>
     asCsv
       ? trafficCsv(traffic, shift)
-      : trafficLines(traffic, { shift: isBeforeKnown ? shift : undefined, screen, nowMs, notes }),
+      : trafficLines(traffic, { shift: knownShift(shift, before?.body), screen, nowMs, notes }),
   );
 }
 
@@ -125,14 +123,13 @@ function trafficLines(
 }
 
 function trafficCsv(traffic: ComparedTraffic, shift: Shift | undefined): readonly string[] {
-  const isBeforeKnown = traffic.before?.missing === undefined;
-  const known = isBeforeKnown ? shift : undefined;
+  const known = knownShift(shift, traffic.before);
   const { rows, beforeOf } = compareRows(traffic.rows, traffic.before?.rows, noRequests, known);
   return csv(
     ['at', 'requests', ...trafficEndings.map(snakeCase), ...(shift === undefined ? [] : ['requests_before'])],
     rows.map((row) => [
       ...[row.at, row.requests, ...trafficEndings.map((ending) => row[ending])],
-      ...(shift === undefined ? [] : [isBeforeKnown ? beforeOf(row).requests : '']),
+      ...(shift === undefined ? [] : [known ? beforeOf(row).requests : '']),
     ]),
   );
 }

@@ -12,7 +12,7 @@ import type { Screen } from '../../output/screen.ts';
 import { type Column, table } from '../../output/table.ts';
 import type { Shift } from '../period.ts';
 import type { ReadUsage } from '../read/read-usage.ts';
-import { beforeIsUnknown, changeColumns, compareRows } from './compare-rows.ts';
+import { beforeIsUnknown, changeColumns, compareRows, knownShift } from './compare-rows.ts';
 
 interface Shown {
   readonly shift: Shift | undefined;
@@ -26,9 +26,7 @@ interface Shown {
 export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[] {
   const { forecast, before } = usage;
   const { screen, mayLackRows } = shown;
-  // Zeros in place of what only Redis has would be wrong.
-  const isBeforeKnown = before?.missing === undefined;
-  const shift = isBeforeKnown ? shown.shift : undefined;
+  const shift = knownShift(shown.shift, before);
   const isEmpty = usage.rows.length === 0 && (before?.rows.length ?? 0) === 0;
   const lines = isEmpty
     ? [emptyText(usage, `No request of ${printable(id)} is recorded in this period.`)]
@@ -48,7 +46,7 @@ export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[]
   const leftOut =
     shift !== undefined && hasPresent ? ['The change of the total leaves out the row that is not over.'] : [];
   const notes = [
-    ...(isBeforeKnown ? [] : [beforeIsUnknown]),
+    ...(before?.missing === undefined ? [] : [beforeIsUnknown]),
     ...nothing,
     ...leftOut,
     ...lacking,
@@ -109,8 +107,8 @@ function groupsIn(rows: readonly UsageRow[]): readonly string[] {
  * no longer has refused requests, and the columns of the earlier period if there is one.
  */
 export function usageCsv(usage: ReadUsage, shift?: Shift): readonly string[] {
-  const isBeforeKnown = usage.before?.missing === undefined;
-  const { rows, beforeOf } = compareUsage(usage, isBeforeKnown ? shift : undefined);
+  const known = knownShift(shift, usage.before);
+  const { rows, beforeOf } = compareUsage(usage, known);
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
   const groups = groupsIn(rows);
   const groupColumns = rows.some(({ refused }) => refused.group !== undefined) ? ['refused_group'] : [];
@@ -128,7 +126,7 @@ export function usageCsv(usage: ReadUsage, shift?: Shift): readonly string[] {
       const byWindow = planWindows.map((window) => refused[window] ?? 0);
       const { concurrent = 0, group = 0 } = refused;
       const { offered: offeredBefore, ...earlier } = beforeOf(row);
-      const before = isBeforeKnown ? [offeredBefore, earlier.admitted, chargedUnits(earlier)] : ['', '', ''];
+      const before = known ? [offeredBefore, earlier.admitted, chargedUnits(earlier)] : ['', '', ''];
       return [
         ...[at, offered, admitted, ...byWindow, banned, undecided, unauthorized, chargedUnits(row)],
         concurrent,

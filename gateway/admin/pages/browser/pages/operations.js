@@ -33,9 +33,9 @@ export function Operations({ query }) {
   const open = query.get('operation') ?? undefined;
   const { operations = [] } = polled.body ?? {};
   const hasDeprecated = operations.some(({ deprecation }) => deprecation !== undefined);
-  const counted = period.value === undefined && polled.body ? wholeHoursText(polled.body, nowMs()) : text;
+  const shown = period.value === undefined && polled.body ? wholeHoursText(polled.body, nowMs()) : text;
   return html`<div class="operations">
-    <${Section} title=${`Operations, ${counted}`} heading="h1" polled=${polled} tools=${periodTools(period)}>
+    <${Section} title=${`Operations, ${shown}`} heading="h1" polled=${polled} tools=${periodTools(period)}>
       <div class="sentence">
         ${recordBegins(polled.body ?? {}).map((line) => html`<p key=${line} class="near">${line}</p>`)}
         <p class="muted">Whole hours are counted. Days are days of UTC. ${estimatedText}</p>
