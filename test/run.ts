@@ -31,13 +31,13 @@ const everyday = ['--tagsFilter', '!full'];
 const full = ['--tagsFilter', 'full'];
 
 /**
- * Runs the proofs that each capability can be deleted, and then the full-size tests, because each of them needs all cores. The end of the
- * output names what failed, because a CI often shows only the end.
+ * Runs the proofs that each capability can be deleted, and then the full-size tests, because each of them needs all cores. The output ends
+ * with what failed, because a CI often shows only the end.
  */
 async function fullSizeAndDeletions(): Promise<boolean> {
-  const proofs = await runCommand(process.execPath, ['test/deletion/run.ts'], 'inherit');
+  const proofs = await runCommand(process.execPath, ['test/deletion/run.ts'], ['inherit', 'pipe']);
   const isGood = await runTests([...full, ...filesOfFullSize()]);
-  if (!proofs.isGood) console.log('\nA proof of deletion failed: its output is above the full-size tests.');
+  if (!proofs.isGood) console.log(`\nA proof of deletion failed.\n${proofs.output}`);
   return proofs.isGood && isGood;
 }
 
@@ -53,19 +53,22 @@ function testFilesWith(text: RegExp): string[] {
 }
 
 async function runTests(args: readonly string[]): Promise<boolean> {
-  return (await runCommand('npx', ['vitest', 'run', '--config', 'test/vitest.config.ts', ...args], 'inherit'))
-    .isGood;
+  const vitest = ['vitest', 'run', '--config', 'test/vitest.config.ts'];
+  return (await runCommand('npx', [...vitest, ...args], ['inherit', 'inherit'])).isGood;
 }
 
 /** Prints the output of a check after the check has ended, so that its lines do not mix with the lines of the tests. */
 async function checked(script: string): Promise<boolean> {
-  const { isGood, output } = await runCommand('npm', ['run', '--silent', script], 'pipe');
+  const { isGood, output } = await runCommand('npm', ['run', '--silent', script], ['pipe', 'pipe']);
   console.log(isGood ? `npm run ${script}: good` : `npm run ${script}: failed\n${output}`);
   return isGood;
 }
 
-async function runCommand(command: string, args: readonly string[], output: 'pipe' | 'inherit') {
-  const child = spawn(command, args, { stdio: ['ignore', output, output] });
+type Output = 'pipe' | 'inherit';
+
+/** Runs a command. The result has what it writes to the outputs that are pipes. */
+async function runCommand(command: string, args: readonly string[], outputs: readonly [Output, Output]) {
+  const child = spawn(command, args, { stdio: ['ignore', ...outputs] });
   const [exitCode, ...written] = await Promise.all([
     new Promise<number | null>((resolve, reject) => child.once('close', resolve).once('error', reject)),
     ...[child.stdout, child.stderr].map((stream) => (stream === null ? '' : text(stream))),

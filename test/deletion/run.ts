@@ -31,7 +31,7 @@ import { withoutAlerts, withoutCapabilities, withoutLinks, withoutSettings } fro
  *     node test/deletion/run.ts guard,leaks  two capabilities together
  *     node test/deletion/run.ts --no-tests   only the type checks and the linter
  *
- * The exit code is 1 when any proof fails.
+ * The exit code is 1 when any proof fails. Standard error has the end of the output of each failed part.
  */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = 'gateway/capabilities';
@@ -59,7 +59,9 @@ async function prove(names: readonly string[]): Promise<boolean> {
   try {
     const failure = await failureWithout(names, place);
     const seconds = Math.round((performance.now() - startedMs) / 1_000);
-    console.log(`without ${names.join(', ')}: ${failure ?? 'good'} (${seconds} s)`);
+    const title = `without ${names.join(', ')}`;
+    console.log(`${title}: ${failure === undefined ? 'good' : 'failed'} (${seconds} s)`);
+    if (failure !== undefined) console.error(`${title}: ${failure}`);
     return failure === undefined;
   } finally {
     removePlace();
