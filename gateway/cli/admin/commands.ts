@@ -109,8 +109,8 @@ function addUsage(program: Command): void {
     .addHelpText(
       'after',
       examples(
-        'usage acme --from -7d --compare -7d',
         'usage --compare -7d',
+        'usage acme --from -24h --compare -7d',
         'usage --all --month 2026-11 --csv > bills.csv',
       ),
     )
@@ -123,7 +123,7 @@ function addUsage(program: Command): void {
     .addOption(new Option('--step <step>', 'the length of a row; month only for a key').choices(usageSteps))
     .option(
       '--compare <length>',
-      'compare with the period this much earlier: -7d, -12h, -30m; with --step month or --all: -12mo',
+      'compare with the period this much earlier: -7d (without --from and --to: the last 7 days), -12h, -30m; with --step month or --all: -12mo',
     )
     .option('--csv', 'print CSV')
     .action(async (id: string | undefined, options: UsageOptions) => {

@@ -17,13 +17,20 @@ const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600
  * Returns the timestamps of a period in the form of the admin API. `--from` a day means the start of this day in UTC, and `--to` a day means
  * its end. `-7d`, `-12h`, `-30m` and `-12mo` are times before now. A time of the day is the last such time.
  *
+ * @param shift undefined: the period is not compared
  * @throws a CommandError
  */
-export function periodQuery({ from, to }: PeriodOptions, nowMs: number): Period {
+export function periodQuery({ from, to }: PeriodOptions, nowMs: number, shift?: Shift): Period {
+  if (from === undefined && to === undefined && shift !== undefined) return shift.usualPeriod(nowMs);
   return {
     from: from === undefined ? undefined : toInstant('--from', from, nowMs),
     to: to === undefined ? undefined : endOfDay(toInstant('--to', to, nowMs), nowMs),
   };
+}
+
+/** The UTC month of a time, such as `2026-11`. */
+export function presentMonth(nowMs: number): string {
+  return iso(nowMs).slice(0, 7);
 }
 
 /**
@@ -31,11 +38,6 @@ export function periodQuery({ from, to }: PeriodOptions, nowMs: number): Period 
  *
  * @throws a CommandError
  */
-/** The UTC month of a time, such as `2026-11`. */
-export function presentMonth(nowMs: number): string {
-  return iso(nowMs).slice(0, 7);
-}
-
 export function daysOfMonth(month: string): { readonly from: string; readonly to: string } {
   const [, year, number] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(month) ?? [];
   if (year === undefined) throw new CommandError('--month must be a month such as 2026-11.');
@@ -59,6 +61,8 @@ export function stepFor({ from, to }: Period, nowMs: number): UsageStep {
 export interface Shift {
   /** Returns the earlier period with both of its ends. */
   periodBefore(period: Period, nowMs: number): { readonly from: string; readonly to: string };
+  /** Returns the period that is compared if none is asked: it ends now, and is as long as the distance. */
+  usualPeriod(nowMs: number): Period;
   /** Returns the beginning of the row that is compared with a row of the earlier period, epoch ms. */
   later(atMs: number): number;
   /**
@@ -94,6 +98,7 @@ export function shiftOf(text: string): Shift {
         from === undefined ? Math.floor(toMs / minuteMs) * minuteMs - dayMs + minuteMs : Date.parse(from);
       return { from: iso(shifted(fromMs, -1)), to: iso(shifted(toMs, -1)) };
     },
+    usualPeriod: (nowMs) => ({ from: iso(shifted(nowMs, -1)), to: undefined }),
     later: (atMs) => shifted(atMs, 1),
     checkStep(step) {
       if (step === 'month' && !isMonths) {

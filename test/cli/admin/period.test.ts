@@ -81,10 +81,22 @@ describe('--compare', () => {
     expect(shift.later(Date.parse(before.from))).toBe(Date.parse('2026-11-22T00:00Z'));
   });
 
-  it('moves the last 24 hours if the period has no beginning', () => {
-    expect(shiftOf('-7d').periodBefore({ from: undefined, to: undefined }, nowMs).from).toBe(
-      '2026-11-14T10:32:00.000Z',
-    );
+  it.each([
+    ['-7d', '2026-11-15T10:31:07.250Z', 'day'],
+    ['-24h', '2026-11-21T10:31:07.250Z', 'hour'],
+    ['-30m', '2026-11-22T10:01:07.250Z', 'minute'],
+  ] as const)('%s compares a period as long if none is given', (text, from, step) => {
+    const shift = shiftOf(text);
+    const period = periodQuery({}, nowMs, shift);
+    expect(period).toEqual({ from, to: undefined });
+    const before = shift.periodBefore(period, nowMs);
+    expect(before.to).toBe(from);
+    expect(stepFor(before, nowMs)).toBe(step);
+  });
+
+  it('moves the 24 hours before an end without a beginning', () => {
+    const period = periodQuery({ to: '2026-11-22T10:31:07.250Z' }, nowMs, shiftOf('-7d'));
+    expect(shiftOf('-7d').periodBefore(period, nowMs).from).toBe('2026-11-14T10:32:00.000Z');
   });
 
   it('of the last day of a month stays in the earlier month', () => {

@@ -283,9 +283,10 @@ describe('the text output', () => {
     expect(sum(1)).toBeGreaterThanOrEqual(11);
     expect(sum(3)).toBeGreaterThanOrEqual(4);
     expect(sum(1)).toBe([2, 3, 4, 5, 6, 7].reduce((all, column) => all + sum(column), 0));
-    const lines = (await run('usage', '--compare', '-1h')).split('\n');
-    expect(lines[0]).toMatch(/^HOUR \(UTC\) +REQUESTS +BEFORE +CHANGE +SERVED +REFUSED +NO KEY +FAILED$/);
+    const lines = (await run('usage', '--compare', '-7d')).split('\n');
+    expect(lines[0]).toMatch(/^DAY \(UTC\) +REQUESTS +BEFORE +CHANGE +SERVED +REFUSED +NO KEY +FAILED$/);
     expect(lines).toContainEqual(expect.stringMatching(/^total +\d+ +\d+ /));
+    expect(await run('usage', '--compare', '-5h')).toMatch(/^HOUR \(UTC\) +REQUESTS +BEFORE /);
     const byDay = (await run('usage', '--step', 'day', '--from', '-14d', '--compare', '-1d')).split('\n');
     expect(byDay[0]).toMatch(/^DAY \(UTC\) +REQUESTS +BEFORE /);
     expect(byDay[1]).toMatch(/^\d{4}-\d\d-\d\d +\d+ /);

@@ -13,7 +13,7 @@ import { instant } from '../../output/figures.ts';
 import type { Screen } from '../../output/screen.ts';
 import { show } from '../../output/show.ts';
 import { type Column, table } from '../../output/table.ts';
-import { periodQuery, type Shift, shiftOf } from '../period.ts';
+import { periodQuery, type Shift, shiftOf, stepFor } from '../period.ts';
 import { clientAfterFlush } from '../read/flush-counts.ts';
 import { beforeIsUnknown, changeColumns, compareRows, knownShift } from './compare-rows.ts';
 
@@ -34,23 +34,24 @@ interface ComparedTraffic extends Traffic {
 export async function showTraffic({
   from,
   to,
-  step = 'hour',
+  step: askedStep,
   compare,
   csv: asCsv,
   ...options
 }: TrafficOptions): Promise<void> {
-  if (step === 'month') {
+  if (askedStep === 'month') {
     throw new CommandError(
       'The requests of all clients are not on record by month. Give --step minute, hour or day, or the id of a key.',
     );
   }
   const nowMs = Date.now();
-  const period = periodQuery({ from, to }, nowMs);
   const shift = compare === undefined ? undefined : shiftOf(compare);
+  const period = periodQuery({ from, to }, nowMs, shift);
+  const periodBefore = shift?.periodBefore(period, nowMs);
+  const step = askedStep ?? (periodBefore === undefined ? 'hour' : stepFor(periodBefore, nowMs));
   shift?.checkStep(step);
   const client = await clientAfterFlush(options);
   const trafficIn = (asked: typeof period) => client.ask(getTrafficWire, { query: { ...asked, step } });
-  const periodBefore = shift?.periodBefore(period, nowMs);
   const [present, before] = await Promise.all([trafficIn(period), periodBefore && trafficIn(periodBefore)]);
   const body = { ...present.body, ...(before && { before: before.body }) };
   const json = { ...Object(present.json), ...(before && { before: before.json }) };

@@ -47,8 +47,9 @@ async function showUsage(
     throw new CommandError('Which period? Give --month, or --from and --to, not both.');
   const nowMs = Date.now();
   const usual = step === 'month' && to === undefined ? yearBefore(nowMs) : undefined;
-  const period = periodQuery(month === undefined ? { from: from ?? usual, to } : daysOfMonth(month), nowMs);
   const shift = compare === undefined ? undefined : shiftOf(compare);
+  const asked = month === undefined ? { from: from ?? usual, to } : daysOfMonth(month);
+  const period = periodQuery(asked, nowMs, shift);
   // The rows must exist in the earlier period, too.
   const oldest = shift?.periodBefore(period, nowMs) ?? period;
   const query = { ...period, step: step ?? (month === undefined ? stepFor(oldest, nowMs) : 'day') };
