@@ -1,3 +1,4 @@
+import type { KnownKey } from '../keys/directory/held-keys.ts';
 import type { KeyInMemory } from '../request/limit/read-statuses.ts';
 import type { KeyStatus } from '../shared/model.ts';
 import { latestOf } from '../usage/store/active-keys.ts';
@@ -17,9 +18,13 @@ export interface OwnMemory {
   readRecords: UsageStore['read'];
   readActive: UsageStore['active'];
   readLastSeen: UsageStore['lastSeen'];
+  /** The keys of the directory as the process has last read them for requests; undefined for a key that it does not have. */
+  readHeldKeys(ids: readonly string[]): Promise<readonly (KnownKey | undefined)[] | undefined>;
 }
 
-export function ownMemoryOf({ limiter, usage }: Pick<Stores, 'limiter' | 'usage'>): OwnMemory {
+type RememberingStores = Pick<Stores, 'limiter' | 'usage' | 'directory'>;
+
+export function ownMemoryOf({ limiter, usage, directory }: RememberingStores): OwnMemory {
   return {
     async readStatuses(keys) {
       const read = await limiter.readOwnMemory(keys);
@@ -28,11 +33,12 @@ export function ownMemoryOf({ limiter, usage }: Pick<Stores, 'limiter' | 'usage'
     readRecords: async (reads) => usage?.remembered.read(reads),
     readActive: async () => usage?.remembered.active(),
     readLastSeen: async (ids) => usage?.remembered.lastSeen(ids),
+    readHeldKeys: async (ids) => ids.map((id) => directory?.known(id)),
   };
 }
 
 /** The memory of a worker, whose records also have the requests that the worker has not sent to Redis yet. */
-export function memoryOfWorker(stores: Pick<Stores, 'limiter' | 'usage'>): OwnMemory {
+export function memoryOfWorker(stores: RememberingStores): OwnMemory {
   const { usage } = stores;
   const own = ownMemoryOf(stores);
   return {
@@ -49,7 +55,10 @@ export function memoryOfWorker(stores: Pick<Stores, 'limiter' | 'usage'>): OwnMe
   };
 }
 
-/** Joins the memories of several processes: the counts of a key with the most requests, and the sums of the recorded requests. */
+/**
+ * Joins the memories of several processes: the counts of a key with the most requests, the sums of the recorded requests, and the latest
+ * version of each key.
+ */
 export function joinMemories(all: () => readonly OwnMemory[]): OwnMemory {
   return {
     async readStatuses(keys) {
@@ -71,6 +80,10 @@ export function joinMemories(all: () => readonly OwnMemory[]): OwnMemory {
       const read = await Promise.all(all().map((one) => one.readLastSeen(ids)));
       return ids.map((_, index) => Math.max(0, ...read.map((found) => found?.[index] ?? 0)));
     },
+    async readHeldKeys(ids) {
+      const read = await Promise.all(all().map((one) => one.readHeldKeys(ids)));
+      return ids.map((_, index) => latestVersion(read.flatMap((found) => found?.[index] ?? [])));
+    },
   };
 }
 
@@ -80,6 +93,10 @@ function fullest(all: readonly KeyStatus[]): KeyStatus | undefined {
   const usedIn = ({ used, isUnknown }: KeyStatus) =>
     isUnknown ? -1 : used.reduce((sum, requests) => sum + requests, 0);
   return all.toSorted((a, b) => usedIn(b) - usedIn(a))[0];
+}
+
+function latestVersion(all: readonly KnownKey[]): KnownKey | undefined {
+  return all.toSorted((a, b) => b.generation - a.generation)[0];
 }
 
 function recordOf(fields: Iterable<readonly [field: string, counts: Counts]>): StoredRecord {

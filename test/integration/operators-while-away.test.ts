@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { faultsOf } from '../support/described-replies.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
@@ -18,7 +19,7 @@ const monthly = makeKey({ id: 'monthly', plan: 'enterprise', limits: { perMonth:
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let gateway: RunningGateway;
 /** The secret of a key of the directory that no process has read. */
-let unreadSecret = '';
+let unread: { readonly secret: string };
 
 const config = (url: string) =>
   testConfig({
@@ -28,10 +29,10 @@ const config = (url: string) =>
     admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
   });
 const files = { 'keys.yaml': [acme.entry, monthly.entry, quiet.entry] };
-const start = () =>
+const start = (bounds: Partial<Bounds> = {}) =>
   startGatewayHere(config(redis.url), {
     files,
-    tuning: { bounds: { ...patientStore, usageFlushIntervalMs: 200 } },
+    tuning: { bounds: { ...patientStore, usageFlushIntervalMs: 200, ...bounds } },
   });
 
 const ask = (path: string, options: object = {}) =>
@@ -41,6 +42,15 @@ async function send(requests: number, { secret }: { readonly secret: string } = 
     const headers = { authorization: `Bearer ${secret}` };
     await (await fetch(`${gateway.baseUrl}/nothing`, { headers })).arrayBuffer();
   }
+}
+async function issue(id: string): Promise<{ readonly secret: string }> {
+  let secret = '';
+  await until(`${id} is issued`, async () => {
+    const { status, body } = await ask('/keys', { method: 'POST', json: { id, plan: 'free' } });
+    secret = body.secret;
+    return status === 201;
+  });
+  return { secret };
 }
 const isAway = () => gateway.line(({ msg }) => msg === 'Redis is away');
 
@@ -68,14 +78,13 @@ describe('a gateway whose Redis goes away', () => {
     gateway = await start();
     await withinOneMinute(20_000);
     await send(5);
-    for (const id of ['issued', 'unread']) {
-      const issue = () => ask('/keys', { method: 'POST', json: { id, plan: 'free' } });
-      await until(`${id} is issued`, async () => {
-        const { status, body } = await issue();
-        unreadSecret = body.secret;
-        return status === 201;
-      });
-    }
+    await issue('issued');
+    await send(2, await issue('served'));
+    const revoked = await issue('revoked');
+    await send(1, revoked);
+    await ask('/keys/revoked', { method: 'PATCH', json: { disabled: true } });
+    await send(4, revoked);
+    unread = await issue('unread');
     await until('the requests are recorded', async () => {
       const { body } = await ask('/keys/acme/usage');
       return body.rows?.[0]?.offered === 5;
@@ -84,7 +93,7 @@ describe('a gateway whose Redis goes away', () => {
     await redis.kill();
     await isAway();
     await send(2);
-    await send(3, { secret: unreadSecret });
+    await send(3, unread);
   });
   afterAll(async () => {
     await gateway.stop();
@@ -114,8 +123,12 @@ describe('a gateway whose Redis goes away', () => {
 
   it('counts the requests whose secret it could not look up, and says why in their log lines', async () => {
     const { secrets, unknown, unread } = (await ask('/dead-secrets')).body;
-    expect([secrets, unknown, unread]).toMatchObject([[], undefined, { requests: 3, addresses: 1 }]);
-    const line = await gateway.line(({ keyStatus }) => keyStatus !== undefined);
+    expect([secrets, unknown, unread]).toMatchObject([
+      [{ key: 'revoked', plan: 'free', state: 'revoked', requests: 4 }],
+      undefined,
+      { requests: 3, addresses: 1 },
+    ]);
+    const line = await gateway.line(({ keyStatus }) => keyStatus === 'unread');
     expect(line).toMatchObject({ status: 503, error: 'store_unavailable', keyStatus: 'unread' });
     const { stdout } = await runTollgate(
       ['why', '--log', '-', `${line.requestId}`],
@@ -169,6 +182,17 @@ describe('a gateway whose Redis goes away', () => {
     });
   });
 
+  it('shows a key of the directory that only requests have used, also in the lists and in the bill', async () => {
+    const shown = await ask('/keys/served');
+    expect([shown.status, faultsOf(shown, 'GET', '/keys/{id}')]).toEqual([200, []]);
+    expect(shown.body).toMatchObject({ id: 'served', plan: 'free', state: 'ok', windows: [{ used: 2 }, {}] });
+    expect((await ask('/keys/revoked')).body).toMatchObject({ state: 'disabled' });
+    const { keys } = (await ask('/keys')).body;
+    expect(keys).toContainEqual(expect.objectContaining({ id: 'served', plan: 'free', offered24h: 2 }));
+    const bill = (await ask('/usage')).body.keys;
+    expect(bill).toContainEqual({ id: 'served', plan: 'free', offered: 2, admitted: 2 });
+  });
+
   it('shows a key of the directory that it has read, and refuses by name what only Redis has', async () => {
     // Another process may have counted requests of the key.
     expect((await ask('/keys/issued')).body).toMatchObject({ id: 'issued', state: 'unknown' });
@@ -204,6 +228,26 @@ describe('a gateway whose Redis goes away', () => {
   );
 });
 
+it('a dead secret is listed, although its key is no longer in the memory of the gateway', async () => {
+  redis = await startRedis();
+  gateway = await start({ directoryCachedKeysMax: 1 });
+  try {
+    const revoked = await issue('revoked');
+    await ask('/keys/revoked', { method: 'PATCH', json: { disabled: true } });
+    await send(2, revoked);
+    await send(1, await issue('next'));
+    await redis.kill();
+    await isAway();
+    const dead = await ask('/dead-secrets');
+    expect(faultsOf(dead, 'GET', '/dead-secrets')).toEqual([]);
+    expect(dead.body.secrets).toMatchObject([{ key: 'revoked', state: 'unknown', requests: 2 }]);
+    expect(dead.body.secrets[0]).not.toHaveProperty('plan');
+  } finally {
+    await gateway.stop();
+    await redis.stop();
+  }
+});
+
 it('a gateway that starts without Redis answers from its own counts, and completely when Redis is back', async () => {
   redis = await startRedis();
   await redis.kill();
@@ -233,9 +277,11 @@ it('a supervisor asks its workers: their counts, and the requests that they have
   try {
     await withinOneMinute(20_000);
     await send(4);
+    await send(1, await issue('served'));
     await redis.kill();
     await isAway();
     await send(6);
+    expect((await ask('/keys/served')).body).toMatchObject({ id: 'served', plan: 'free', state: 'ok' });
     await expect
       .poll(async () => (await ask('/keys/acme/usage')).body)
       .toMatchObject({ rows: [{ offered: 10 }], missing: { sinceAt: expect.any(String) } });

@@ -5,7 +5,7 @@ import type { DeadRequests } from '../../usage/read/dead-secrets-reader.ts';
 import { foundResponse } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { type DeadSecretsShown, listDeadSecretsWire } from '../wires/keys/dead-secrets.ts';
-import { findKeys, type ListedKey } from './find-keys.ts';
+import { findKnownKeys, type ListedKey } from './find-keys.ts';
 import { fixedState } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
 
@@ -25,7 +25,7 @@ async function deadSecrets(sources: KeySources): Promise<DeadSecretsShown | unde
   const nowMs = sources.nowMs();
   const used = await sources.usage.reader.deadSecrets({ fromMs: nowMs - dayMs, toMs: nowMs });
   if (used === undefined) return undefined;
-  const found = await findKeys(sources, [...new Set(used.secrets.map(({ keyId }) => keyId))]);
+  const found = await findKnownKeys(sources, [...new Set(used.secrets.map(({ keyId }) => keyId))]);
   if (found === undefined) return undefined;
   const byId = new Map(found.map((listed) => [listed.key.id, listed]));
   return {
@@ -33,7 +33,7 @@ async function deadSecrets(sources: KeySources): Promise<DeadSecretsShown | unde
       const listed = byId.get(keyId);
       const state = deadStateOf(listed, digestStart, nowMs);
       if (state === undefined) return [];
-      const { name, plan } = listed?.key ?? {};
+      const { name, plan } = listed?.isUnread ? {} : (listed?.key ?? {});
       return [{ key: keyId, name, plan, digestStart, state, ...usesOf(requests) }];
     }),
     others: used.others && usesOf(used.others),
@@ -48,6 +48,7 @@ function deadStateOf(
   digestStart: string,
   nowMs: number,
 ): DeadState | undefined {
+  if (listed?.isUnread) return 'unknown';
   const secret = listed?.secrets.find((one) => one.digestStart === digestStart);
   if (listed === undefined || secret === undefined) return 'removed';
   const { key, secrets, source } = listed;

@@ -1,9 +1,11 @@
 import {
   type DirectoryKey,
+  type DirectorySecret,
   expiryOf,
   type KeyVersion,
   statedOf,
 } from '../../keys/directory/directory-key.ts';
+import type { CachedKey } from '../../keys/directory/packed-held-keys.ts';
 import type { StatedKey } from '../../keys/key-schema.ts';
 import { inForceForDirectory, tableIn } from '../../keys/key-table.ts';
 import { compileKey, type InForce, planNameAt } from '../../keys/plans/compile-key.ts';
@@ -24,7 +26,10 @@ export interface ListedKey {
   readonly isUnread?: true;
 }
 
-type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'leakOf' | 'bounds' | 'nowMs'>;
+type DefinitionSources = Pick<
+  KeySources,
+  'settings' | 'directory' | 'readHeldKeys' | 'leakOf' | 'bounds' | 'nowMs'
+>;
 
 /**
  * Returns the sorted ids of a page of all keys. The page begins after the last id of the previous page. The result is undefined when the
@@ -85,6 +90,12 @@ export async function findKnownKeys(
       else if (record !== undefined) issued.set(id, issuedKey(record, inForce));
     }
   }
+  const unread = unknown.filter((id) => issued.get(id)?.isUnread);
+  const held = unread.length === 0 ? [] : ((await sources.readHeldKeys?.(unread)) ?? []);
+  for (const [index, id] of unread.entries()) {
+    const known = held[index];
+    if (known !== undefined) issued.set(id, issuedKey(known.key, inForce));
+  }
   return ids.flatMap((id) => configuredKey(id, settings, sources.leakOf) ?? issued.get(id) ?? []);
 }
 
@@ -111,15 +122,16 @@ function unreadKey(id: string): ListedKey {
   return { key, source: 'directory', secrets: [], isUnread: true };
 }
 
-function issuedKey(record: DirectoryKey, inForce: InForce): ListedKey {
+/** Of a key that a process holds for requests, the version and the times of issue are not known. */
+function issuedKey(record: DirectoryKey | CachedKey, inForce: InForce): ListedKey {
   const { id, name, disabled } = record;
   const withoutPlan = { id, plan: planNameAt(record, inForce.atMs), name, limits: [], disabled };
   return {
     key: compileKey(record, inForce) ?? withoutPlan,
     source: 'directory',
     stated: statedOf(record),
-    version: record,
-    secrets: record.secrets.map((secret) => ({
+    ...('revision' in record && { version: record }),
+    secrets: record.secrets.map((secret: Partial<DirectorySecret> & CachedKey['secrets'][number]) => ({
       digestStart: digestStart(secret.digest),
       createdMs: secret.createdMs,
       expiresMs: expiryOf(secret),

@@ -1,3 +1,4 @@
+import type { KnownKey } from '../../keys/directory/held-keys.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { Key, KeyMembers, KeyStatus, Leak, PlanFigures, Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -12,6 +13,13 @@ export interface KeySources {
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
   /** The key directory; undefined when all keys are in the configuration. */
   readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
+  /**
+   * Reads keys of the directory as the processes of this gateway have last read them for requests; undefined for a key that they do not
+   * have. Such a key is shown while the directory does not reply.
+   */
+  readonly readHeldKeys?:
+    | ((ids: readonly string[]) => Promise<readonly (KnownKey | undefined)[]>)
+    | undefined;
   /** Returns the leak of a secret of the configuration, by the digest of the secret. Absent where no secret has leaked. */
   readonly leakOf?: ((digest: string) => Leak | undefined) | undefined;
   /** Returns the figures of capabilities about plans, by the name of the plan. */

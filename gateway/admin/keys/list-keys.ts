@@ -171,11 +171,13 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     return query.q === undefined || `${id}\n${name}`.toLowerCase().includes(query.q.toLowerCase());
   }
 
-  function isOldEnough({ secrets }: ListedKey): boolean {
+  /** The age of a secret without a time of issue is not known: in the configuration it counts as old, but not in the directory. */
+  function isOldEnough({ source, secrets }: ListedKey): boolean {
     const { olderThan } = query;
     if (olderThan === undefined) return true;
     const newest = newestSecret(secrets, nowMs);
-    return newest !== undefined && (newest.createdMs ?? 0) < nowMs - olderThan;
+    if (newest === undefined || (source === 'directory' && newest.createdMs === undefined)) return false;
+    return (newest.createdMs ?? 0) < nowMs - olderThan;
   }
 
   /**

@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { lacksData } from '../api/missing-data.ts';
-import { findKeys, type ListedKey } from '../keys/find-keys.ts';
+import { findKnownKeys, type ListedKey } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 
 /** Responses about a plan read the usage record of each active key of the plan. The time for these reads is limited. */
 
 /**
  * Finds the keys of a plan that sent a request since `fromMs`, the most recently active key first. Only the 10,000 keys
- * that were active last are considered. The result is undefined when the store does not reply.
+ * that were active last are considered. A key that could not be read is in no plan. The result is undefined when the store does not reply.
  */
 export async function activeKeysOf(
   sources: Omit<KeySources, 'readStatus'>,
@@ -18,7 +18,7 @@ export async function activeKeysOf(
   const active = sources.usage === undefined ? [] : await sources.usage.reader.active();
   if (active === undefined) return undefined;
   const lately = active.filter(({ lastSeenMs }) => lastSeenMs >= fromMs).map(({ keyId }) => keyId);
-  return (await findKeys(sources, lately))?.filter(({ key }) => key.plan === plan);
+  return (await findKnownKeys(sources, lately))?.filter(({ key }) => key.plan === plan);
 }
 
 /**

@@ -26,6 +26,9 @@ export interface HeldKey {
   usedMs: number;
 }
 
+/** A key as a process last read it. */
+export type KnownKey = Pick<HeldKey, 'key' | 'generation'>;
+
 /**
  * The cache of the directory in this process. The cache contains the keys that the process used most recently, and the unknown
  * digests that the process looked up most recently.
@@ -74,6 +77,12 @@ export class HeldKeys {
     const packed = this.packed?.take(digest);
     if (packed !== undefined) return this.unpack(packed, nowMs);
     return isIn(this.absentPeriod, nowMs) && this.absent.has(digest) ? 'absent' : undefined;
+  }
+
+  /** The key as this process last read it, for operators. The order of use stays. */
+  read(id: string): KnownKey | undefined {
+    const { key, generation } = this.byId.get(id) ?? this.packed?.read(id) ?? {};
+    return key === undefined || generation === undefined ? undefined : { key, generation };
   }
 
   /** Whether the process may use the key, although Redis has not decided about it. */

@@ -87,6 +87,7 @@ export function createKeyDirectory({
     drop(keyId: string, generation: number | undefined): void {
       if (held.drop(keyId, generation)) noteChange(keyId);
     },
+    known: (keyId: string) => held.read(keyId),
     planOf: (keyId: string) => held.planOf(keyId, storeNowMs()),
 
     confirmAllIssued: store.confirmAllIssued,

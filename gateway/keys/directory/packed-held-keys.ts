@@ -99,6 +99,15 @@ export class PackedHeldKeys {
     return undefined;
   }
 
+  /** Unlike `take`, leaves the key in the cache. */
+  read(id: string): PackableKey | undefined {
+    for (const place of this.byId.find(hashOf(id))) {
+      const record = this.recordAt(place);
+      if (idOf(record) === id) return unpack(record);
+    }
+    return undefined;
+  }
+
   /**
    * @param generation if given, only a key of this generation is removed
    * @returns whether a key was removed

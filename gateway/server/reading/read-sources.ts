@@ -58,7 +58,7 @@ export async function openReadSources({
         return read.kind === 'read' ? read.keys : undefined;
       },
       readMembers: (ids) => lent.readMembers(ids),
-      ...(hasDirectory && kept.directory && { directory: kept.directory }),
+      ...(hasDirectory && kept.directory && { directory: kept.directory, readHeldKeys }),
       leakOf,
       planFigures: () => lent.planFigures(),
       usage,
@@ -76,6 +76,10 @@ export async function openReadSources({
   async function openKept(redis: RedisSettings): Promise<KeptInRedis> {
     const { keptInRedis } = await import('./kept-in-redis.ts');
     return keptInRedis(redis, bounds, closed);
+  }
+
+  function readHeldKeys(ids: readonly string[]) {
+    return manyOf(ids, async (part) => (await lent.readHeldKeys(part)) ?? part.map(() => undefined));
   }
 
   /** Reads the main thread's memory in small queries. The main thread answers each query in a fraction of a millisecond. */

@@ -81,6 +81,7 @@ export function startWorker({
       readRecords: (reads) => askMemory('readRecords', reads),
       readActive: () => askMemory('readActive'),
       readLastSeen: (ids) => askMemory('readLastSeen', ids),
+      readHeldKeys: (ids) => askMemory('readHeldKeys', ids),
     },
     heardMs: performance.now(),
     tell(message, socket) {

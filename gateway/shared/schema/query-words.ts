@@ -26,6 +26,14 @@ export const usageSteps = ['minute', 'hour', 'day', 'month'] as const;
 export type UsageStep = (typeof usageSteps)[number];
 
 /** Why a secret is not valid, although a client uses it. */
-export const deadStates = ['leaked', 'revoked', 'disabled', 'expired', 'no_plan', 'removed'] as const;
+export const deadStates = [
+  'leaked',
+  'revoked',
+  'disabled',
+  'expired',
+  'no_plan',
+  'removed',
+  'unknown',
+] as const;
 
 export type DeadState = (typeof deadStates)[number];

@@ -89,7 +89,7 @@ it('has room for keys with many secrets, although they fill the tables first', (
 });
 
 it('holds what a Map holds, after any keys were added, taken out and removed', () => {
-  const step = fc.record({ verb: fc.constantFrom('add', 'take', 'remove'), at: fc.nat(30) });
+  const step = fc.record({ verb: fc.constantFrom('add', 'take', 'read', 'remove'), at: fc.nat(30) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
       // Few slots, so that many entries share a run of slots.
@@ -101,6 +101,8 @@ it('holds what a Map holds, after any keys were added, taken out and removed', (
         if (verb === 'take') {
           expect(packed.take(digestSecret(id))).toEqual(known);
           all.delete(id);
+        } else if (verb === 'read') {
+          expect(packed.read(id)).toEqual(known);
         } else if (verb === 'remove') {
           packed.remove(id);
           all.delete(id);

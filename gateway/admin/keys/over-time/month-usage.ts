@@ -5,7 +5,7 @@ import type { Requests } from '../../../usage/read/usage-reader.ts';
 import { differingUnits, offeredOf, unitsOf } from '../../../usage/tally.ts';
 import { lacksData } from '../../api/missing-data.ts';
 import type { MonthPage } from '../../wires/keys/usage.ts';
-import { findKeys, pageOfIds } from '../find-keys.ts';
+import { findKnownKeys, pageOfIds } from '../find-keys.ts';
 import type { KeySources } from '../key-sources.ts';
 
 export interface MonthQuery {
@@ -19,8 +19,7 @@ export interface MonthQuery {
 /**
  * Returns a page of keys with their usage in a month, for billing. The page includes keys of the configuration, keys of
  * the directory, and removed keys that are still in the index of active keys. Each key costs one read, and one more
- * read for each day whose minutes are still recorded. The result is undefined when the store does not reply for one of
- * the keys, because a bill needs every key.
+ * read for each day whose minutes are still recorded. The result is undefined when the store does not reply.
  */
 export async function monthUsage(
   sources: Omit<KeySources, 'readStatus'>,
@@ -36,11 +35,11 @@ export async function monthUsage(
   const page = recorded && (await pageOfIds(sources, { after, limit, further: recorded }));
   if (page === undefined) return undefined;
   const [known, found] = await Promise.all([
-    findKeys(sources, page.ids),
+    findKnownKeys(sources, page.ids),
     requestsOf(sources, usage, page.ids, month),
   ]);
   if (known === undefined || found === undefined) return undefined;
-  const byId = new Map(known.map(({ key }) => [key.id, key]));
+  const byId = new Map(known.filter(({ isUnread }) => !isUnread).map(({ key }) => [key.id, key]));
   const keptDays = sources.settings().redis === undefined ? usage.state().keptDays : totalsKeptDays;
   const keptFromMs = (Math.floor(nowMs / dayMs) - keptDays) * dayMs;
   const keys = page.ids.flatMap((id, index): MonthPage['keys'] => {

@@ -31,10 +31,10 @@ const deadSecretsShown = z
       z.object({
         key: z.string().describe('The id of the key.'),
         name: z.string().optional(),
-        plan: z.string().optional().describe('Absent if the key was removed.'),
+        plan: z.string().optional().describe('Absent if the key was removed or could not be read.'),
         digestStart,
         state: words(...deadStates).describe(
-          'Why the secret is not valid now. `revoked`: a key of the key directory is disabled. `disabled`: a key of the configuration is disabled. `no_plan`: the configuration gives the key no limits on its plan. `removed`: there is no such key now, or it does not have the secret.',
+          'Why the secret is not valid now. `revoked`: a key of the key directory is disabled. `disabled`: a key of the configuration is disabled. `no_plan`: the configuration gives the key no limits on its plan. `removed`: there is no such key now, or it does not have the secret. `unknown`: the key could not be read, because Redis is away.',
         ),
         ...uses.shape,
       }),

@@ -124,7 +124,12 @@ const monthPage = z
       z.object({
         id: z.string(),
         name: z.string().optional(),
-        plan: z.string().optional().describe('The plan of the key; absent if the key was removed.'),
+        plan: z
+          .string()
+          .optional()
+          .describe(
+            'The plan of the key; absent if the key was removed, or could not be read because Redis is away.',
+          ),
         offered: count,
         admitted: count,
         units: chargedUnits,
