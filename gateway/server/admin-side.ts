@@ -112,10 +112,11 @@ export function createAdminSide({
     bounds,
   });
 
+  const leakOf = (digest: string) => blocked.find(digest)?.leak;
   const ofOperators = operatorsParts.map((open) =>
     open(capabilities, {
       settings: () => settings,
-      keys: { settings: () => settings, directory, nowMs: limiter.storeNowMs, bounds },
+      keys: { settings: () => settings, directory, leakOf, nowMs: limiter.storeNowMs, bounds },
       usage,
       readStoreNowMs: limiter.readStoreNowMs,
       limiter,
@@ -201,7 +202,7 @@ export function createAdminSide({
             },
             readMembers,
             directory,
-            leakOf: (digest) => blocked.find(digest)?.leak,
+            leakOf,
             planFigures,
             usage,
             nowMs: limiter.storeNowMs,

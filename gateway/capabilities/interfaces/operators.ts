@@ -43,7 +43,7 @@ export type Opened<Parts extends Openers> = { readonly [Name in keyof Parts]: Re
 
 export interface OperatorsSources {
   readonly settings: () => Settings;
-  readonly keys: Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>;
+  readonly keys: Pick<KeySources, 'settings' | 'directory' | 'leakOf' | 'nowMs' | 'bounds'>;
   /** The usage record; undefined when it is switched off. */
   readonly usage: Usage | undefined;
   /** Reads the store's clock, epoch ms. */

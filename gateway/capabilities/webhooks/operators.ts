@@ -49,7 +49,7 @@ function partOf(
 /** Sends the events of notices to the receivers of the configuration, also events that become due with the time. */
 function openWebhooks({
   settings,
-  keys: { directory, bounds },
+  keys: { directory, leakOf, bounds },
   usage,
   limiter,
   records,
@@ -84,7 +84,7 @@ function openWebhooks({
       {
         type: 'key.expiring',
         isFirstLate: true,
-        notices: (period) => expiringKeys({ settings: settings(), directory, bounds }, period),
+        notices: (period) => expiringKeys({ settings: settings(), directory, leakOf, bounds }, period),
       },
     ],
     isWanted: (type) => settings().notify.some(({ events }) => events.includes(type)),

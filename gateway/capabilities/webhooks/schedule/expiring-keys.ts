@@ -3,7 +3,7 @@ import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
 import { tableIn } from '../../../keys/key-table.ts';
 import { planNameAt } from '../../../keys/plans/compile-key.ts';
-import type { Settings } from '../../../shared/model.ts';
+import type { Leak, Settings } from '../../../shared/model.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { nearestMark, type ScanPeriod } from './marks.ts';
@@ -14,23 +14,27 @@ const expiryMarks = [14, 1];
 export interface KeysToScan {
   readonly settings: Pick<Settings, 'keys'>;
   readonly directory: Pick<KeyDirectory, 'page' | 'readMany'> | undefined;
+  /** Returns the leak of a secret of the configuration, by the digest of the secret. */
+  readonly leakOf?: ((digest: string) => Leak | undefined) | undefined;
   readonly bounds: Pick<Bounds, 'noticeScanKeysAtOnce'>;
 }
 
 /**
- * Finds the secrets whose expiry has reached a mark, in the configuration and in the directory. Disabled keys are omitted. The value
- * undefined follows each part of the keys, so that the caller can pause.
+ * Finds the secrets whose expiry has reached a mark, in the configuration and in the directory. Disabled keys, and secrets that a leak has
+ * ended, are omitted. The value undefined follows each part of the keys, so that the caller can pause.
  *
  * @throws when the directory did not reply for some keys, after the notices of all other keys
  */
 export async function* expiringKeys(
-  { settings, directory, bounds }: KeysToScan,
+  { settings, directory, leakOf, bounds }: KeysToScan,
   period: ScanPeriod,
 ): AsyncGenerator<KeyExpiring | undefined> {
   const atOnce = bounds.noticeScanKeysAtOnce;
   let read = 0;
   for (const { secrets, ...key } of tableIn(settings.keys).stated()) {
-    const ends = secrets.map(({ sha256, expires }) => ({ digest: sha256, endMs: expires }));
+    const ends = secrets
+      .filter(({ sha256 }) => !leakOf?.(sha256)?.ended)
+      .map(({ sha256, expires }) => ({ digest: sha256, endMs: expires }));
     yield* noticesOf(key, ends, period);
     read += 1;
     if (read % atOnce === 0) yield undefined;
@@ -55,7 +59,9 @@ async function* expiringInDirectory(
       if (key === 'unknown') unread += 1;
       // A key of the configuration takes precedence.
       else if (key !== undefined && !keys.has(key.id)) {
-        const ends = key.secrets.map(({ digest, expiresMs }) => ({ digest, endMs: expiresMs }));
+        const ends = key.secrets
+          .filter(({ leak }) => !leak?.ended)
+          .map(({ digest, expiresMs }) => ({ digest, endMs: expiresMs }));
         yield* noticesOf(key, ends, period);
       }
     }

@@ -7,6 +7,7 @@ import { createScanState } from '../../../../gateway/capabilities/webhooks/sched
 import { createScans, type Scan } from '../../../../gateway/capabilities/webhooks/schedule/scans.ts';
 import { sunsetOperations } from '../../../../gateway/capabilities/webhooks/schedule/sunset-operations.ts';
 import type { Notice } from '../../../../gateway/fleet/kinds/kinds.ts';
+import type { Leak } from '../../../../gateway/shared/model.ts';
 import { digestSecret } from '../../../../gateway/shared/secrets.ts';
 import type { WebhookEventType } from '../../../../gateway/shared/words/event-names.js';
 import { dayMs } from '../../../../gateway/shared/words/figures.js';
@@ -46,17 +47,18 @@ describe('the mark that a period has reached', () => {
 });
 
 /** A directory and scans of several processes, with a clock that the test sets. */
-async function fleet(keys: readonly object[] = []) {
+async function fleet(keys: readonly object[] = [], leaked: Readonly<Record<string, Leak>> = {}) {
   const place = { url: redisUrl(), prefix: freshPrefix() };
   const settings = await settingsOf({ upstream, keys, plans: { free: { perMinute: 60 } } });
   const directory = await directoryOf(place);
   onTestFinished(() => directory.close());
   const clock = { nowMs: 1_000 * dayMs };
   const recorded: Notice[] = [];
+  const leakOf = (digest: string) => leaked[digest];
   const scan: Scan = {
     type: 'key.expiring',
     isFirstLate: true,
-    notices: (period) => expiringKeys({ settings, directory, bounds }, period),
+    notices: (period) => expiringKeys({ settings, directory, leakOf, bounds }, period),
   };
   return {
     directory,
@@ -170,6 +172,24 @@ describe('a secret that expires', () => {
     await later.scanned();
     expect(of.recorded).toHaveLength(7);
     await later.end();
+  });
+
+  it('is not reported after a leak has ended it, and is then no other secret of its key', async () => {
+    const ended = { by: 'github', atMs: 0, ended: true };
+    const startMs = 1_000 * dayMs;
+    const expires = new Date(startMs + 10 * dayMs).toISOString();
+    const secrets = ['leaked', 'left'].map((name) => ({ sha256: digestSecret(name), expires }));
+    const of = await fleet([{ id: 'stated', plan: 'free', secrets }], { [digestSecret('leaked')]: ended });
+    const leakedToo = { ...ending('leaked too'), leak: ended };
+    await issue(of.directory, 'issued', leakedToo, ending('left too', startMs + 10 * dayMs));
+    const scanning = await of.process('one');
+    await scanning.scanned();
+    const found = of.recorded.map((one) => (one.kind === 'key_expiring' ? one : undefined));
+    expect(found.map((one) => [one?.keyId, one?.digestStart, one?.hasOther]).toSorted()).toEqual([
+      ['issued', digestSecret('left too').slice(0, 8), false],
+      ['stated', digestSecret('left').slice(0, 8), false],
+    ]);
+    await scanning.end();
   });
 
   it('is reported late and once after days without a gateway, with the mark that is nearest to the end', async () => {
