@@ -258,12 +258,6 @@ describe('the document', () => {
     expect([...new Set(references)].sort()).toEqual(described.sort());
   });
 
-  it('requires no masked setting that the configuration may omit', () => {
-    const { otel } = document.components.schemas.Settings.properties;
-    expect(otel.properties).toHaveProperty('headersFile');
-    expect(otel.required).not.toContain('headersFile');
-  });
-
   it('passes the linters of OpenAPI', () => {
     expect(openApiFaults(document)).toEqual([]);
     for (const { operation } of operations) {

@@ -4,6 +4,7 @@ import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
 import { restartNeeded } from '../../../gateway/config/watch-settings.ts';
 import { configFolder, mainDocument } from '../../support/config-folder.ts';
+import { described } from '../../support/described-replies.ts';
 import { makeCertificate } from '../../support/make-certificate.ts';
 
 const url = 'http://collector:4318';
@@ -178,4 +179,10 @@ it('no response has a header field or the path of its file, and an edit needs no
   const env = { OTEL_EXPORTER_OTLP_HEADERS: `authorization=${token}` };
   expect(await settingsText(settingsOf(`{ url: ${url} }`, { env }))).not.toContain(token);
   expect(restartNeeded(settings, settingsOf(`{ url: ${url} }`))).toEqual([]);
+});
+
+it('the OpenAPI document requires no masked setting that the configuration may omit', () => {
+  const { otel } = described.components.schemas.Settings.properties;
+  expect(otel.properties).toHaveProperty('headersFile');
+  expect(otel.required).not.toContain('headersFile');
 });
