@@ -1,11 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { freePort } from './free-port.ts';
+import { useFreePorts } from './ports-of-init.ts';
 import { okResponse, startRecordingBackend } from './recording-backend.ts';
 import { bareEnvironment } from './run-tollgate.ts';
 import { until } from './until.ts';
@@ -22,7 +22,6 @@ export async function usePackage(
   { cwd }: { cwd: string },
 ) {
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
-  const [port, adminPort] = [await freePort(), await freePort()];
   const options = { cwd, env: { ...bareEnvironment, XDG_CACHE_HOME: cwd } };
   await writeFile(join(cwd, 'api.yaml'), 'openapi: 3.1.0\npaths: { /any: { get: { operationId: any } } }\n');
   const { stdout } = await promisify(execFile)(
@@ -32,9 +31,7 @@ export async function usePackage(
   );
   const [secret = ''] = /tg_\w+/.exec(stdout) ?? [];
   const [token = ''] = /tga_\w+/.exec(stdout) ?? [];
-  const file = join(cwd, 'tollgate.yaml');
-  const written = await readFile(file, 'utf8');
-  await writeFile(file, written.replaceAll('8080', `${port}`).replaceAll('9090', `${adminPort}`));
+  const { port, adminPort } = await useFreePorts(join(cwd, 'tollgate.yaml'));
 
   // npx starts a shell, and the shell starts the gateway. npx, the shell and the gateway form one process group.
   const gateway = spawn(program, [...first, 'start'], {

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
-import { freePort } from '../../support/free-port.ts';
+import { useFreePorts } from '../../support/ports-of-init.ts';
 import { okResponse, startRecordingBackend } from '../../support/recording-backend.ts';
 import { bareEnvironment, runTollgate } from '../../support/run-tollgate.ts';
 
@@ -15,15 +15,6 @@ function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-start-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-/** Replaces the ports in the file that `init` has written. */
-async function useFreePorts(dir: string): Promise<{ port: number; adminPort: number }> {
-  const [port, adminPort] = [await freePort(), await freePort()];
-  const file = join(dir, 'tollgate.yaml');
-  const written = readFileSync(file, 'utf8');
-  writeFileSync(file, written.replaceAll('8080', String(port)).replaceAll('9090', String(adminPort)));
-  return { port, adminPort };
 }
 
 /** Starts a gateway with the configuration of `init`. The gateway ends with the test. @returns the log line about the listeners */
@@ -37,10 +28,12 @@ async function start(dir: string, env: Readonly<Record<string, string>> = {}): P
     gateway.kill('SIGKILL');
     if (gateway.exitCode === null) await once(gateway, 'exit');
   });
+  const printed: string[] = [];
   for await (const line of createInterface(gateway.stdout)) {
     if (line.includes('the gateway listens')) return JSON.parse(line);
+    printed.push(line);
   }
-  return undefined;
+  throw new Error(`The gateway does not listen.\n${printed.join('\n')}`);
 }
 
 test('init and start put a gateway in front of a service, whose key gets 429 behind its 60th request', async () => {
@@ -56,7 +49,7 @@ test('init and start put a gateway in front of a service, whose key gets 429 beh
   expect(init.stdout).toContain(`curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:8080/`);
   expect(init.stdout).toContain(`npx tollgate start --config ${join(dir, 'tollgate.yaml')}`);
   const written = readFileSync(join(dir, 'tollgate.yaml'), 'utf8');
-  const { port, adminPort } = await useFreePorts(dir);
+  const { port, adminPort } = await useFreePorts(join(dir, 'tollgate.yaml'));
   for (const [, shown] of init.stdout.matchAll(/(tga?_\w+)/g)) expect(written).not.toContain(shown);
 
   expect(await start(dir, env)).toMatchObject({
@@ -118,7 +111,7 @@ test('init prints a request that calls an operation of the API document', async 
   );
   const ran = await runTollgate(['init', '--upstream', backend.url, '--api', api, '--dir', dir]);
   const [curl = ''] = /curl .*/.exec(ran.stdout) ?? [];
-  const { port } = await useFreePorts(dir);
+  const { port } = await useFreePorts(join(dir, 'tollgate.yaml'));
   await start(dir);
   const { stdout } = await promisify(execFile)('sh', ['-c', curl.replace('8080', String(port))]);
   expect(stdout).toMatch(/^HTTP\/1.1 200 /);
