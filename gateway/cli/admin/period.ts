@@ -1,4 +1,4 @@
-import { calendarWindowsMs } from '../../shared/calendar-windows.ts';
+import { calendarStartMs, calendarWindowsMs } from '../../shared/calendar-windows.ts';
 import { agePattern, parseDate } from '../../shared/schema/dates-and-durations.ts';
 import type { UsageStep } from '../../shared/schema/query-words.ts';
 import { dayMs, hourMs, minuteMs } from '../../shared/words/figures.js';
@@ -47,21 +47,22 @@ export function daysOfMonth(month: string): { readonly from: string; readonly to
 
 /**
  * Returns the length of a row. A row covers a minute in a period of up to three hours, an hour in a period of up to a week, and a day in a
- * longer period. If the period began more than a week ago, a row covers a day even if the period is short, because a gateway keeps minutes for
- * eight days by default.
+ * longer period. If the period began more than eight days ago, a row covers a day even if the period is short, because a gateway keeps minutes
+ * for eight days by default.
  */
 export function stepFor({ from, to }: Period, nowMs: number): UsageStep {
   const toMs = to === undefined ? nowMs : Date.parse(to);
   const fromMs = from === undefined ? toMs - dayMs : Date.parse(from);
-  if (nowMs - fromMs > 7 * dayMs + 60_000) return 'day';
-  return toMs - fromMs <= 3 * hourMs ? 'minute' : 'hour';
+  const lengthMs = toMs - fromMs;
+  if (nowMs - fromMs > 8 * dayMs + minuteMs || lengthMs > 7 * dayMs + minuteMs) return 'day';
+  return lengthMs <= 3 * hourMs ? 'minute' : 'hour';
 }
 
 /** The distance between a period and the earlier period that it is compared with. */
 export interface Shift {
   /** Returns the earlier period with both of its ends. */
   periodBefore(period: Period, nowMs: number): { readonly from: string; readonly to: string };
-  /** Returns the period that is compared if none is asked: it ends now, and is as long as the distance. */
+  /** Returns the period that is compared if none is asked: it ends now, is as long as the distance, and begins with a whole row. */
   usualPeriod(nowMs: number): Period;
   /** Returns the beginning of the row that is compared with a row of the earlier period, epoch ms. */
   later(atMs: number): number;
@@ -98,7 +99,11 @@ export function shiftOf(text: string): Shift {
         from === undefined ? Math.floor(toMs / minuteMs) * minuteMs - dayMs + minuteMs : Date.parse(from);
       return { from: iso(shifted(fromMs, -1)), to: iso(shifted(toMs, -1)) };
     },
-    usualPeriod: (nowMs) => ({ from: iso(shifted(nowMs, -1)), to: undefined }),
+    usualPeriod(nowMs) {
+      const fromMs = shifted(nowMs, -1);
+      const step = stepFor({ from: iso(shifted(fromMs, -1)), to: iso(fromMs) }, nowMs);
+      return { from: iso(calendarStartMs(step, fromMs) + calendarWindowsMs[step]), to: undefined };
+    },
     later: (atMs) => shifted(atMs, 1),
     checkStep(step) {
       if (step === 'month' && !isMonths) {

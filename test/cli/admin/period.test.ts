@@ -58,6 +58,9 @@ describe('the step of usage', () => {
     [{ from: '-2d' }, 'hour'],
     [{ from: '-7d' }, 'hour'],
     [{ from: '-8d' }, 'day'],
+    // The same day a week ago.
+    [{ from: '-8d', to: '-7d' }, 'hour'],
+    [{ from: '-9d', to: '-8d' }, 'day'],
     // The record contains only daily totals for days that are long past.
     [{ from: '2026-10-05', to: '2026-10-05' }, 'day'],
     [{ from: '2026-10-01', to: '2026-10-31' }, 'day'],
@@ -82,16 +85,14 @@ describe('--compare', () => {
   });
 
   it.each([
-    ['-7d', '2026-11-15T10:31:07.250Z', 'day'],
-    ['-24h', '2026-11-21T10:31:07.250Z', 'hour'],
-    ['-30m', '2026-11-22T10:01:07.250Z', 'minute'],
-  ] as const)('%s compares a period as long if none is given', (text, from, step) => {
+    ['-7d', '2026-11-16T00:00:00.000Z', 'day'],
+    ['-24h', '2026-11-21T11:00:00.000Z', 'hour'],
+    ['-30m', '2026-11-22T10:02:00.000Z', 'minute'],
+  ] as const)('%s compares as many rows with the rows before if no period is given', (text, from, step) => {
     const shift = shiftOf(text);
     const period = periodQuery({}, nowMs, shift);
     expect(period).toEqual({ from, to: undefined });
-    const before = shift.periodBefore(period, nowMs);
-    expect(before.to).toBe(from);
-    expect(stepFor(before, nowMs)).toBe(step);
+    expect(stepFor(shift.periodBefore(period, nowMs), nowMs)).toBe(step);
   });
 
   it('moves the 24 hours before an end without a beginning', () => {

@@ -56,7 +56,11 @@ const week = ['acme', '--from', ago(7), '--to', ago(1), '--step', 'day', '--comp
 
 describe('usage --compare', () => {
   it('shows the same period of the week before, the change, and words where there was nothing before', async () => {
-    const rows = cellsOf(await usage(...week));
+    const text = await usage(...week);
+    expect(text).toContain(
+      `The change of the total compares ${ago(7)} to ${ago(1)} with ${ago(14)} to ${ago(8)}.\n`,
+    );
+    const rows = cellsOf(text);
     expect(rows[0]?.slice(0, 5)).toEqual(['DAY (UTC)', 'OFFERED', 'BEFORE', 'CHANGE', 'ADMITTED']);
     const figures = Object.fromEntries(
       rows.slice(1, 9).map(([at = '', ...cells]) => [at, cells.slice(0, 3)]),
@@ -74,7 +78,11 @@ describe('usage --compare', () => {
   });
 
   it('gives no change for a row that is not over, and leaves it out of the change of the total', async () => {
-    const rows = cellsOf(await usage('acme', '--from', ago(2), '--step', 'day', '--compare', '-7d'));
+    const text = await usage('acme', '--from', ago(2), '--step', 'day', '--compare', '-7d');
+    expect(text.replace(/\s+/g, ' ')).toContain(
+      `compares ${ago(2)} to ${ago(1)} with ${ago(9)} to ${ago(8)}, without the row that is not over.`,
+    );
+    const rows = cellsOf(text);
     const total = rows.find(([at]) => at === 'total');
     expect(total?.slice(0, 4)).toEqual(['total', '400', '400', '+100 %']);
     expect(rows.find(([at]) => at === ago(0))?.slice(0, 4)).toEqual([ago(0), '0', '200', 'not over']);
@@ -87,9 +95,19 @@ describe('usage --compare', () => {
     expect(hours).toContain('earlier rows may be missing. With --step day, they are complete.\n');
   });
 
+  it('has no change while no row is over', async () => {
+    const text = await usage('acme', '--from', 'today', '--step', 'day', '--compare', '-7d');
+    expect(
+      cellsOf(text)
+        .find(([at]) => at === 'total')
+        ?.slice(1, 4),
+    ).toEqual(['0', '200', 'not over']);
+    expect(text).toContain('No row is over, so the total has no change.\n');
+  });
+
   it('says that nothing is recorded in a period before the record', async () => {
     expect(await usage('acme', '--from', ago(7), '--step', 'day', '--compare', '-90d')).toContain(
-      'No request of acme is recorded in the period before.\n',
+      'No request is recorded in the earlier period.\n',
     );
   });
 

@@ -2,6 +2,7 @@ import { changeInWords } from '../../../admin/words/usage.js';
 import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import { isoSecondOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { UsageStep } from '../../../shared/schema/query-words.ts';
+import { instant } from '../../output/figures.ts';
 import type { Column } from '../../output/table.ts';
 import type { Shift } from '../period.ts';
 
@@ -72,8 +73,7 @@ export function changeColumns<Of extends Row>(
     readonly nowMs: number;
   },
 ): readonly Column<Of>[] {
-  const presentMs = calendarStartMs(step, nowMs);
-  const isOver = ({ at }: Of) => Date.parse(at) < presentMs;
+  const isOver = isOverAt(step, nowMs);
   const over = rows.filter(isOver);
   const sum = (some: readonly Of[]) => some.reduce((all, row) => all + requestsOf(row), 0);
   return [
@@ -85,9 +85,54 @@ export function changeColumns<Of extends Row>(
       title: 'CHANGE',
       align: 'right',
       cell: (row) => {
+        if (row === total && over.length === 0) return 'not over';
         if (row === total) return changeInWords(sum(over), sum(over.map(beforeOf)));
         return isOver(row) ? changeInWords(requestsOf(row), requestsOf(beforeOf(row))) : 'not over';
       },
     },
   ];
+}
+
+/** What the change of the total compares. @param before the rows of the earlier period */
+export function changeNotes(
+  { rows }: Pick<ComparedRows<Row>, 'rows'>,
+  {
+    before,
+    shift,
+    step,
+    nowMs,
+  }: {
+    readonly before: readonly Row[];
+    readonly shift: Shift;
+    readonly step: UsageStep;
+    readonly nowMs: number;
+  },
+): readonly string[] {
+  if (before.length === 0) return ['No request is recorded in the earlier period.'];
+  const over = rows.filter(isOverAt(step, nowMs));
+  const [first, last] = [over.at(0), over.at(-1)];
+  if (first === undefined || last === undefined) return ['No row is over, so the total has no change.'];
+  const present = { from: first.at, to: last.at };
+  const { from, to } = shift.periodBefore(present, nowMs);
+  const isAll = over.length === rows.length;
+  const leftOut = isAll ? '' : ', without the row that is not over';
+  return [
+    `The change of the total compares ${periodText(step, present)} with ${periodText(step, { from, to })}${leftOut}.`,
+  ];
+}
+
+function isOverAt(step: UsageStep, nowMs: number): (row: Row) => boolean {
+  const presentMs = calendarStartMs(step, nowMs);
+  return ({ at }) => Date.parse(at) < presentMs;
+}
+
+/** The first and the last row of a period. */
+function periodText(step: UsageStep, { from, to }: { readonly from: string; readonly to: string }): string {
+  const [first, last] = [rowText(step, from), rowText(step, to)];
+  return first === last ? first : `${first} to ${last}`;
+}
+
+/** The beginning of a row, as short as the length of the row allows, such as 2026-11 for a month. */
+export function rowText(step: UsageStep, at: string): string {
+  return instant(at).slice(0, { month: 7, day: 10, hour: 16, minute: 16 }[step]);
 }

@@ -9,13 +9,19 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type TrafficEnding, trafficEndings } from '../../../usage/traffic.ts';
 import type { Asking, PeriodOptions } from '../../command.ts';
 import { CommandError } from '../../output/command-error.ts';
-import { instant } from '../../output/figures.ts';
 import type { Screen } from '../../output/screen.ts';
 import { show } from '../../output/show.ts';
 import { type Column, table } from '../../output/table.ts';
 import { periodQuery, type Shift, shiftOf, stepFor } from '../period.ts';
 import { clientAfterFlush } from '../read/flush-counts.ts';
-import { beforeIsUnknown, changeColumns, compareRows, knownShift } from './compare-rows.ts';
+import {
+  beforeIsUnknown,
+  changeColumns,
+  changeNotes,
+  compareRows,
+  knownShift,
+  rowText,
+} from './compare-rows.ts';
 
 interface TrafficOptions extends Asking, PeriodOptions {
   readonly step?: UsageStep | undefined;
@@ -55,7 +61,7 @@ export async function showTraffic({
   const [present, before] = await Promise.all([trafficIn(period), periodBefore && trafficIn(periodBefore)]);
   const body = { ...present.body, ...(before && { before: before.body }) };
   const json = { ...Object(present.json), ...(before && { before: before.json }) };
-  const notes = before && periodBefore ? notesOn(before.body, periodBefore.from, client.bounds) : [];
+  const notes = before && periodBefore ? keptNotes(before.body, periodBefore.from, client.bounds) : [];
   show(options, { body, json }, (traffic: ComparedTraffic, screen) =>
     asCsv
       ? trafficCsv(traffic, shift)
@@ -63,13 +69,11 @@ export async function showTraffic({
   );
 }
 
-/** @param before the earlier period @param from its asked beginning */
-function notesOn(before: Traffic, from: string, { usageOfAllDaysMin }: Bounds): readonly string[] {
+/** What the record of the earlier period may lack. @param from its asked beginning */
+function keptNotes(before: Traffic, from: string, { usageOfAllDaysMin }: Bounds): readonly string[] {
   if (before.missing !== undefined) return [beforeIsUnknown];
-  const leftOut = 'The change of the total leaves out a row that is not over.';
-  if (!beginsLate(before, from)) return [leftOut];
+  if (!beginsLate(before, from)) return [];
   return [
-    leftOut,
     `Earlier rows may be missing: Redis keeps the requests of all clients for ${usageOfAllDaysMin} days, or for usage.keepDays if it is longer. A gateway without Redis keeps one day.`,
   ];
 }
@@ -103,12 +107,16 @@ function trafficLines(
   const compared = compareRows(traffic.rows, before?.rows, noRequests, shift);
   const { rows } = compared;
   if (rows.length === 0) return [emptyText(traffic, 'No request is recorded in this period.')];
+  const changed =
+    shift === undefined || before === undefined
+      ? []
+      : changeNotes(compared, { before: before.rows, shift, step, nowMs });
   const total = sumOf(rows);
   const requestsOf = ({ requests }: TrafficRow) => requests;
   const columns: readonly Column<TrafficRow>[] = [
     {
       title: `${step.toUpperCase()} (UTC)`,
-      cell: (row) => (row === total ? 'total' : instant(row.at).slice(0, step === 'day' ? 10 : 16)),
+      cell: (row) => (row === total ? 'total' : rowText(step, row.at)),
     },
     { title: 'REQUESTS', cell: requestsOf },
     ...(shift === undefined ? [] : changeColumns(compared, { total, requestsOf, step, nowMs })),
@@ -119,7 +127,7 @@ function trafficLines(
   ];
   return [
     ...table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined)),
-    ...notes.flatMap((note) => wrapText(note, screen.columns)),
+    ...[...changed, ...notes].flatMap((note) => wrapText(note, screen.columns)),
   ];
 }
 

@@ -2,17 +2,22 @@ import type { UsageRow } from '../../../admin/wires/keys/usage.ts';
 import { csv } from '../../../admin/words/csv.js';
 import { emptyText } from '../../../admin/words/list.js';
 import { refusedInWords } from '../../../admin/words/usage.js';
-import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import { planWindows } from '../../../shared/model.ts';
 import { printable } from '../../../shared/terminal/printable.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
 import { policyName } from '../../../shared/words/limit-names.js';
-import { instant } from '../../output/figures.ts';
 import type { Screen } from '../../output/screen.ts';
 import { type Column, table } from '../../output/table.ts';
 import type { Shift } from '../period.ts';
 import type { ReadUsage } from '../read/read-usage.ts';
-import { beforeIsUnknown, changeColumns, compareRows, knownShift } from './compare-rows.ts';
+import {
+  beforeIsUnknown,
+  changeColumns,
+  changeNotes,
+  compareRows,
+  knownShift,
+  rowText,
+} from './compare-rows.ts';
 
 interface Shown {
   readonly shift: Shift | undefined;
@@ -31,43 +36,39 @@ export function usageLines(id: string, usage: ReadUsage, shown: Shown): string[]
   const lines = isEmpty
     ? [emptyText(usage, `No request of ${printable(id)} is recorded in this period.`)]
     : usageTable(usage, { ...shown, shift });
-  const nothing =
-    shift !== undefined && !isEmpty && (before?.rows.length ?? 0) === 0
-      ? [`No request of ${printable(id)} is recorded in the period before.`]
-      : [];
   const lacking =
     shift !== undefined && mayLackRows
       ? [
           'Minutes are kept for usage.keepDays, so earlier rows may be missing. With --step day, they are complete.',
         ]
       : [];
-  const presentMs = calendarStartMs(usage.step, shown.nowMs);
-  const hasPresent = usage.rows.some(({ at }) => Date.parse(at) >= presentMs);
-  const leftOut =
-    shift !== undefined && hasPresent ? ['The change of the total leaves out the row that is not over.'] : [];
+  const compared =
+    shift === undefined || before === undefined || isEmpty
+      ? []
+      : changeNotes(compareUsage(usage, shift), {
+          before: before.rows,
+          shift,
+          step: usage.step,
+          nowMs: shown.nowMs,
+        });
   const notes = [
     ...(before?.missing === undefined ? [] : [beforeIsUnknown]),
-    ...nothing,
-    ...leftOut,
+    ...compared,
     ...lacking,
     ...(forecast ? [printable(forecast.sentence)] : []),
   ];
   return [...lines, ...notes.flatMap((note) => wrapText(note, screen.columns))];
 }
 
-/** The number of digits of a timestamp that name a row. */
-const digitsOf: Readonly<Record<string, number>> = { day: 10, month: 7 };
-
 function usageTable(usage: ReadUsage, { shift, screen, nowMs }: Shown): string[] {
   const { step } = usage;
   const compared = compareUsage(usage, shift);
   const { rows } = compared;
-  const digits = digitsOf[step] ?? 16;
   const total = sumOf(rows);
   const columns: readonly Column<UsageRow>[] = [
     {
       title: `${step.toUpperCase()} (UTC)`,
-      cell: (row) => (row === total ? 'total' : instant(row.at).slice(0, digits)),
+      cell: (row) => (row === total ? 'total' : rowText(step, row.at)),
     },
     { title: 'OFFERED', cell: ({ offered }) => offered },
     ...(shift === undefined
