@@ -1,3 +1,4 @@
+import { durationText } from '../../../fleet/wording.ts';
 import { dayMs, minuteMs } from '../../../shared/words/figures.js';
 
 /** A key of a minute that differs. The plan is undefined if the key is gone. */
@@ -26,9 +27,11 @@ export interface Circumstance {
 }
 
 /**
- * Returns a sentence that explains why the replay of a minute differs from the record. `circumstances` is sorted by
- * time. An event during the minute has precedence. An earlier event of the same day can also explain the difference,
- * because the day window lasts until midnight. An edit or a grant that concerns none of the keys explains nothing.
+ * Returns the sentences that explain why the replay of a minute differs from the record: a grant that was in force, a later edit, and an
+ * outage or pause during the minute. Without any of them, an earlier event of the same day can explain the difference, because the day
+ * window lasts until midnight. An edit or a grant that concerns none of the keys explains nothing.
+ *
+ * @param circumstances sorted by time
  */
 export function explainDifference(
   at: string,
@@ -41,14 +44,15 @@ export function explainDifference(
   const ofKeys = circumstances.filter(({ concerns }) => concerns === undefined || keys.some(concerns));
   const before = ofKeys.filter(({ atMs }) => atMs < toMs);
   const grant = before.findLast(({ kind, untilMs = 0 }) => kind === 'grant' && untilMs > fromMs);
-  if (grant !== undefined) return `A grant was in force: ${grant.text}`;
-  const outage = lastSpan(before, 'store_away', 'store_back', fromMs);
-  if (outage !== undefined) return `From ${timeOf(outage.atMs)} on: ${outage.text}`;
-  const pause = lastSpan(before, 'recording_paused', 'recording_resumed', fromMs);
-  if (pause !== undefined) return `From ${timeOf(pause.atMs)} on: ${pause.text}`;
   const edit = ofKeys.find(({ kind, atMs }) => kind === 'edit' && atMs >= fromMs);
-  if (edit !== undefined)
-    return `An edit took effect at ${timeOf(edit.atMs)}, so other limits may have applied before: ${edit.text}`;
+  const causes = [
+    grant && `A grant was in force: ${grant.text}`,
+    edit &&
+      `An edit took effect at ${timeOf(edit.atMs)}, so other limits may have applied before: ${edit.text}`,
+    lastSpan(ofKeys, 'store_away', 'store_back', { fromMs, toMs }),
+    lastSpan(ofKeys, 'recording_paused', 'recording_resumed', { fromMs, toMs }),
+  ].filter((cause) => cause !== undefined);
+  if (causes.length > 0) return causes.join(' ');
   const today = before.filter(({ atMs }) => atMs >= dayStartMs);
   const start = today.findLast(({ kind }) => kind === 'start');
   if (start !== undefined) return `The counts started over: ${start.text}`;
@@ -57,19 +61,21 @@ export function explainDifference(
   return 'No outage, edit or grant is on record that explains the difference.';
 }
 
-/** Finds the circumstance that began before the end of the minute and ended after the minute began. */
+/** Describes what began before the end of the minute and ended after the minute began. */
 function lastSpan(
-  before: readonly Circumstance[],
+  circumstances: readonly Circumstance[],
   begin: Circumstance['kind'],
   end: Circumstance['kind'],
-  fromMs: number,
-): Circumstance | undefined {
-  const begun = before.findLast(({ kind }) => kind === begin);
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): string | undefined {
+  const begun = circumstances.findLast(({ kind, atMs }) => kind === begin && atMs < toMs);
   if (begun === undefined) return undefined;
-  const ended = before.find(({ kind, atMs }) => kind === end && atMs >= begun.atMs);
+  const ended = circumstances.find(({ kind, atMs }) => kind === end && atMs >= begun.atMs);
+  if (ended === undefined) return `From ${timeOf(begun.atMs)} on: ${begun.text}`;
   // Decisions during an outage are written to Redis shortly after the outage, so the outage also explains the minute
   // after it.
-  return ended === undefined || ended.atMs + minuteMs > fromMs ? begun : undefined;
+  if (ended.atMs + minuteMs <= fromMs) return undefined;
+  return `From ${timeOf(begun.atMs)} on, for ${durationText(ended.atMs - begun.atMs)}: ${begun.text}`;
 }
 
 function timeOf(atMs: number): string {

@@ -27,7 +27,16 @@ const editOfOthers = { ...edit, atMs: ms('10:50:00'), text: 'pro 9 → 8', conce
 const start = { kind: 'start', atMs: ms('10:00:00'), text: 'process 7 was started.' } as const;
 
 it.each<[string, readonly Circumstance[], RegExp]>([
-  ['an outage that spans the minute', outage, /^From 2026-\d\d-\d\d \d\d:\d\d UTC on: Redis is away\.$/],
+  [
+    'an outage that spans the minute',
+    outage,
+    /^From 2026-\d\d-\d\d \d\d:\d\d UTC on, for 2 min 10 s: Redis is away\.$/,
+  ],
+  [
+    'an edit after it, and by an outage during it, which may have changed little',
+    [...outage, edit],
+    /^An edit took effect at .*free 60 → 50.* UTC on, for 2 min 10 s: Redis is away\.$/,
+  ],
   ['an outage that has not ended', outage.slice(0, 1), /^From .* UTC on: Redis is away/],
   [
     'an edit after it: other limits applied before',
