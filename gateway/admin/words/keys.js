@@ -114,7 +114,7 @@ export const keyList = {
       missing: noFigure,
       terminal: { title: 'Refused 24h' },
     },
-    last_seen: { title: 'Last seen', kind: 'ago', value: seenMs, missing: 'never' },
+    last_seen: { title: 'Last seen', kind: 'ago', value: seenMs, missing: noFigure },
     newest_secret: {
       title: 'Newest secret',
       kind: 'ago',

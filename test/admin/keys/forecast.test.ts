@@ -9,6 +9,11 @@ import { type PastDay, startWithPastDays } from '../../support/past-days.ts';
 const { token, entry } = makeToken('read');
 const monthly = { plan: 'enterprise', limits: { perMinute: 100, perMonth: 1_000_000 } };
 const small = { plan: 'enterprise', limits: { perMinute: 100, perMonth: 1 } };
+function daysLeft(): number {
+  const now = Date.now();
+  return (calendarStartMs('month', calendarStartMs('month', now) + 40 * dayMs) - now) / dayMs;
+}
+
 const limitsOf = {
   steady: monthly,
   tight: { plan: 'enterprise', limits: { perMonth: 2 } },
@@ -18,6 +23,8 @@ const limitsOf = {
   full: small,
   risen: { plan: 'enterprise', limits: { perMonth: 6 } },
   surging: monthly,
+  // The last hour's 2 units lead to 48 a day, and the days before to 4.
+  rushing: { plan: 'enterprise', limits: { perMonth: Math.ceil(2 + 16 * daysLeft()) } },
   daily: { plan: 'enterprise', limits: { perMinute: 100, perDay: 1_000 } },
 };
 type Id = keyof typeof limitsOf;
@@ -36,13 +43,21 @@ const pastDays: Partial<Record<Id, PastDay[]>> = {
   daily: daysOf(40, () => 1_000),
   risen: daysOf(40, () => 1),
   surging: daysOf(40, () => 4),
+  rushing: daysOf(40, () => 4),
 };
 
 let gateway: RunningGateway;
 beforeAll(async () => {
   const started = await startWithPastDays({ keys, token: entry, days: pastDays, nowMs });
   gateway = started.gateway;
-  for (const id of ['full', 'surging', 'surging', ...Array.from({ length: 5 }, () => 'risen')]) {
+  for (const id of [
+    'full',
+    'surging',
+    'surging',
+    'rushing',
+    'rushing',
+    ...Array.from({ length: 5 }, () => 'risen'),
+  ]) {
     const secret = keys.find((key) => key.entry.id === id)?.secret;
     await fetch(`${gateway.baseUrl}/pets`, { headers: { authorization: `Bearer ${secret}` } });
   }
@@ -64,11 +79,9 @@ describe('the forecast of a key', () => {
     const reply = await ask('/keys/steady/forecast');
     const { status, body } = reply;
     expect(status).toBe(200);
-    const daysLeft =
-      (calendarStartMs('month', calendarStartMs('month', nowMs) + 40 * dayMs) - Date.now()) / dayMs;
     const { units, low, high } = body.expected;
     // The gateway asks the clock some seconds earlier.
-    expect(Math.abs(units - 1_000 * daysLeft)).toBeLessThan(50);
+    expect(Math.abs(units - 1_000 * daysLeft())).toBeLessThan(50);
     expect([low, high]).toEqual([units, units]);
     expect(body).toMatchObject({ limit: 1_000_000, used: 0 });
     expect(body.sentence).toMatch(
@@ -94,6 +107,13 @@ describe('the forecast of a key', () => {
     const { body } = await ask('/keys/surging/forecast');
     expect(body.sentence).toMatch(
       / at the month's end\. In the last hour it was charged 2 units, and 4 on the busiest of these days\.$/,
+    );
+  });
+
+  it('begins with where the last hour leads, if this is earlier', async () => {
+    const { body } = await ask('/keys/rushing/forecast');
+    expect(body.sentence).toMatch(
+      /^At the pace of the last hour, rushing reaches its present limit of \d+ units a month on \d+ \w+ at about \d\d:\d\d UTC\. At the pace of the last 14 days, rushing does not reach its present limit of .* In the last hour it was charged 2 units, and 4 on the busiest of these days\.$/,
     );
   });
 

@@ -1,6 +1,6 @@
 import type { CountedRefusal } from '../../../capabilities/interfaces/words.ts';
 import { countedRefusals } from '../../../capabilities/lists/words.js';
-import { timeText } from '../../../fleet/wording.ts';
+import { durationText, timeText } from '../../../fleet/wording.ts';
 import { toLimits } from '../../../keys/limits/limit-fields.ts';
 import { perLimit } from '../../../keys/limits/limit-texts.ts';
 import {
@@ -115,17 +115,23 @@ function summary(facts: MinuteFacts, minute: UsageMinute | undefined): string {
   const reached = unauthorized === 0 ? '' : ' with a valid secret';
   const sent = `${id} sent ${counted(offered, 'request')}${reached} ${when}`;
   const alone = facts.countsAlone
-    ? facts.outages.map((outage) => ` ${outageSentence(outage, atMs)}`).join('')
+    ? facts.outages.map((outage) => ` ${outageSentence(outage, atMs, admitted)}`).join('')
     : '';
   if (admitted === offered)
     return `${sent}. The limits admitted ${offered === 1 ? 'it' : 'all of them'}.${invalid}${alone}`;
   return `${sent}. ${figure(admitted)} ${admitted === 1 ? 'was' : 'were'} admitted, and ${figure(offered - admitted)} refused.${invalid}${alone}`;
 }
 
-function outageSentence({ server, fromMs, toMs }: PastOutage, atMs: number): string {
+/** @param admitted the admitted requests of the minute. Without one, no limit was exceeded */
+function outageSentence({ server, fromMs, toMs }: PastOutage, atMs: number, admitted: number): string {
   const [what, whose] =
     server === undefined ? ['Redis', ''] : [`The Redis server ${server}`, ' of the keys on this server'];
-  return `${what} was away from ${timeText(fromMs, atMs)} until ${timeText(toMs, atMs)}: each process counted the requests${whose} on its own, so more than a limit may have been admitted.`;
+  const away =
+    toMs - fromMs < 1_000
+      ? `for ${durationText(toMs - fromMs)} at ${timeText(fromMs, atMs)}`
+      : `from ${timeText(fromMs, atMs)} until ${timeText(toMs, atMs)}`;
+  const effect = admitted === 0 ? '' : ', so more than a limit may have been admitted';
+  return `${what} was away ${away}: each process counted the requests${whose} on its own${effect}.`;
 }
 
 function refusalsOfMinute(facts: MinuteFacts, { tally, unauthorized = 0 }: UsageMinute): Refusal[] {

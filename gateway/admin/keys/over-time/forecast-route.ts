@@ -122,9 +122,9 @@ async function forecastView(
       const { sentence } = none(
         `${id} was charged ${counted(unitsToday, 'unit')} today, but the last ${forecastDays} days allow at most ${figure(today.most)} for a whole day`,
       );
-      const limitMs = nowMs + ((limit - used) / (await unitsOfLastHour())) * hourMs;
+      const limitMs = limitAtPaceOf(await unitsOfLastHour(), month);
       if (limitMs >= endMs) return { limit, used, today, sentence };
-      const then = `At the pace of the last hour, it reaches ${presentLimit(limit)} on ${dateOf(limitMs)} at about ${timeOf(limitMs)} UTC.`;
+      const then = paceOfHourText('it', limit, limitMs);
       return { limit, used, today: { ...today, limitAt: isoOf(limitMs) }, sentence: `${sentence} ${then}` };
     }
     case 'uneven':
@@ -138,7 +138,7 @@ async function forecastView(
       return {
         limit,
         used,
-        sentence: `${sentenceOf(month, found)}${surgeText(await unitsOfLastHour(), units)}`,
+        sentence: sentenceOf(month, found, { lastHour: await unitsOfLastHour(), days: units }),
         expected: { units: expected, low, high },
         earliestAt: isoOf(found.earliestMs),
         latestAt: isoOf(found.latestMs),
@@ -147,9 +147,38 @@ async function forecastView(
   }
 }
 
-function sentenceOf(
+/** Epoch ms; Infinity without units. */
+function limitAtPaceOf(unitsOfHour: number, { limit, used, nowMs }: Month): number {
+  return nowMs + ((limit - used) / unitsOfHour) * hourMs;
+}
+
+function paceOfHourText(who: string, limit: number, limitMs: number): string {
+  return `At the pace of the last hour, ${who} reaches ${presentLimit(limit)} on ${dateOf(limitMs)} at about ${timeOf(limitMs)} UTC.`;
+}
+
+interface Recent {
+  readonly lastHour: number;
+  /** The units of each of the last complete days. */
+  readonly days: readonly number[];
+}
+
+/** The forecast knows only whole days. If the last hour alone has much of a day, the sentence says so, and begins with where it leads. */
+function sentenceOf(month: Month, found: FoundForecast, { lastHour, days }: Recent): string {
+  const most = Math.max(...days);
+  const ofDays = sentenceOfDays(month, found);
+  if (lastHour <= most / 4) return ofDays;
+  const surge = `In the last hour it was charged ${counted(lastHour, 'unit')}, and ${figure(most)} on the busiest of these days.`;
+  const limitMs = limitAtPaceOf(lastHour, month);
+  const isEarlier = limitMs < (found.earliestMs ?? month.endMs);
+  const ofHour = isEarlier ? [paceOfHourText(month.id, month.limit, limitMs)] : [];
+  return [...ofHour, ofDays, surge].join(' ');
+}
+
+type FoundForecast = Extract<Forecast, { kind: 'forecast' }>;
+
+function sentenceOfDays(
   { id, limit, used }: Month,
-  { expected, low, high, earliestMs, latestMs }: Extract<Forecast, { kind: 'forecast' }>,
+  { expected, low, high, earliestMs, latestMs }: FoundForecast,
 ): string {
   const ofMonth = presentLimit(limit);
   const reached = () => {
@@ -160,13 +189,6 @@ function sentenceOf(
   };
   const range = figure(low) === figure(high) ? '' : ` (${figure(low)} to ${figure(high)})`;
   return `At the pace of the last ${forecastDays} days, ${reached()}. Its count is ${figure(used)} now, and is expected to be ${figure(expected)}${range} at the month's end.`;
-}
-
-/** Says that the last hour alone has much of a day, because the forecast knows only whole days. @param days the units of each day */
-function surgeText(lastHour: number, days: readonly number[]): string {
-  const most = Math.max(...days);
-  if (lastHour <= most / 4) return '';
-  return ` In the last hour it was charged ${counted(lastHour, 'unit')}, and ${figure(most)} on the busiest of these days.`;
 }
 
 function presentLimit(limit: number): string {

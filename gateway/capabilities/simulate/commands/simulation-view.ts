@@ -80,7 +80,7 @@ export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
   const { refusedNow, refusedThen, refusedThenMin, refusedThenMax, newlyLimitedKeys, freedKeys, offered } =
     totals;
   if (refusedThenMin < refusedNow && refusedNow < refusedThenMax) {
-    return `It is not certain whether more or fewer requests would have been refused: ${figure(refusedNow)} were refused.`;
+    return `About ${counted(refusedThen, 'request')} would have been refused (${figure(refusedThenMin)} to ${figure(refusedThenMax)}), and ${figure(refusedNow)} were. More or fewer is not certain, because the number depends on the order of the requests.`;
   }
   const change = refusedThen - refusedNow;
   const share = `${((100 * Math.abs(change)) / offered).toFixed(1)} % of all`;

@@ -257,12 +257,12 @@ function differenceText(minutes) {
 
 /** @param {Simulation['totals']} totals @param {Limits} tried */
 function sentenceOf(totals, tried) {
-  const { refusedNow, refusedThen, newlyLimitedKeys, freedKeys } = totals;
+  const { refusedNow, refusedThen, refusedThenMin, refusedThenMax, newlyLimitedKeys, freedKeys } = totals;
   const limits = Object.entries(tried)
     .map(([window, max]) => `${figure(max)} ${per(window)}`)
     .join(' and ');
-  if (totals.refusedThenMin < refusedNow && refusedNow < totals.refusedThenMax)
-    return `With ${limits}, it is not certain whether more or fewer requests would have been refused: ${figure(refusedNow)} were refused.`;
+  if (refusedThenMin < refusedNow && refusedNow < refusedThenMax)
+    return `With ${limits}, about ${counted(refusedThen, 'request')} would have been refused (${figure(refusedThenMin)} to ${figure(refusedThenMax)}), and ${figure(refusedNow)} were. More or fewer is not certain, because the number depends on the order of the requests.`;
   if (refusedThen === refusedNow)
     return `With ${limits}, the same number of requests would have been refused: ${figure(refusedNow)}.`;
   const change = Math.abs(refusedThen - refusedNow);

@@ -290,6 +290,14 @@ describe('the sentence about the minute', () => {
       'acme sent 10 requests in the minute from 14:03:00 UTC on 2026-11-24. 9 were admitted, and 1 refused. The Redis server r1:6379 was away from 14:02:01 UTC until 14:04:10 UTC: each process counted the requests of the keys on this server on its own, so more than a limit may have been admitted.',
     ],
     [
+      'in which Redis was away for a moment, and nothing was admitted',
+      {
+        minutesOfHour: [minute({ minute: 3 })],
+        outages: [{ fromMs: at('14:03:10'), toMs: at('14:03:10') + 230 }],
+      },
+      'acme sent 3 requests in the minute from 14:03:00 UTC on 2026-11-24. 0 were admitted, and 3 refused. Redis was away for 0.2 s at 14:03:10 UTC: each process counted the requests on its own.',
+    ],
+    [
       'in which Redis was away and requests were refused without it',
       {
         minutesOfHour: [minute({ admitted: 20 })],

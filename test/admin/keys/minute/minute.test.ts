@@ -360,7 +360,7 @@ describe('with Redis', () => {
       (await ask(path)).body.sentence?.includes('Redis was away'),
     );
     expect((await ask(path)).body.sentence).toMatch(
-      /^acme sent \d requests? in the minute .*\. Redis was away from \d\d:\d\d:\d\d UTC until .*: each process counted the requests on its own, so more than a limit may have been admitted\.$/,
+      /^acme sent \d requests? in the minute .*\. Redis was away (from|for) .*: each process counted the requests on its own, so more than a limit may have been admitted\.$/,
     );
   });
 });

@@ -136,7 +136,7 @@ it('simulate and diff state when bans leave open whether more or fewer requests 
     freedKeys: 0,
   };
   expect(sentence({ totals })).toBe(
-    'It is not certain whether more or fewer requests would have been refused: 80 were refused.',
+    'About 60 requests would have been refused (30 to 90), and 80 were. More or fewer is not certain, because the number depends on the order of the requests.',
   );
   expect(sentence({ totals: { ...totals, refusedThenMax: 70 } })).toMatch(/^20 fewer requests would/);
   const verdict = { plan: 'free', window: 'day', affectedKeys: 4 };
