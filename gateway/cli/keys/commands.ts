@@ -47,7 +47,10 @@ function addReading(keys: Command): void {
       ),
     )
     .addOption(
-      new Option('--state <states>', 'only keys in these states, separated by commas')
+      new Option(
+        '--state <states>',
+        'only keys in these states, separated by commas; near: at least 80 % of a window is used at this moment',
+      )
         .choices(keyStates)
         .argParser(statesIn),
     )
