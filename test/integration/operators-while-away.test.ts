@@ -281,7 +281,9 @@ it('a supervisor asks its workers: their counts, and the requests that they have
     await redis.kill();
     await isAway();
     await send(6);
-    expect((await ask('/keys/served')).body).toMatchObject({ id: 'served', plan: 'free', state: 'ok' });
+    await expect
+      .poll(async () => (await ask('/keys/served')).body)
+      .toMatchObject({ id: 'served', plan: 'free', state: 'ok' });
     await expect
       .poll(async () => (await ask('/keys/acme/usage')).body)
       .toMatchObject({ rows: [{ offered: 10 }], missing: { sinceAt: expect.any(String) } });
