@@ -121,6 +121,11 @@ export const missing = z
     sinceAt: instant
       .optional()
       .describe('Since when Redis, or a server of a Cluster, is away. Absent while it counts as available.'),
+    countsFromAt: instant
+      .optional()
+      .describe(
+        'When this gateway started. Its own counts begin then. Absent in a reply of an earlier version.',
+      ),
     reason: z.string().optional().describe('Why Redis is away, with its address and the setting to check.'),
     what: list(z.string()).describe('What is not complete, such as `requests`.'),
   })

@@ -65,6 +65,7 @@ export function createAdminSide({
   nowMs,
   startReadingWorker,
 }: AdminSideOptions) {
+  const startedAt = isoOf(nowMs());
   const parts = partsOf(capabilities);
   const planChanges = followPlanChanges({
     limiter,
@@ -155,7 +156,7 @@ export function createAdminSide({
       readEvents: (page) => events.read(page),
       readChanges: (page) => changes.read(page),
       readProcesses: () => presence.read(),
-      outage: async () => outageOf(limiter.state()),
+      outage: async () => outageOf(limiter.state(), startedAt),
       ...served.memory,
       planFigures,
       readMembers,
@@ -178,6 +179,7 @@ export function createAdminSide({
       admin: () => settings.admin,
       api: createLateAdminApi({
         sources: {
+          startedAt,
           state: currentState,
           faults: faults.read,
           presence,

@@ -802,11 +802,15 @@ describe('a fleet', () => {
       /^Redis is away \(.+\): limits are counted by each process on its own, and only this gateway is known here\. Since \d\d:\d\d:\d\d, \d+ s\.$/,
     );
     expect(await firstText(page, '.facts')).toContain('Redis away since');
+    await open(page, running, '/upstreams', '.upstreams .muted');
+    await expect
+      .poll(() => textOf(page, '.upstreams .muted'))
+      .toContainEqual(expect.stringMatching(/^Unknown: Redis is away\.$/));
     await open(page, running, '/?period=7d&compare=1', '.totals');
     await expect
       .poll(() => firstText(page, '.totals'))
       .toMatch(
-        /^At least [\d,]+ requests in this period\. They cannot be compared with the week before while Redis is away\.$/,
+        /^At least [\d,]+ requests in this period\. They cannot be compared with the week before while Redis is away\. This gateway does not know the shaded part\.$/,
       );
     await redis.restart();
     await page.waitForSelector('.verdict .well');

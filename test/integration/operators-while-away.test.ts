@@ -222,10 +222,46 @@ describe('a gateway whose Redis goes away', () => {
       expect(ran.stdout).toMatch(/ 7 |free/);
       if (args[0] !== 'plans')
         expect(ran.stderr).toMatch(
-          /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. Missing: requests.* that are not in the memory of this gateway, so figures may be too low\. Reason: .+; check redis\.url\.\n$/,
+          /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. Missing: requests.* that are not in the memory of this gateway, whose own counts begin at \d{4}-\d\d-\d\d \d\d:\d\d UTC, so figures may be too low\. Reason: .+; check redis\.url\.\n$/,
         );
     },
   );
+});
+
+describe('a command', () => {
+  const run = (...args: string[]) =>
+    runTollgate(args, { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token });
+  beforeAll(async () => {
+    redis = await startRedis();
+    gateway = await start();
+    await send(2);
+    // The reading thread connects to Redis.
+    await ask('/keys/acme');
+    await redis.kill();
+    await isAway();
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await redis.stop();
+  });
+
+  it('that makes a bill fails, because requests are missing', async () => {
+    for (const options of [[], ['--csv'], ['--json']]) {
+      const bill = await run('usage', '--all', ...options);
+      expect(bill).toMatchObject({
+        exitCode: 1,
+        stdout: expect.stringContaining('acme'),
+        stderr: expect.stringContaining('so do not bill these figures.'),
+      });
+    }
+  });
+
+  it('that would change keys says so in its dry run', async () => {
+    const dry = await run('keys', 'ban', 'acme', '--until', '+1h', '--dry-run');
+    expect(dry.exitCode).toBe(1);
+    expect(dry.stdout).toContain('would ban 0 keys');
+    expect(dry.stdout).toMatch(/acme: Redis has been away since .* UTC, so the change would fail now\./);
+  });
 });
 
 it('a dead secret is listed, although its key is no longer in the memory of the gateway', async () => {
@@ -364,7 +400,7 @@ describe('of two gateways whose Redis goes away, one', () => {
       /^Redis is away \(.+; check redis\.url\): limits are counted by each process on its own, and keys of the directory that a process has not read get 503, and only this gateway is known here\. Since \d\d:\d\d:\d\d UTC, \d+ s\.(?!.*Redis)/,
     );
     expect((await command('processes')).stderr).toMatch(
-      /^Redis has been away since .* UTC\. Missing: processes that are not in the memory of this gateway, so figures may be too low\. Reason: .+\n$/,
+      /^Redis has been away since .* UTC\. Missing: processes that are not in the memory of this gateway, whose own counts begin at \d{4}-\d\d-\d\d \d\d:\d\d UTC, so figures may be too low\. Reason: .+\n$/,
     );
   });
 });

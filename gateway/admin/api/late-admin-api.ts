@@ -28,7 +28,7 @@ export function createLateAdminApi({
     const all = [...(await createRoutes(sources)), ...ofCapabilities];
     // The reading thread completes the responses of its routes itself.
     const routes = all.map((route) => (route.inThread ? route : tellingRemoval(route, record)));
-    const outage = () => outageOf(sources.state().store);
+    const outage = () => outageOf(sources.state().store, sources.startedAt);
     return createAdminApi({ ...options, routes, outage });
   }
 }

@@ -16,6 +16,8 @@ export type Lacking =
 
 /** Since when and why Redis is away. Both are undefined if the process does not know that it is away. */
 export interface Outage {
+  /** The start of this gateway, with which its own counts begin. */
+  readonly countsFromAt: string;
   readonly sinceAt?: string | undefined;
   readonly reason?: string | undefined;
 }
@@ -42,11 +44,11 @@ export async function noteWhile(
   return { response, what: [...noted] };
 }
 
-export function outageOf(store: StoreState): Outage {
-  if (store.kind === 'memory' || store.available) return {};
+export function outageOf(store: StoreState, countsFromAt: string): Outage {
+  if (store.kind === 'memory' || store.available) return { countsFromAt };
   const away = (store.servers ?? [store]).filter(({ available }) => !available);
   const sinceMs = Math.min(...away.map(({ since }) => Date.parse(since)));
-  return { sinceAt: isoOf(sinceMs), reason: store.reason };
+  return { countsFromAt, sinceAt: isoOf(sinceMs), reason: store.reason };
 }
 
 export function withMissing(

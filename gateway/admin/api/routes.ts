@@ -21,6 +21,8 @@ import type { ReadSources } from './read-sources.ts';
 import { defineRoute, type Route } from './route.ts';
 
 export interface ApiSources extends ReadSources {
+  /** When the gateway started, ISO 8601. */
+  readonly startedAt: string;
   readonly state: () => GatewayState;
   readonly faults: () => readonly Fault[];
   /** Sends the counts of all processes to Redis. */
@@ -37,11 +39,11 @@ export interface ApiSources extends ReadSources {
  * responses and with the list of routes.
  */
 export async function createRoutes(sources: ApiSources): Promise<readonly Route[]> {
-  const { state, faults, presence, changes, events, keys, keyChanges, blocked } = sources;
+  const { startedAt, state, faults, presence, changes, events, keys, keyChanges, blocked } = sources;
   const { settings, bounds } = keys;
   /** The member `missing` of a response with the data of this process alone. */
   const missingFrom = ({ isComplete }: { readonly isComplete: boolean }, what: Lacking) =>
-    isComplete ? {} : { missing: { ...outageOf(state().store), what: [what] } };
+    isComplete ? {} : { missing: { ...outageOf(state().store, startedAt), what: [what] } };
   return [
     flushRoute(sources.flushFleet, bounds),
     defineRoute({

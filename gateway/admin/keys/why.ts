@@ -255,7 +255,10 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
     index === 0 ? `${who} refused ${figure(refused)}` : `${who} ${figure(refused)}`,
   );
   const minutes = `in ${counted(refusing.length, 'minute')}`;
-  return `In the last 24 h ${listOf(parts)} of its ${counted(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
+  const period = lacksData()
+    ? 'As far as this gateway knows without Redis, in the last 24 h'
+    : 'In the last 24 h';
+  return `${period} ${listOf(parts)} of its ${counted(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
 }
 
 /**

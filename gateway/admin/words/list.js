@@ -102,8 +102,8 @@ import { listOf, utcMinute } from '../../shared/words/figures.js';
  */
 
 /**
- * @typedef {{ readonly sinceAt?: string | undefined, readonly reason?: string | undefined, readonly what?: readonly string[] }} Missing what
- * a response lacks while Redis is away, and since when; `sinceAt` is absent if that is not known
+ * @typedef {{ readonly sinceAt?: string | undefined, readonly reason?: string | undefined, readonly what?: readonly string[], readonly countsFromAt?: string | undefined }} Missing
+ * what a response lacks while Redis is away, and since when; `sinceAt` is absent if that is not known
  */
 
 /** @param {Missing} missing */
@@ -113,10 +113,11 @@ export function awayText({ sinceAt }) {
 
 /** The line about a page or list that is not complete. @param {Missing} missing */
 export function missingText(missing) {
-  const { reason, what = [] } = missing;
+  const { reason, what = [], countsFromAt } = missing;
+  const begun = countsFromAt === undefined ? '' : `, whose own counts begin at ${utcMinute(countsFromAt)}`;
   const lacking =
     what.length > 0 &&
-    `Missing: ${listOf(what)} that are not in the memory of this gateway, so figures may be too low.`;
+    `Missing: ${listOf(what)} that are not in the memory of this gateway${begun}, so figures may be too low.`;
   return [`${awayText(missing)}.`, lacking, reason && `Reason: ${reason}.`].filter(Boolean).join(' ');
 }
 

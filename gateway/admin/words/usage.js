@@ -81,10 +81,12 @@ export function emptyMonthText({ month }) {
 /**
  * What the figures of a month lack: its beginning, or its end.
  *
- * @param {Pick<MonthPage, 'month' | 'fromAt' | 'toAt'>} page
+ * @param {Pick<MonthPage, 'month' | 'fromAt' | 'toAt' | 'missing'>} page
  * @returns {string | undefined}
  */
-export function monthNotice({ month, fromAt, toAt }) {
+export function monthNotice({ month, fromAt, toAt, missing }) {
+  if (missing !== undefined)
+    return `The requests of ${month} that this gateway does not know are missing, so do not bill these figures.`;
   if (!fromAt.startsWith(`${month}-01T00:00`))
     return `The record of ${month} begins ${utcSecond(fromAt)} UTC.`;
   return toAt.startsWith(month)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
-import { errorResponse, jsonResponse, storeUnavailable } from '../../admin/admin-response.ts';
+import { errorResponse, jsonResponse, nothingChanged, storeUnavailable } from '../../admin/admin-response.ts';
 import { defineRoute, type Route } from '../../admin/api/route.ts';
 import { behindView } from '../../admin/operations/flush-route.ts';
 import { keptPeriod } from '../../admin/operations/kept-period.ts';
@@ -39,7 +39,7 @@ export function makegoodRoute(
       if (position === undefined)
         return errorResponse('invalid_request', 'The member `after` is not the `next` of a previous part.');
       const flushed = body.after === undefined ? await flushFleet() : undefined;
-      if (flushed?.isComplete === false) return storeUnavailable();
+      if (flushed?.isComplete === false) return nothingChanged();
 
       const { upstream, plan, dryRun: isDryRun } = body;
       const run = {

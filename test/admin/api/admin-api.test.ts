@@ -132,7 +132,7 @@ async function start(own: Partial<Bounds> = {}) {
         routes,
         askThread,
         requestFlush,
-        outage: () => ({}),
+        outage: () => ({ countsFromAt: '2026-11-29T00:00:00.000Z' }),
         admin,
         log,
         nowMs: Date.now,

@@ -420,7 +420,7 @@ it('changes states in place of an empty list that the changes are not known whil
   expect(await saidAlone()).toMatchObject({
     stdout: 'Unknown: Redis is away.\n',
     stderr: expect.stringMatching(
-      /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. Missing: changes that are not in the memory of this gateway, so figures may be too low\. Reason: .*127\.0\.0\.1:1; check redis\.url\.\n$/,
+      /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. Missing: changes that are not in the memory of this gateway, whose own counts begin at \d{4}-\d\d-\d\d \d\d:\d\d UTC, so figures may be too low\. Reason: .*127\.0\.0\.1:1; check redis\.url\.\n$/,
     ),
   });
 });

@@ -15,7 +15,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
  */
 /**
  * @template Row
- * @typedef {Map<number, Row> & { missing?: unknown }} Rows the rows of a period by their timestamps, and what they lack while Redis is away
+ * @typedef {Map<number, Row> & { missing?: unknown, unknownUntilMs?: number | undefined }} Rows the rows of a period by their timestamps, and
+ * what they lack while Redis is away. Before `unknownUntilMs`, a period without a row is not known
  */
 
 /** Sends requests to the admin API at `/api/v1/` of the same origin, with the token of this tab. */
@@ -47,7 +48,7 @@ export function forgetToken() {
  * An error of the API, or a missing or incomplete response (`isResponse` is false). If the response is missing, the
  * change may still have been made.
  */
-class ApiError extends Error {
+export class ApiError extends Error {
   /** @param {number} status 0 without a response @param {string} message */
   constructor(status, message, isResponse = true) {
     super(message);
@@ -117,8 +118,16 @@ export async function askForPages(path, query) {
   return pages;
 }
 
-/** What the responses of the open page lack while Redis is away. @type {Set<string>} */
-export const missingHere = new Set();
+/**
+ * What the responses of the open page lack while Redis is away.
+ *
+ * @type {{ what: readonly string[], countsFromAt: string | undefined }}
+ */
+export let missingHere = { what: [], countsFromAt: undefined };
+
+export function forgetMissing() {
+  missingHere = { what: [], countsFromAt: undefined };
+}
 
 /** Each function requests one polled path of the open page immediately. @type {Set<() => void>} */
 const polls = new Set();
@@ -185,7 +194,10 @@ async function exchange(path, { headers, ...options }) {
     throw new ApiError(response?.status ?? 0, 'The gateway does not respond.', false);
   }
   noteClock(response.headers.get('Date'));
-  for (const one of body?.missing?.what ?? []) missingHere.add(one);
+  if (body?.missing) {
+    const { what, countsFromAt } = body.missing;
+    missingHere = { what: [...new Set([...missingHere.what, ...what])], countsFromAt };
+  }
   if (response.ok) return { body, version: response.headers.get('ETag') ?? undefined };
   const message = typeof body?.message === 'string' ? body.message : `The status is ${response.status}.`;
   // A 401 means a wrong token, and `no_tokens` means that no token is configured. `onRefused` is called only if the tab
@@ -293,6 +305,7 @@ export function useRows(path, { id, params, step, fromMs, everyMs }) {
     /** @type {Map<number, RowOf<Path>>} */
     const rows = new Map();
     let completeUntilMs = 0;
+    let wasComplete = false;
     setPolled(nothingYet);
     async function find(/** @type {AbortSignal} */ signal) {
       const { params, step, fromMs: first } = latest.current;
@@ -300,12 +313,15 @@ export function useRows(path, { id, params, step, fromMs, everyMs }) {
       const askedMs = nowMs();
       const fromMs = Math.max(firstMs, completeUntilMs - stillGrowingMs);
       const query = { from: new Date(fromMs).toISOString(), step };
-      /** @type {{ rows: RowOf<Path>[], missing?: unknown }} */
+      /** @type {{ rows: RowOf<Path>[], missing?: { countsFromAt?: string } }} */
       const body = await request(addressOf(path, { params, query }), { signal });
       for (const row of body.rows) rows.set(Date.parse(row.at), row);
       for (const atMs of rows.keys()) if (atMs < firstMs - keptBeforeMs) rows.delete(atMs);
       completeUntilMs = askedMs;
-      return Object.assign(new Map(rows), { missing: body.missing });
+      const { missing } = body;
+      wasComplete ||= missing === undefined;
+      const unknownUntilMs = wasComplete ? undefined : Date.parse(missing?.countsFromAt ?? '') || undefined;
+      return Object.assign(new Map(rows), { missing, unknownUntilMs });
     }
     return repeat(everyMs, find, setPolled);
   }, [id, everyMs]);

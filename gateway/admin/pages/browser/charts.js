@@ -531,6 +531,25 @@ export function alongTime(rows = new Map(), { fromMs, toMs, stepMs, merge }) {
   return { timesMs, found };
 }
 
+/**
+ * Returns the periods without a value that begin before a time, for `spans`.
+ *
+ * @param {number[]} timesMs @param {readonly unknown[]} values one for each time
+ * @param {number | undefined} untilMs undefined: the periods without a value have zeros
+ */
+export function unknownSpans(timesMs, values, untilMs = Number.NEGATIVE_INFINITY) {
+  /** @type {{ fromMs: number, untilMs: number }[]} */
+  const spans = [];
+  for (const [index, fromMs] of timesMs.entries()) {
+    if (values[index] !== undefined || fromMs >= untilMs) continue;
+    const endMs = Math.min(timesMs[index + 1] ?? untilMs, untilMs);
+    const last = spans.at(-1);
+    if (last?.untilMs === fromMs) last.untilMs = endMs;
+    else spans.push({ fromMs, untilMs: endMs });
+  }
+  return spans;
+}
+
 /** @type {Readonly<Record<string, string>>} */
 const beginOf = beginOfOutage;
 

@@ -58,6 +58,9 @@ export function totalsText(values, before, earlier, missing) {
   return `${total} Without the last bar: ${figure(now)}, and ${figure(then)} the ${earlier.text} (${changeInWords(now ?? 0, then ?? 0)}).`;
 }
 
+/** Below a chart that shades a period (`unknownSpans`). */
+export const shadedText = ' This gateway does not know the shaded part.';
+
 /** The earlier period is requested again when it has moved by this time. */
 const movedMs = 10 * minuteMs;
 

@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { missingText } from '../../words/list.js';
-import { forgetToken, hasToken, keepToken, missingHere, whenRefused } from './api.js';
+import { forgetMissing, forgetToken, hasToken, keepToken, missingHere, whenRefused } from './api.js';
 import { Header } from './header.js';
 import { listenToKeys } from './keyboard.js';
 import { useLive } from './live.js';
@@ -33,13 +33,13 @@ function App() {
     // When the operator opens another page, the focus moves to the page's beginning.
     if (shownPath.current !== path) {
       main.current?.focus({ preventScroll: true });
-      missingHere.clear();
+      forgetMissing();
     }
     shownPath.current = path;
   }, [title, path]);
   const isAway = live.state?.store.available === false;
   useEffect(() => {
-    if (!isAway) missingHere.clear();
+    if (!isAway) forgetMissing();
   }, [isAway]);
 
   if (!isAllowed) {
@@ -57,7 +57,7 @@ function App() {
     <a class="skip" href="#main">Skip to the page</a>
     <${Header} live=${live} open=${page?.name} />
     <main id="main" tabindex="-1" ref=${main} aria-label=${title}>
-      ${store?.available === false && html`<p class="near missing" role="status">${missingText({ ...store, what: [...missingHere] })}</p>`}
+      ${store?.available === false && html`<p class="near missing" role="status">${missingText({ ...store, ...missingHere })}</p>`}
       <${Page} key=${path} params=${page?.params ?? {}} query=${query} live=${live} />
     </main>
   `;

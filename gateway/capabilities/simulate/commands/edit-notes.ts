@@ -1,11 +1,12 @@
 import { listPlansWire } from '../../../admin/wires/plans/plans.ts';
 import { progressHere } from '../../../cli/output/progress.ts';
+import { tellMissing } from '../../../cli/output/show.ts';
 import { dateText, isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
 import { dayMs } from '../../../shared/words/figures.js';
 import type { ConfigurationEdit, EditNote, EditNotes } from '../../interfaces/commands.ts';
 import { createAskSimulation } from './ask-simulation.ts';
-import { editsBetween, laterEdits } from './edits-between.ts';
+import { editsBetween, type LimitEdits, laterEdits } from './edits-between.ts';
 import { notReplayedText } from './simulation-view.ts';
 import { type LimitVerdict, verdictDays, verdictsOf, verdictText } from './verdicts.ts';
 
@@ -18,15 +19,25 @@ export function verdictsOn(edit: ConfigurationEdit): Promise<readonly LimitVerdi
   const { before, after, client } = edit.replayed;
   const ask = createAskSimulation(client, progressHere);
   const from = isoOf(edit.nowMs - verdictDays * dayMs);
+  let isTold = false;
+  const askFrom = async (edits: LimitEdits) => {
+    const found = await ask({ from, ...edits });
+    // All simulations of an edit lack the same.
+    if (!isTold) tellMissing(found);
+    isTold = true;
+    return found;
+  };
   // The settings have no keys of the key directory.
-  const verdicts = client.ask(listPlansWire).then(({ body }) =>
-    verdictsOf(
-      editsBetween(before, after),
-      (edits) => ask({ from, ...edits }),
-      (plan) => body.plans.find(({ name }) => name === plan)?.keys ?? 0,
-      laterEdits(before, after, edit.nowMs),
-    ),
-  );
+  const verdicts = client
+    .ask(listPlansWire)
+    .then(({ body }) =>
+      verdictsOf(
+        editsBetween(before, after),
+        askFrom,
+        (plan) => body.plans.find(({ name }) => name === plan)?.keys ?? 0,
+        laterEdits(before, after, edit.nowMs),
+      ),
+    );
   replayed.set(edit, verdicts);
   return verdicts;
 }

@@ -1,3 +1,4 @@
+import { emptyText } from '../../../admin/words/list.js';
 import { instant } from '../../../cli/output/figures.ts';
 import type { Screen } from '../../../cli/output/screen.ts';
 import { type Column, table } from '../../../cli/output/table.ts';
@@ -19,7 +20,8 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   const period = `${instant(found.from).slice(0, 16)} to ${instant(found.to).slice(0, 16)} UTC`;
   if (totals.keys === 0) {
     const none = activeKeys === 0 ? 'No key with these limits' : 'None of these keys';
-    return [`${none} sent a request from ${period}, according to the usage record.`, ...left];
+    const text = `${none} sent a request from ${period}, according to the usage record.`;
+    return [emptyText(found, text), ...left];
   }
   const names = plans.map(({ name }) => name).join(', ');
   const lines = [

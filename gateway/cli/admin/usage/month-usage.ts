@@ -34,7 +34,7 @@ export interface ComparedMonth extends MonthPage {
 
 const monthPages = { wire: getMonthUsageWire, member: 'keys', perPage: keysPerPageMax };
 
-/** Shows the usage of all keys in a month. */
+/** Shows the usage of all keys in a month. The exit code is 1 if figures are missing. */
 export async function showMonth({ month, compare, csv, ...options }: MonthOptions): Promise<void> {
   const { from } = daysOfMonth(month);
   const before = compare === undefined ? undefined : monthBefore(from, compare);
@@ -52,6 +52,8 @@ export async function showMonth({ month, compare, csv, ...options }: MonthOption
   show(options, { body, json }, (shown, screen, nowMs) =>
     csv ? listCsv(list, shown, sayAt(nowMs)) : monthTable(shown, screen, nowMs),
   );
+  // A script must not take the figures for a bill.
+  if (present.body.missing !== undefined || earlier?.body.missing !== undefined) process.exitCode = 1;
 }
 
 function readMonth(client: AdminClient, month: string) {

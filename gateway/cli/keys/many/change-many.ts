@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getKeyWire, type KeyDetail } from '../../../admin/wires/keys/key.ts';
+import { awayText } from '../../../admin/words/list.js';
 import {
   forecastOf,
   type ManyWords,
@@ -82,10 +83,12 @@ export async function changeMany(
   if (outcome.failed.length > 0) process.exitCode = 1;
 }
 
-/** Reads a key in place of its change. */
+/** Reads a key in place of its change. The admin API changes no key while Redis is away. */
 function foreseen({ foresee }: ManyChange): ManyChange['ask'] {
   return async (client, id) => {
     const { body } = await changeKey(id, () => client.ask(getKeyWire, { params: { id } }));
+    if (body.missing?.what.includes('requests'))
+      throw new CommandError(`${awayText(body.missing)}, so the change would fail now.`);
     return { isChanged: await foresee(body, client) };
   };
 }

@@ -17,6 +17,8 @@ import { startStubAdmin } from '../../../support/stub-admin.ts';
 import { patientStore } from '../../../support/tuning.ts';
 import { withinOneMinute } from '../../../support/within-one-minute.ts';
 
+const at = (minute: number) => `2026-11-22T10:${minute}:00Z`;
+
 const token = makeToken('read');
 const acme = makeKey({ id: 'acme', plan: 'free' });
 const calm = makeKey({ id: 'calm', plan: 'free' });
@@ -91,7 +93,6 @@ it('simulate shows that it reproduces the record, and lists the keys that a limi
 });
 
 it('simulate states each reason for a difference once, with the minutes that it explains', () => {
-  const at = (minute: number) => `2026-11-22T10:${minute}:00Z`;
   const difference = { keys: 1, recordedRefusals: 3, replayedRefusals: 4 };
   const edited = 'An edit took effect at 2026-11-22 11:00 UTC.';
   const differences = [
@@ -121,6 +122,23 @@ it('simulate states each reason for a difference once, with the minutes that it 
     `  2026-11-22 10:31 to 2026-11-22 10:42 (12 minutes) acme: recorded 36, replayed 48. ${edited}`,
     '  2026-11-22 10:50 calm: recorded 3, replayed 4. Redis was away.',
     '  and 7 minutes more',
+  ]);
+});
+
+it('simulate does not say that a key sent nothing in a period that only Redis knows', () => {
+  const none = { keys: 0, offered: 0, refusedNow: 0, refusedThen: 0, refusedThenMin: 0, refusedThenMax: 0 };
+  const changes = { keysRefusedMore: 0, keysRefusedLess: 0, newlyLimitedKeys: 0, freedKeys: 0 };
+  const found = {
+    ...{ from: at(10), to: at(59), source: 'record' as const, activeKeys: 1, examinedKeys: 1 },
+    reproduced: { recordedRefusals: 0, replayedRefusals: 0, minutesThatDiffer: 0, differences: [] },
+    ...{ totals: { ...none, ...changes }, plans: [], keys: [], moreKeys: 0 },
+  };
+  const screen = { columns: 200, paint: (_: unknown, text: string) => text };
+  expect(simulationLines(found, 5, screen)).toEqual([
+    expect.stringMatching(/^None of these keys sent a request from .* according to the usage record\.$/),
+  ]);
+  expect(simulationLines({ ...found, missing: { what: ['requests'] } }, 5, screen)).toEqual([
+    'Unknown: Redis is away.',
   ]);
 });
 

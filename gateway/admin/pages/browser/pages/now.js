@@ -15,8 +15,16 @@ import {
 import { windowIn, windowText } from '../../../../shared/words/limit-names.js';
 import { spentWindows } from '../../../words/keys.js';
 import { ask, nowMs, staleAfterMs, usePolled, useRows } from '../api.js';
-import { alongTime, Chart, markersOf } from '../charts.js';
-import { compareButton, earlierLine, isCompared, totalsText, useEarlier, weekBefore } from '../earlier.js';
+import { alongTime, Chart, markersOf, unknownSpans } from '../charts.js';
+import {
+  compareButton,
+  earlierLine,
+  isCompared,
+  shadedText,
+  totalsText,
+  useEarlier,
+  weekBefore,
+} from '../earlier.js';
 import { clock, fullInstant } from '../formats.js';
 import {
   choicesInAddress,
@@ -267,7 +275,7 @@ function Charts({ live: { totals, polled }, traffic, period, query, events }) {
     ...asked,
     shiftMs: weekBefore.shiftMs,
   });
-  const { timesMs, series, over, timeSeries, sums } = useMemo(() => {
+  const { timesMs, series, over, timeSeries, sums, spans } = useMemo(() => {
     const { timesMs, found } = alongTime(rows, { fromMs, toMs, stepMs, merge: (rows) => rows });
     const running = timesMs.length - 1;
     const rates = found.map((rows, index) => {
@@ -299,12 +307,13 @@ function Charts({ live: { totals, polled }, traffic, period, query, events }) {
       weekBefore,
       traffic.body?.missing,
     );
-    return { timesMs, series, over, timeSeries, sums };
+    const spans = unknownSpans(timesMs, found, traffic.body?.unknownUntilMs);
+    return { timesMs, series, over, timeSeries, sums, spans };
   }, [rows, before, isEarlierShown, toMs, value, polled.body === undefined]);
   const note = noteOf(traffic, 'No requests in this period.');
   const write = (/** @type {number | undefined} */ value) =>
     value === undefined ? noFigure : `${rate(value)} /s`;
-  const common = { timesMs, fromMs, toMs, markers: events.flatMap(markersOf), note };
+  const common = { timesMs, fromMs, toMs, markers: events.flatMap(markersOf), spans, note };
   const choice = choicesInAddress('period', 'Period', texts, value, compareButton(query, weekBefore));
   return html`<div class="two">
     <${Section} title="Requests a second" tools=${choice} polled=${traffic}>
@@ -316,7 +325,7 @@ function Charts({ live: { totals, polled }, traffic, period, query, events }) {
         writeAxis: rate,
         label: `Requests a second by outcome, the last ${text}`,
       })}
-      <p class="muted totals">${rows && sums}</p>
+      <p class="muted totals">${rows && sums}${spans.length > 0 && shadedText}</p>
     <//>
     <${Section} title="Request time" polled=${traffic}>
       ${h(Chart, {

@@ -120,11 +120,11 @@ function Distribution({ name, tried, hasGroups }) {
     const none = body && `None of ${counted(body.keys, 'key')} has sent a request in the last 24 hours.`;
     return html`<${Section} title=${title} polled=${polled}>${instead(polled, none)}<//>`;
   }
-  const { activeKeys, examinedKeys, refusedKeys, minute, day, hasCosts } = body;
+  const { activeKeys, examinedKeys, refusedKeys, minute, day, hasCosts, missing } = body;
   const counts = hasCosts ? 'units' : 'requests';
   const part =
     refusedKeys === 0
-      ? `no request was refused${hasGroups ? ' by a limit of all operations' : ''}`
+      ? `no request ${missing ? 'that this gateway knows ' : ''}was refused${hasGroups ? ' by a limit of all operations' : ''}`
       : `${figure(refusedKeys)} of them had refusals (${percent(refusedKeys / examinedKeys)}), which are included below`;
   const examined =
     examinedKeys < activeKeys

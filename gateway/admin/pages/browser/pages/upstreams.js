@@ -1,38 +1,35 @@
 import { counted, duration, figure, percent } from '../../../../shared/words/figures.js';
 import { nowMs, usePolled } from '../api.js';
 import { clock } from '../formats.js';
-import { cards, html, instead, Section, timedRow } from '../parts.js';
+import { cards, html, instead, noteOf, Section, timedRow } from '../parts.js';
 
 /** @import { BodyOf } from '../../../wires/api-types.ts' */
 /** @import { Polled } from '../api.js' */
 
 /** @typedef {BodyOf<'/upstreams'>['upstreams'][number]} Upstream */
 /** @typedef {Upstream['targets'][number]} Target */
-/** @typedef {BodyOf<'/events'>['events'][number]} Event */
 
 const historyMax = 5;
 
 /** The page of the upstreams, with the health of their targets. */
 export function Upstreams() {
   const polled = usePolled('/upstreams', 2_000);
-  const happened =
-    usePolled('/events', 10_000, { query: { kind: 'target_unhealthy,upstream_failing', limit: 100 } }).body
-      ?.events ?? [];
+  const kind = 'target_unhealthy,upstream_failing';
+  const happened = usePolled('/events', 10_000, { query: { kind, limit: 100 } });
   const { upstreams = [] } = polled.body ?? {};
   return html`<div class="upstreams">
     <h1>Upstreams</h1>
     ${upstreams.length === 0 && instead(polled, 'There is no upstream.')}
-    ${upstreams.map((upstream, index) => {
-      const events = happened.filter((event) => event.upstream === upstream.name);
-      return upstreamSection(upstream, { isDefault: index === 0, polled, events });
-    })}
+    ${upstreams.map((upstream, index) =>
+      upstreamSection(upstream, { isDefault: index === 0, polled, happened }),
+    )}
   </div>`;
 }
 
-/** @param {Upstream} upstream @param {{ isDefault: boolean, polled: Polled, events: readonly Event[] }} options */
+/** @param {Upstream} upstream @param {{ isDefault: boolean, polled: Polled, happened: Polled<BodyOf<'/events'>> }} options */
 function upstreamSection(
   { name, url, health, host, encodedSlashes, timeouts, lastMinute, failingSinceAt, lookupError, targets },
-  { isDefault, polled, events },
+  { isDefault, polled, happened },
 ) {
   const healthy = targets.filter((target) => target.healthy).length;
   const tone = healthy === 0 ? 'bad' : healthy < targets.length ? 'near' : 'muted';
@@ -66,7 +63,7 @@ function upstreamSection(
             ],
           })
     }
-    ${history(events)}
+    ${history(name, happened)}
   <//>`;
 }
 
@@ -86,10 +83,13 @@ function failures({ requests, failed }, failingSinceAt) {
     : html`<p class="bad">${`Failing since ${began}. ${text}`}</p>`;
 }
 
-/** Lists the last failures of the upstream and its targets. @param {readonly Event[]} events */
-function history(events) {
-  if (events.length === 0)
-    return html`<p class="muted">The upstream did not fail and no target was unhealthy in the last seven days.</p>`;
+/** Lists the last failures of the upstream and its targets. @param {string} name @param {Polled<BodyOf<'/events'>>} happened */
+function history(name, happened) {
+  const events = happened.body?.events.filter(({ upstream }) => upstream === name) ?? [];
+  if (events.length === 0) {
+    const none = 'The upstream did not fail and no target was unhealthy in the last seven days.';
+    return html`<p class="muted">${noteOf(happened, none)}</p>`;
+  }
   return html`<ul class="rows changes" aria-label="Lately">
       ${events.slice(0, historyMax).map((event) => {
         const { at, beganAt, kind } = event;

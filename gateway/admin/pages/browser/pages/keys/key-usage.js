@@ -2,12 +2,13 @@ import { h } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { dayMs, figure, hourMs, minuteMs, rate } from '../../../../../shared/words/figures.js';
 import { nowMs, usePolled, useRows } from '../../api.js';
-import { Chart, markersOf } from '../../charts.js';
+import { Chart, markersOf, unknownSpans } from '../../charts.js';
 import {
   compareButton,
   earlierLine,
   fourWeeksBefore,
   isCompared,
+  shadedText,
   totalsText,
   useEarlier,
   weekBefore,
@@ -102,7 +103,7 @@ export function UsageChart({ id, ban, query }) {
     params: { id },
     ...{ step, fromMs, toMs, shiftMs: earlier?.shiftMs ?? 0 },
   });
-  const { timesMs, series, units, over, unitsOver, totals } = useMemo(() => {
+  const { timesMs, series, units, over, unitsOver, totals, unknown } = useMemo(() => {
     const timesMs = beginnings(step, fromMs, toMs);
     const found = timesMs.map((atMs) => usage.body?.get(atMs));
     const series = [
@@ -147,8 +148,9 @@ export function UsageChart({ id, ban, query }) {
       earlier,
       usage.body?.missing,
     );
+    const unknown = unknownSpans(timesMs, found, usage.body?.unknownUntilMs);
     return {
-      ...{ timesMs, series, units, totals },
+      ...{ timesMs, series, units, totals, unknown },
       ...{ over: lineOf(allRequests), unitsOver: lineOf(chargedUnits) },
     };
   }, [usage.body, before, isEarlierShown, step, fromMs, toMs]);
@@ -181,11 +183,11 @@ export function UsageChart({ id, ban, query }) {
       ...common,
       ...{ series, over },
       limit: units ? undefined : limit,
-      spans: ban && step === 'minute' ? [{ fromMs: nowAt, untilMs: ban.untilMs }] : [],
+      spans: ban && step === 'minute' ? [...unknown, { fromMs: nowAt, untilMs: ban.untilMs }] : unknown,
       label: `Requests ${label}`,
     })}
     ${units && html`<h3>Units charged to the limits, by ${step}</h3> ${h(Chart, { ...common, series: units, over: unitsOver, limit, label: `Units ${label}` })}`}
-    <p class="muted totals">${usage.body && totals}</p>
+    <p class="muted totals">${usage.body && totals}${unknown.length > 0 && shadedText}</p>
     <${KeyForecast} id=${id} />
     ${pickedMs !== undefined && html`<${KeyMinute} id=${id} atMs=${pickedMs} />`}
   <//>`;

@@ -2,7 +2,7 @@ import { usageNotes } from '../../../../../capabilities/lists/words.js';
 import { counted, figure } from '../../../../../shared/words/figures.js';
 import { listCsv } from '../../../../words/csv.js';
 import { emptyMonthText, monthList, monthNotice } from '../../../../words/usage.js';
-import { askForPages, nowMs, usePolled } from '../../api.js';
+import { ApiError, askForPages, nowMs, usePolled } from '../../api.js';
 import { listTable, sayAt } from '../../list.js';
 import { html, keyLink, paging, Section, selectInAddress, useNow } from '../../parts.js';
 import { CsvButton } from '../../save-file.js';
@@ -32,6 +32,7 @@ export function Usage({ query }) {
     : polled;
   const read = async () => {
     const pages = await askForPages('/usage', { month, limit: perPage });
+    if (pages.some(({ missing }) => missing)) throw new ApiError(0, 'Redis is away, so figures are missing.');
     const keys = pages.flatMap(({ keys }) => keys);
     return listCsv(monthList, { month, fromAt: '', toAt: '', keys }, sayAt(nowMs()));
   };
@@ -52,12 +53,13 @@ export function Usage({ query }) {
   <//>`;
 }
 
-/** @param {Pick<MonthPage, 'month' | 'keys'>} page */
-function totalText({ month, keys }) {
+/** @param {Pick<MonthPage, 'month' | 'keys' | 'missing'>} page */
+function totalText({ month, keys, missing }) {
   const sum = (/** @type {'offered' | 'admitted'} */ name) => keys.reduce((all, key) => all + key[name], 0);
   const used = keys.filter(({ offered }) => offered > 0).length;
   if (used === 0) return emptyMonthText({ month });
-  return `${counted(sum('offered'), 'request')} of ${counted(used, 'key')}, ${figure(sum('admitted'))} of them admitted.`;
+  const known = missing === undefined ? '' : 'At least ';
+  return `${known}${counted(sum('offered'), 'request')} of ${counted(used, 'key')}, ${figure(sum('admitted'))} of them admitted.`;
 }
 
 /** The present month and the 12 months before, such as `2026-11`, the newest first. The record has no older months. */
