@@ -51,7 +51,8 @@ const bounds = {
   presenceIntervalMs: 50,
   fleetFlushPollMs: 10,
   fleetFlushTimeoutMs: 30_000,
-  upstreamTotalTimeoutMs: 150,
+  // The other responses, and clients that close their connections, are faster, also on a busy machine.
+  upstreamTotalTimeoutMs: 3_000,
   sweepIntervalMs: 20,
   healthPauseMs: 20,
   // Counts reach Redis only by a flush of the fleet.
@@ -308,11 +309,7 @@ it('two runs at the same time, with periods that overlap, give each unit back on
 
 it('only requests that the gateway or the upstream failed are given back, one charge for all attempts', async () => {
   const key = makeKey({ plan: 'free' });
-  const { fleet, backend } = await start(startFleetHere, [key], {
-    gateways: 1,
-    // The client closes its connections before this time, also on a busy machine.
-    bounds: { upstreamTotalTimeoutMs: 3_000 },
-  });
+  const { fleet, backend } = await start(startFleetHere, [key], { gateways: 1 });
   const gateway = member(fleet, 0);
   const { secret } = key;
   const given = async () => (await makegood(gateway)).body.givenBack.day;
