@@ -439,7 +439,7 @@ describe('a gateway that starts with', () => {
             TOLLGATE_ADMIN: gateway.adminUrl,
             TOLLGATE_ADMIN_TOKEN: token.token,
           });
-          expect(ran.stdout).toBe('Unknown: Redis is away.\n');
+          expect(ran.stdout).toBe('Unknown: Redis is away, and this gateway knows of none.\n');
         }
       } finally {
         await gateway.stop();

@@ -114,7 +114,7 @@ export const keyList = {
       missing: noFigure,
       terminal: { title: 'Refused 24h' },
     },
-    last_seen: { title: 'Last seen', kind: 'ago', value: seenMs, missing: noFigure },
+    last_seen: { title: 'Last seen', kind: 'ago', value: ({ lastSeenMs }) => lastSeenMs, missing: noFigure },
     newest_secret: {
       title: 'Newest secret',
       kind: 'ago',
@@ -130,11 +130,6 @@ export const keyList = {
   idOf: ({ id }) => id,
   empty: noKeys,
 };
-
-/** @param {Key} key */
-function seenMs({ offered24h, lastSeenMs }) {
-  return lastSeenMs ?? (offered24h === undefined ? noFigure : undefined);
-}
 
 /** Returns the window with the largest used share, such as `minute 60/60`. @param {Key} key */
 function fullestWindow({ windows }) {

@@ -113,12 +113,17 @@ export function awayText({ sinceAt }) {
 
 /** The line about a page or list that is not complete. @param {Missing} missing */
 export function missingText(missing) {
-  const { reason, what = [], countsFromAt } = missing;
+  const { reason } = missing;
+  return [`${awayText(missing)}.`, lackingText(missing), reason && `Reason: ${reason}.`]
+    .filter(Boolean)
+    .join(' ');
+}
+
+/** The same where Redis is named already; empty if nothing is missing. @param {Missing} missing */
+export function lackingText({ what = [], countsFromAt }) {
+  if (what.length === 0) return '';
   const begun = countsFromAt === undefined ? '' : `, whose own counts begin at ${utcMinute(countsFromAt)}`;
-  const lacking =
-    what.length > 0 &&
-    `Missing: ${listOf(what)} that are not in the memory of this gateway${begun}, so figures may be too low.`;
-  return [`${awayText(missing)}.`, lacking, reason && `Reason: ${reason}.`].filter(Boolean).join(' ');
+  return `Missing: ${listOf(what)} that are not in the memory of this gateway${begun}, so figures may be too low.`;
 }
 
 /**
@@ -128,7 +133,9 @@ export function missingText(missing) {
  * @param {unknown} page the response @param {Text} empty
  */
 export function emptyText(page, empty) {
-  return Object(page).missing === undefined ? empty : 'Unknown: Redis is away.';
+  return Object(page).missing === undefined
+    ? empty
+    : 'Unknown: Redis is away, and this gateway knows of none.';
 }
 
 /** Whether the value is a time, epoch ms. @param {Column<never>['kind']} kind */

@@ -66,6 +66,11 @@ const buckets = {
   limits: 'requests of one key for its own limits',
 };
 
+/** @param {unknown} secret the first digits of its digest */
+function notLookedUp(secret) {
+  return `its secret, with a SHA-256 that begins with ${secret}, could not be looked up in Redis`;
+}
+
 /** @param {LogEntry} entry @returns {string | undefined} */
 function limitReason(entry) {
   const { decision, source, window, limit, remaining, units, keyStatus, keyId, secret } = entry;
@@ -73,7 +78,8 @@ function limitReason(entry) {
   const alone =
     source === 'local' ? ', by the counts of this process alone, because Redis was unavailable' : '';
   if (bucket !== undefined && decision === 'refused') {
-    return `all ${figure(Number(limit))} ${bucket} in that minute were used${alone}`;
+    const full = `all ${figure(Number(limit))} ${bucket} in that minute were used${alone}`;
+    return keyStatus === 'unread' ? `${notLookedUp(secret)}, and ${full}` : full;
   }
   switch (keyStatus) {
     case 'unknown':
@@ -87,7 +93,7 @@ function limitReason(entry) {
     case 'no_plan':
       return `its key ${keyId} had no limits in the configuration`;
     case 'unread':
-      return `its secret, with a SHA-256 that begins with ${secret}, could not be looked up in Redis`;
+      return notLookedUp(secret);
     case 'address_not_allowed':
       return `its key ${keyId} does not allow the address of the client`;
   }

@@ -1,6 +1,6 @@
 import type { FleetState } from '../../admin/wires/fleet/fleet.ts';
 import type { KeyItem } from '../../admin/wires/keys/keys.ts';
-import { missingText } from '../../admin/words/list.js';
+import { lackingText, missingText } from '../../admin/words/list.js';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, duration, figure, milliseconds, rate } from '../../shared/words/figures.js';
 import { processColumns, usualVersion } from '../admin/fleet.ts';
@@ -83,6 +83,8 @@ function healthLines({ verdict, missing }: FleetState, nowMs: number, { columns,
   const { severity, sentence, faults } = verdict;
   const wrapped = (tone: Tone | undefined, text: string) =>
     wrapText(text, columns).map((line) => (tone === undefined ? line : paint(tone, line)));
+  // The fault of Redis names Redis already.
+  const textOfMissing = faults.some(({ code }) => code === 'redis_away') ? lackingText : missingText;
   return [
     ...(severity === 'well' ? wrapped('good', sentence) : []),
     ...faults.flatMap((fault) => {
@@ -90,10 +92,7 @@ function healthLines({ verdict, missing }: FleetState, nowMs: number, { columns,
       const since = `Since ${clock(atMs, nowMs)} UTC, ${duration(nowMs - atMs)}.`;
       return wrapped(toneOf[fault.severity], `${fault.text} ${since}`);
     }),
-    // The fault of Redis says it, too.
-    ...(missing === undefined || faults.some(({ code }) => code === 'redis_away')
-      ? []
-      : wrapped('warning', missingText(missing))),
+    ...(missing === undefined ? [] : wrapped('warning', textOfMissing(missing))),
   ];
 }
 

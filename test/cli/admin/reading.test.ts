@@ -418,7 +418,7 @@ it('changes states in place of an empty list that the changes are not known whil
   await expect.poll(said).toMatchObject({ stdout: `${changeList.empty}\n`, stderr: '' });
   const saidAlone = await sentences('redis://127.0.0.1:1');
   expect(await saidAlone()).toMatchObject({
-    stdout: 'Unknown: Redis is away.\n',
+    stdout: 'Unknown: Redis is away, and this gateway knows of none.\n',
     stderr: expect.stringMatching(
       /^Redis has been away since \d{4}-\d\d-\d\d \d\d:\d\d UTC\. Missing: changes that are not in the memory of this gateway, whose own counts begin at \d{4}-\d\d-\d\d \d\d:\d\d UTC, so figures may be too low\. Reason: .*127\.0\.0\.1:1; check redis\.url\.\n$/,
     ),

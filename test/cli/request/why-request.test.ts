@@ -333,6 +333,23 @@ describe('the story of a request', () => {
       'became a WebSocket to 10.0.0.7:3000 after 12 ms.',
     ],
     [
+      'an address whose secrets could not be looked up',
+      {
+        status: 503,
+        error: 'store_unavailable',
+        fault: 'gateway',
+        decision: 'refused',
+        window: 'address',
+        limit: 30,
+        source: 'local',
+        keyId: undefined,
+        plan: undefined,
+        keyStatus: 'unread',
+        secret: '9f86d081',
+      },
+      'Its secret, with a SHA-256 that begins with 9f86d081, could not be looked up in Redis, and all 30 requests from one address without a valid key in that minute were used, by the counts of this process alone, because Redis was unavailable; the fault is the gateway',
+    ],
+    [
       'an address without a key',
       {
         status: 429,

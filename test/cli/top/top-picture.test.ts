@@ -99,9 +99,10 @@ describe('the screen of top', () => {
       { nowMs },
       colours,
     );
-    expect(lines.slice(1, 4)).toEqual([
+    expect(lines.slice(1, 5)).toEqual([
       '\u001b[31mRedis is away. Since 10:29:00 UTC, 2 min.\u001b[0m',
       '\u001b[33mThe record pauses. Since 2026-11-21 10:31:00 UTC, 24 h.\u001b[0m',
+      '\u001b[33mMissing: processes that are not in the memory of this gateway, so figures may be too low.\u001b[0m',
       '',
     ]);
     const missing = { what: ['processes'] };

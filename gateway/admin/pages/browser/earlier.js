@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { dayMs, figure, minuteMs } from '../../../shared/words/figures.js';
+import { dayMs, figure, minuteMs, utcMinute } from '../../../shared/words/figures.js';
 import { changeInWords } from '../../words/usage.js';
 import { usePolled } from './api.js';
 import { html } from './parts.js';
@@ -58,8 +58,10 @@ export function totalsText(values, before, earlier, missing) {
   return `${total} Without the last bar: ${figure(now)}, and ${figure(then)} the ${earlier.text} (${changeInWords(now ?? 0, then ?? 0)}).`;
 }
 
-/** Below a chart that shades a period (`unknownSpans`). */
-export const shadedText = ' This gateway does not know the shaded part.';
+/** Below a chart that shades a period (`unknownSpans`). @param {number} [untilMs] */
+export function shadedText(untilMs = 0) {
+  return ` This gateway counts since ${utcMinute(new Date(untilMs).toISOString())}, so the shaded part and the beginning of the bar next to it are not known.`;
+}
 
 /** The earlier period is requested again when it has moved by this time. */
 const movedMs = 10 * minuteMs;

@@ -1,6 +1,6 @@
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { missingText } from '../../words/list.js';
+import { lackingText, missingText } from '../../words/list.js';
 import { forgetMissing, forgetToken, hasToken, keepToken, missingHere, whenRefused } from './api.js';
 import { Header } from './header.js';
 import { listenToKeys } from './keyboard.js';
@@ -51,13 +51,14 @@ function App() {
     return html`<${TokenForm} refusal=${refusal} onToken=${enter} />`;
   }
   const Page = route?.component ?? NotFound;
-  // The page Now says it in its verdict.
-  const store = page?.name === 'now' ? undefined : live.state?.store;
+  const store = live.state?.store;
+  // The verdict on the page Now names Redis already.
+  const textOfMissing = page?.name === 'now' ? lackingText : missingText;
   return html`
     <a class="skip" href="#main">Skip to the page</a>
     <${Header} live=${live} open=${page?.name} />
     <main id="main" tabindex="-1" ref=${main} aria-label=${title}>
-      ${store?.available === false && html`<p class="near missing" role="status">${missingText({ ...store, ...missingHere })}</p>`}
+      ${store?.available === false && html`<p class="near missing" role="status">${textOfMissing({ ...store, ...missingHere })}</p>`}
       <${Page} key=${path} params=${page?.params ?? {}} query=${query} live=${live} />
     </main>
   `;

@@ -8,6 +8,7 @@ import { clientOf } from '../../admin/find-gateway.ts';
 import { readList } from '../../admin/read/read-list.ts';
 import type { Asking } from '../../command.ts';
 import { CommandError, unreadable } from '../../output/command-error.ts';
+import { tellMissing } from '../../output/show.ts';
 
 /** The keys that a command changes, and how it asks before. */
 export interface SelectionOptions extends Asking {
@@ -61,7 +62,8 @@ async function found(
 ): Promise<readonly string[]> {
   const client = await clientOf(options);
   const page = { wire: listKeysWire, member: 'keys', perPage: keysPerPageMax };
-  const { body } = await readList(client, page, { ...query, sort: 'id' }, Number.POSITIVE_INFINITY);
+  const { body, json } = await readList(client, page, { ...query, sort: 'id' }, Number.POSITIVE_INFINITY);
+  tellMissing(json);
   return body.keys.map(({ id }) => id);
 }
 

@@ -138,7 +138,7 @@ it('simulate does not say that a key sent nothing in a period that only Redis kn
     expect.stringMatching(/^None of these keys sent a request from .* according to the usage record\.$/),
   ]);
   expect(simulationLines({ ...found, missing: { what: ['requests'] } }, 5, screen)).toEqual([
-    'Unknown: Redis is away.',
+    'Unknown: Redis is away, and this gateway knows of none.',
   ]);
 });
 

@@ -325,7 +325,7 @@ function Charts({ live: { totals, polled }, traffic, period, query, events }) {
         writeAxis: rate,
         label: `Requests a second by outcome, the last ${text}`,
       })}
-      <p class="muted totals">${rows && sums}${spans.length > 0 && shadedText}</p>
+      <p class="muted totals">${rows && sums}${spans.length > 0 && shadedText(traffic.body?.unknownUntilMs)}</p>
     <//>
     <${Section} title="Request time" polled=${traffic}>
       ${h(Chart, {

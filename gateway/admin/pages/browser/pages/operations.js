@@ -136,9 +136,12 @@ function Callers({ operationId, period: { from, to, text }, deprecation }) {
     params: { operationId },
     query: { from, to, limit: 100 },
   });
-  const { callers = [], more = 0, days = [] } = polled.body ?? {};
+  const { callers = [], more = 0, days: all = [], missing } = polled.body ?? {};
+  // A day without a call may have had calls that this gateway does not know.
+  const days = missing ? all.slice(all.findIndex(({ requests }) => requests > 0)) : all;
   const perDay = days.map(({ requests }) => requests);
-  const byDay = `Calls by day (today last): ${perDay.map(figure).join(', ')}.`;
+  const known = missing ? ' that this gateway knows' : '';
+  const byDay = `Calls${known} by day (today last): ${perDay.map(figure).join(', ')}.`;
   const tools = html`<button type="button" onClick=${() => changeQuery({ operation: undefined })}>Close</button>`;
   return html`<${Section} title=${`Callers of ${operationId}, ${text}`} polled=${polled} tools=${tools}>
     ${

@@ -187,7 +187,7 @@ export function UsageChart({ id, ban, query }) {
       label: `Requests ${label}`,
     })}
     ${units && html`<h3>Units charged to the limits, by ${step}</h3> ${h(Chart, { ...common, series: units, over: unitsOver, limit, label: `Units ${label}` })}`}
-    <p class="muted totals">${usage.body && totals}${unknown.length > 0 && shadedText}</p>
+    <p class="muted totals">${usage.body && totals}${unknown.length > 0 && shadedText(usage.body?.unknownUntilMs)}</p>
     <${KeyForecast} id=${id} />
     ${pickedMs !== undefined && html`<${KeyMinute} id=${id} atMs=${pickedMs} />`}
   <//>`;
