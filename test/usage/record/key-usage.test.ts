@@ -42,7 +42,8 @@ it('a key that thousands of addresses share takes no more memory than one that c
   const shared = fill(4_000);
   const after = heapBytes();
   expect(shared.length + single.length).toBe(2 * keys);
-  expect((after - between) / keys).toBeLessThan((between - before) / keys + 1_000);
+  // Each address would take more than 2 octets. Other parts of the process may allocate 2 MB in the meantime.
+  expect((after - between) / keys).toBeLessThan((between - before) / keys + 8_000);
 });
 
 it('an address without room is counted as soon as there is room', () => {
