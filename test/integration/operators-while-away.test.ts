@@ -189,6 +189,8 @@ describe('a gateway whose Redis goes away', () => {
     expect((await ask('/keys/revoked')).body).toMatchObject({ state: 'disabled' });
     const { keys } = (await ask('/keys')).body;
     expect(keys).toContainEqual(expect.objectContaining({ id: 'served', plan: 'free', offered24h: 2 }));
+    const byId = (await ask('/keys?sort=id')).body.keys.map(({ id }: { id: string }) => id);
+    expect(byId).toEqual(['acme', 'issued', 'monthly', 'quiet', 'revoked', 'served']);
     const bill = (await ask('/usage')).body.keys;
     expect(bill).toContainEqual({ id: 'served', plan: 'free', offered: 2, admitted: 2 });
   });
@@ -262,6 +264,26 @@ describe('a command', () => {
     expect(dry.stdout).toContain('would ban 0 keys');
     expect(dry.stdout).toMatch(/acme: Redis has been away since .* UTC, so the change would fail now\./);
   });
+});
+
+it('plans count the keys of the directory that requests have used', async () => {
+  redis = await startRedis();
+  gateway = await start();
+  try {
+    await send(1, await issue('served'));
+    await issue('unread');
+    await ask('/keys/acme');
+    await redis.kill();
+    await isAway();
+    const plans = await ask('/plans');
+    expect([plans.status, faultsOf(plans, 'GET', '/plans')]).toEqual([200, []]);
+    const free = plans.body.plans.find(({ name }: { name: string }) => name === 'free');
+    // acme and quiet are in the file.
+    expect([free.keys, plans.body.missing.what]).toEqual([3, ['keys']]);
+  } finally {
+    await gateway.stop();
+    await redis.stop();
+  }
 });
 
 it('a dead secret is listed, although its key is no longer in the memory of the gateway', async () => {

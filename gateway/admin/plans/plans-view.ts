@@ -3,7 +3,7 @@ import { plansInForce } from '../../keys/key-table.ts';
 import { planNameAt } from '../../keys/plans/compile-key.ts';
 import type { Settings } from '../../shared/model.ts';
 import { foundResponse } from '../admin-response.ts';
-import { lacksData } from '../api/missing-data.ts';
+import { lacksData, noteMissing } from '../api/missing-data.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { planView } from '../settings/settings-view.ts';
@@ -15,7 +15,10 @@ interface KeyCounts {
   readonly isComplete: boolean;
 }
 
-type CountSources = Pick<KeySources, 'settings' | 'directory' | 'planFigures' | 'nowMs' | 'bounds'>;
+type CountSources = Pick<
+  KeySources,
+  'settings' | 'directory' | 'readHeldKeys' | 'planFigures' | 'nowMs' | 'bounds'
+>;
 
 /** `GET /plans` */
 export function plansRoute(sources: CountSources): Route {
@@ -62,9 +65,11 @@ export function createPlansView(
   };
 }
 
+/** Counts the keys of each plan. Without the directory, the keys that this gateway has cached or read before are counted. */
 async function countKeys({
   settings,
   directory,
+  readHeldKeys,
   nowMs,
   bounds,
 }: CountSources): Promise<KeyCounts | undefined> {
@@ -84,8 +89,10 @@ async function countKeys({
     const page = await directory.page({ after, limit: bounds.usageReadsPerTurnMax });
     const read = page.kind === 'page' ? await directory.readMany(page.ids) : page;
     if (page.kind !== 'page' || read.kind !== 'found') return undefined;
-    for (const key of read.keys) {
-      if (key === 'unknown') return undefined;
+    const unread = page.ids.filter((_, index) => read.keys[index] === 'unknown');
+    if (unread.length > 0) noteMissing('keys');
+    const held = (await readHeldKeys?.(unread)) ?? [];
+    for (const key of [...read.keys.filter((key) => key !== 'unknown'), ...held.map((one) => one?.key)]) {
       // A directory key with the id of a configured key is skipped, because `tally` has already counted the
       // configured key.
       if (key !== undefined && !keys.has(key.id)) count(planNameAt(key, nowMs()), key.disabled);

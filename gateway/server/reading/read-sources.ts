@@ -28,7 +28,7 @@ export async function openReadSources({
   const { redis } = settings();
   const inRedis = redis && (await openKept(redis));
   const own = inParts(lent);
-  const kept: Kept = inRedis === undefined ? own : createRemembering(inRedis, own, bounds);
+  const kept: Kept = inRedis === undefined ? own : createRemembering(inRedis, own, readHeldKeys, bounds);
   const store = { read: kept.readRecords, active: kept.readActive, lastSeen: kept.readLastSeen };
   const usage: KeySources['usage'] =
     keptDays === undefined

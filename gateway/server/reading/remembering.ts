@@ -1,4 +1,5 @@
 import { noteMissing } from '../../admin/api/missing-data.ts';
+import type { KeySources } from '../../admin/keys/key-sources.ts';
 import type { DirectoryKey } from '../../keys/directory/directory-key.ts';
 import type { QuotaState } from '../../quota/hash.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -12,10 +13,12 @@ import { RecordMemory } from './record-memory.ts';
  * Each such record is noted for the response (`missing-data.ts`). If no server replies, Redis is asked again after `readingAwayRetryMs`.
  *
  * @param own the memory of the main thread
+ * @param readHeldKeys reads the keys of the directory that processes hold for requests
  */
 export function createRemembering(
   kept: Kept,
   own: Kept,
+  readHeldKeys: NonNullable<KeySources['readHeldKeys']>,
   bounds: Pick<Bounds, 'readingAwayRetryMs' | 'readingRememberedNumbersMax' | 'readingRememberedKeysMax'>,
 ): Kept {
   const records = new RecordMemory(bounds.readingRememberedNumbersMax);
@@ -113,11 +116,19 @@ export function createRemembering(
         if (read?.kind === 'page') return read;
         noteMissing('keys');
         const { after = '', prefix = '', limit } = query;
-        const ids = [...keys.keys()].filter((id) => id > after && id.startsWith(prefix)).sort();
+        const known = [...keys.keys(), ...(await usedKeys())];
+        const ids = [...new Set(known)].filter((id) => id > after && id.startsWith(prefix)).sort();
         const page = ids.slice(0, limit);
         return { kind: 'page', ids: page, next: ids.length > limit ? page.at(-1) : undefined };
       },
     };
+  }
+
+  /** The ids of the keys of the directory that requests have used lately. */
+  async function usedKeys(): Promise<readonly string[]> {
+    const used = latestOf([...active, ...((await own.readActive()) ?? [])]).map(({ keyId }) => keyId);
+    const held = await readHeldKeys(used);
+    return used.filter((_, index) => held[index] !== undefined);
   }
 
   /** Asks Redis, unless no server has replied just before. */
