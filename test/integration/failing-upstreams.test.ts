@@ -204,11 +204,16 @@ it('an upstream that a reload removes while it fails is said to be removed, and 
   const before = await countSoFar();
   orders.react = failing;
   await newest('upstream_failing orders', before);
-  // The requests for orders go on until no gateway has the upstream: an outage without requests would end for another reason.
   await fleet.editConfig({
     upstreams: { store: { url: store.url, failing: { share: '100 %', failures: 1_000_000 } } },
     api: undefined,
   });
+  // The requests for orders go on until no gateway has the upstream: an outage without requests would end for another reason.
+  const isRemoved = async (gateway: RunningGateway) =>
+    (await ask('/settings', gateway)).body.upstreams.every(({ name }: { name: string }) => name !== 'orders');
+  await until('no gateway has the upstream', async () =>
+    (await Promise.all(fleet.gateways.map(isRemoved))).every(Boolean),
+  );
   paths = ['/pets'];
   const { text } = await newest('upstream_well orders', before);
   expect(text).toMatch(/^Upstream orders was removed from the configuration\. It had failed since /);
