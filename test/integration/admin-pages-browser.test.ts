@@ -805,7 +805,9 @@ describe('a fleet', () => {
     await open(page, running, '/upstreams', '.upstreams .muted');
     await expect
       .poll(() => textOf(page, '.upstreams .muted'))
-      .toContainEqual(expect.stringMatching(/^Unknown: Redis is away, and this gateway knows of none\.$/));
+      .toContainEqual(
+        expect.stringMatching(/^This gateway knows of no failure of the upstream, and Redis is away\.$/),
+      );
     await open(page, running, '/?period=7d&compare=1', '.totals');
     await expect
       .poll(() => firstText(page, '.totals'))

@@ -44,6 +44,7 @@ export function createTopReader(
       data: {
         state: read.body,
         busiest: busiest?.body.keys ?? [],
+        keysLack: busiest?.body.missing?.what,
         mostRefused: mostRefused?.body.keys ?? [],
         keysNotice: notice,
       },

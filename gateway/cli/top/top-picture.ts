@@ -15,6 +15,8 @@ export interface TopData {
   readonly busiest: readonly KeyItem[];
   /** The keys with most refusals in the last 24 hours. */
   readonly mostRefused: readonly KeyItem[];
+  /** What the lists of keys lack while Redis is away. */
+  readonly keysLack?: readonly string[] | undefined;
   /** The reason why there is no data about keys. */
   readonly keysNotice?: string | undefined;
 }
@@ -38,7 +40,7 @@ const keyDetailsColumnsMin = 66;
  * @param notice a warning about the screen itself: the gateway does not answer any more
  */
 export function topPicture(
-  { state, busiest, mostRefused, keysNotice }: TopData,
+  { state, busiest, mostRefused, keysLack = [], keysNotice }: TopData,
   { nowMs, notice }: { readonly nowMs: number; readonly notice?: string | undefined },
   screen: TopScreen,
 ): string[] {
@@ -50,7 +52,7 @@ export function topPicture(
   const head = [
     paint('title', padText(`${cutText(title, columns - widthOf(time) - 1)} `, titleColumns, 'right') + time),
     ...(notice === undefined ? [] : wrapText(notice, columns).map((line) => paint('bad', line))),
-    ...healthLines(state, nowMs, screen),
+    ...healthLines(state, keysLack, nowMs, screen),
     '',
     ...figureLines(state, nowMs, screen),
   ];
@@ -79,7 +81,12 @@ export function topPicture(
 const toneOf: Readonly<Record<string, Tone>> = { bad: 'bad', warning: 'warning' };
 
 /** Returns the verdict if everything is well. If there are faults, returns each fault with the time at which it began. */
-function healthLines({ verdict, missing }: FleetState, nowMs: number, { columns, paint }: Screen): string[] {
+function healthLines(
+  { verdict, missing }: FleetState,
+  keysLack: readonly string[],
+  nowMs: number,
+  { columns, paint }: Screen,
+): string[] {
   const { severity, sentence, faults } = verdict;
   const wrapped = (tone: Tone | undefined, text: string) =>
     wrapText(text, columns).map((line) => (tone === undefined ? line : paint(tone, line)));
@@ -92,7 +99,9 @@ function healthLines({ verdict, missing }: FleetState, nowMs: number, { columns,
       const since = `Since ${clock(atMs, nowMs)} UTC, ${duration(nowMs - atMs)}.`;
       return wrapped(toneOf[fault.severity], `${fault.text} ${since}`);
     }),
-    ...(missing === undefined ? [] : wrapped('warning', textOfMissing(missing))),
+    ...(missing === undefined
+      ? []
+      : wrapped('warning', textOfMissing({ ...missing, what: [...missing.what, ...keysLack] }))),
   ];
 }
 

@@ -106,6 +106,10 @@ describe('the screen of top', () => {
       '',
     ]);
     const missing = { what: ['processes'] };
+    const alsoKeys = { ...dataOf({ isComplete: false, missing }), keysLack: ['requests', 'keys'] };
+    expect(topPicture(alsoKeys, { nowMs }, plain)[2]).toContain(
+      ' Missing: processes, requests and keys that ',
+    );
     expect(topPicture(dataOf({ isComplete: false, missing }), { nowMs }, plain)[2]).toBe(
       'Redis does not reply. Missing: processes that are not in the memory of this gateway, so figures may be too low.',
     );

@@ -120,7 +120,7 @@ function proofLines({ reproduced }: Pick<Simulation, 'reproduced'>, screen: Scre
   return [
     screen.paint('warning', proof),
     ...wrapText(
-      `In ${counted(minutesThatDiffer, 'minute')} the replay differs from the record, with ${counted(replayedRefusals, 'refusal')} in all. The figures below are an estimate for the same reasons:`,
+      `The replay has ${counted(replayedRefusals, 'refusal')} in all, and differs from the record in ${counted(minutesThatDiffer, 'minute')}. Therefore the figures at the end are an estimate:`,
       screen.columns,
     ),
     ...listed.flatMap(([why, minutes]) =>

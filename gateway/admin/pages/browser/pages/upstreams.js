@@ -88,7 +88,8 @@ function history(name, happened) {
   const events = happened.body?.events.filter(({ upstream }) => upstream === name) ?? [];
   if (events.length === 0) {
     const none = 'The upstream did not fail and no target was unhealthy in the last seven days.';
-    return html`<p class="muted">${noteOf(happened, none)}</p>`;
+    const known = 'This gateway knows of no failure of the upstream, and Redis is away.';
+    return html`<p class="muted">${happened.body?.missing ? known : noteOf(happened, none)}</p>`;
   }
   return html`<ul class="rows changes" aria-label="Lately">
       ${events.slice(0, historyMax).map((event) => {
