@@ -14,7 +14,7 @@ export type Lacking =
   | 'processes'
   | 'requests';
 
-/** Since when and why Redis is away. Both are undefined if the process does not know that it is away. */
+/** Since when and why Redis is away. `sinceAt` and `reason` are undefined if the process does not know that Redis is away. */
 export interface Outage {
   /** The start of this gateway, with which its own counts begin. */
   readonly countsFromAt: string;

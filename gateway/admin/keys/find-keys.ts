@@ -91,7 +91,7 @@ export async function findKnownKeys(
     }
   }
   const unread = unknown.filter((id) => issued.get(id)?.isUnread);
-  const held = unread.length === 0 ? [] : ((await sources.readHeldKeys?.(unread)) ?? []);
+  const held = (await sources.readHeldKeys?.(unread)) ?? [];
   for (const [index, id] of unread.entries()) {
     const known = held[index];
     if (known !== undefined) issued.set(id, issuedKey(known.key, inForce));

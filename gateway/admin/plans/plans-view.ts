@@ -3,7 +3,7 @@ import { plansInForce } from '../../keys/key-table.ts';
 import { planNameAt } from '../../keys/plans/compile-key.ts';
 import type { Settings } from '../../shared/model.ts';
 import { foundResponse } from '../admin-response.ts';
-import { lacksData, noteMissing } from '../api/missing-data.ts';
+import { lacksData } from '../api/missing-data.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { planView } from '../settings/settings-view.ts';
@@ -90,7 +90,6 @@ async function countKeys({
     const read = page.kind === 'page' ? await directory.readMany(page.ids) : page;
     if (page.kind !== 'page' || read.kind !== 'found') return undefined;
     const unread = page.ids.filter((_, index) => read.keys[index] === 'unknown');
-    if (unread.length > 0) noteMissing('keys');
     const held = (await readHeldKeys?.(unread)) ?? [];
     for (const key of [...read.keys.filter((key) => key !== 'unknown'), ...held.map((one) => one?.key)]) {
       // A directory key with the id of a configured key is skipped, because `tally` has already counted the

@@ -79,7 +79,7 @@ export function emptyMonthText({ month }) {
 }
 
 /**
- * What the figures of a month lack: its beginning, or its end.
+ * What the figures of a month lack: requests while Redis is away, the beginning of the month, or its end.
  *
  * @param {Pick<MonthPage, 'month' | 'fromAt' | 'toAt' | 'missing'>} page
  * @returns {string | undefined}

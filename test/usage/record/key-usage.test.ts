@@ -36,14 +36,18 @@ it('a key that thousands of addresses share takes no more memory than one that c
       while (key.unsent.takeDay(250) !== undefined);
       return key;
     });
-  const before = heapBytes();
-  const single = fill(1);
-  const between = heapBytes();
-  const shared = fill(4_000);
-  const after = heapBytes();
-  expect(shared.length + single.length).toBe(2 * keys);
-  // Each address would take more than 2 octets. Other parts of the process may allocate 2 MB in the meantime.
-  expect((after - between) / keys).toBeLessThan((between - before) / keys + 8_000);
+  const excessOfSharedKey = () => {
+    const before = heapBytes();
+    const single = fill(1);
+    const between = heapBytes();
+    const shared = fill(4_000);
+    const after = heapBytes();
+    expect(shared.length + single.length).toBe(2 * keys);
+    return (after - between - (between - before)) / keys;
+  };
+  // Other parts of the process may allocate memory during a measurement.
+  const excesses = Array.from({ length: 3 }, excessOfSharedKey);
+  expect(Math.min(...excesses)).toBeLessThan(1_000);
 });
 
 it('an address without room is counted as soon as there is room', () => {
