@@ -393,6 +393,27 @@ describe('the page', () => {
     expect(Math.max(...counts)).toBe(1);
   });
 
+  it.each([1280, 900, 600, 390])(
+    'Now, %i px wide, does not move when its verdict names all refusals',
+    {
+      tags: 'full',
+    },
+    async (width) => {
+      const running = await startForTest({ addressBucket: { perMinute: 2 } });
+      const { page } = await watchedPage(browser, running.origin, width);
+      await open(page, running, '/', '.verdict .well');
+      await askAgain(page, '/state');
+      expect(await firstText(page, '.verdict .first')).toContain('No request arrived');
+      await page.evaluate(watchLayout);
+      await send(running.api, limited.secret, 61);
+      await send(running.api, 'nobody', 6);
+      const sentence = /Refused: .* over a limit .* their address .* valid key/;
+      await expect.poll(() => firstText(page, '.verdict .first')).toMatch(sentence);
+      await askAgain(page, '/traffic');
+      expect(await page.evaluate('window.moved')).toEqual([]);
+    },
+  );
+
   it('Now shows the time of an event beside the first line of its text', {
     tags: 'full',
   }, async () => {

@@ -4,7 +4,7 @@ import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
 import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts';
 import { timeText } from '../../fleet/wording.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { counted, figure, percent } from '../../shared/words/figures.js';
+import { counted, figure, listOf, percent } from '../../shared/words/figures.js';
 import { type GatewayState, whileAwayText } from '../readiness.ts';
 import type { Verdict } from '../wires/fleet/verdict.ts';
 
@@ -289,14 +289,14 @@ function trafficSentence(processes: readonly KnownProcess[]): string {
   const limited = sumOf(processes, ({ outcomes }) => outcomes['429'] ?? 0);
   const ofAddresses = sumOf(processes, (one) => one.addressRefusalsPerSecond ?? 0);
   const rates = {
-    'refused with 429, because their keys are over a limit or banned': limited - ofAddresses,
-    'refused with 429, because their addresses are over a limit': ofAddresses,
-    'answered 401, because they had no valid key': sumOf(processes, (one) => one.unauthorizedPerSecond ?? 0),
+    'over a limit or banned': limited - ofAddresses,
+    'over the limit of their address': ofAddresses,
+    'without a valid key': sumOf(processes, (one) => one.unauthorizedPerSecond ?? 0),
   };
   const parts = Object.entries(rates).flatMap(([how, rate]) =>
-    rate <= 0 ? [] : [`${percent(rate / perSecond)} of them ${how}`],
+    rate <= 0 ? [] : [`${percent(rate / perSecond)} ${how}`],
   );
-  return `${served}, ${parts.length === 0 ? 'none of them refused' : parts.join(', and ')}.`;
+  return parts.length === 0 ? `${served}, none refused.` : `${served}. Refused: ${listOf(parts)}.`;
 }
 
 function sumOf(processes: readonly KnownProcess[], figureOf: (process: KnownProcess) => number): number {

@@ -96,7 +96,7 @@ describe('the verdict on a fleet', () => {
   it.each([
     [
       [{ requestsPerSecond: 1_204, outcomes: { '429': 9.6 } }],
-      'All well. 1,204 requests a second, 0.8 % of them refused with 429, because their keys are over a limit or banned.',
+      'All well. 1,204 requests a second. Refused: 0.8 % over a limit or banned.',
     ],
     [
       [
@@ -107,11 +107,11 @@ describe('the verdict on a fleet', () => {
           unauthorizedPerSecond: 3,
         },
       ],
-      'All well. 15 requests a second, 4.0 % of them refused with 429, because their keys are over a limit or banned, and 8.0 % of them refused with 429, because their addresses are over a limit, and 20 % of them answered 401, because they had no valid key.',
+      'All well. 15 requests a second. Refused: 4.0 % over a limit or banned, 8.0 % over the limit of their address and 20 % without a valid key.',
     ],
     [
       [{ requestsPerSecond: 2.5 }, { requestsPerSecond: 2 }],
-      'All well. 4.5 requests a second, none of them refused.',
+      'All well. 4.5 requests a second, none refused.',
     ],
     [[{}], 'All well. No request arrived in the last ten seconds.'],
   ])('is that all is well, with the figures: %j', (members, sentence) => {
