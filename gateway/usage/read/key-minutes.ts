@@ -50,32 +50,6 @@ const columnOf: readonly Column[] = outcomes.slice(0, firstOutcomes).map((outcom
 
 const columns = [...new Set(columnOf)];
 
-/** Returns the minutes before `endMinute` without copying them. */
-export function minutesBefore(minutes: KeyMinutes, endMinute: number): KeyMinutes {
-  const end = minutes.minute.findIndex((minute) => minute >= endMinute);
-  if (end === -1) return minutes;
-  const costsBefore = ({ extra, free }: Costs) => ({
-    extra: extra.subarray(0, end),
-    free: free.subarray(0, end),
-  });
-  const { minute, admitted, refused, bySecond, banned, undecided, costs } = minutes;
-  return {
-    minute: minute.subarray(0, end),
-    admitted: admitted.subarray(0, end),
-    refused: refused.subarray(0, end),
-    bySecond: bySecond.subarray(0, end),
-    banned: banned.subarray(0, end),
-    undecided: undecided.subarray(0, end),
-    costs: costs && {
-      admitted: costsBefore(costs.admitted),
-      refused: costsBefore(costs.refused),
-      bySecond: costsBefore(costs.bySecond),
-      banned: costsBefore(costs.banned),
-      undecided: costsBefore(costs.undecided),
-    },
-  };
-}
-
 /** Collects the minutes of one key, in ascending order. */
 export class KeyMinutesBuilder {
   private readonly minutes: number[] = [];

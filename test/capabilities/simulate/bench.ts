@@ -1,10 +1,10 @@
 import { replayKey } from '../../../gateway/capabilities/simulate/replay/replay-key.ts';
-import type { Terms } from '../../../gateway/capabilities/simulate/replay/replayed-key.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import type { KeyMinutes } from '../../../gateway/usage/read/key-minutes.ts';
 import { seconds, spread, whole } from '../../bench/format.ts';
 import { spreadOf } from '../../bench/statistics.ts';
 import type { BenchPart } from '../../support/capability-cases.ts';
+import { editedOnce } from './replay/twin-keys.ts';
 
 /** The largest permitted cost, in CPU seconds of one core. */
 const secondsAtMost = 2;
@@ -20,14 +20,11 @@ const kinds = 32;
  */
 function measure({ quick }: { readonly quick: boolean }): readonly (readonly string[])[] {
   const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
-  const terms = (perMinute: number): Terms => ({
-    limits: [
-      { window: 'minute', max: perMinute },
-      { window: 'day', max: 100_000 },
-    ],
-    bans,
-  });
-  const [present, edited] = [terms(60), terms(40)];
+  const limits = (perMinute: number) => [
+    { window: 'minute' as const, max: perMinute },
+    { window: 'day' as const, max: 100_000 },
+  ];
+  const terms = editedOnce(limits(60), limits(40), bans);
   const calendar = { minuteMs: 60_000, windowsMs: calendarWindowsMs };
   const records = Array.from({ length: kinds }, (_, kind) => recordOf(kind));
   const fromMinute = records[0]?.minute[0] ?? 0;
@@ -35,7 +32,7 @@ function measure({ quick }: { readonly quick: boolean }): readonly (readonly str
     const before = process.cpuUsage();
     for (let key = 0; key < keys; key++) {
       const minutes = records[key % kinds];
-      if (minutes !== undefined) replayKey({ minutes, fromMinute, present, edited }, calendar);
+      if (minutes !== undefined) replayKey({ minutes, fromMinute, ...terms }, calendar);
     }
     const { user, system } = process.cpuUsage(before);
     return (user + system) / 1e6;

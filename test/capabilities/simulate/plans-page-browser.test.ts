@@ -45,7 +45,7 @@ it('dragging the line of a limit changes figures, table and address, and the add
     '10 requests of 127 (7.9 %) were refused. Drag a limit, or type a new value.',
   );
   expect(await textOf(page, '.certainty summary')).toEqual([
-    'The replay of the present plan agrees with the record.',
+    'The replay under the limits of their time agrees with the record.',
   ]);
 
   const boxOf = async (selector: string) => {

@@ -7,8 +7,9 @@ import { createGateway } from '../../support/create-gateway.ts';
 import { makeKey } from '../../support/gateway-process.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
+import { until } from '../../support/until.ts';
 
-const { token, entry } = makeToken('read');
+const { token, entry } = makeToken('write');
 export const minuteMs = 60_000;
 export const noon = Math.floor(Date.now() / 86_400_000) * 86_400_000 + 12 * 3_600_000;
 export const at = (minute: number) => `${new Date(noon + minute * minuteMs).toISOString().slice(0, 19)}Z`;
@@ -31,9 +32,20 @@ export async function startSimulating(config: Record<string, unknown>, own: Part
   });
   const { listen, admin } = await gateway.start();
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
-  const ask = (json: object) => askAdmin(admin.port, '/api/v1/simulate', { token, method: 'POST', json });
+  const post = (path: string, json: object) =>
+    askAdmin(admin.port, `/api/v1${path}`, { token, method: 'POST', json });
+  const reloads = async () => {
+    const { body } = await askAdmin(admin.port, '/api/v1/changes', { token });
+    return body.changes.filter(({ action }: { action: string }) => action === 'reload').length;
+  };
+  const ask = (json: object) => post('/simulate', json);
   return {
-    reload: async (changed: Record<string, unknown>) => gateway.reload(await settings(changed)),
+    /** Reloads the configuration, and waits until the edit is on record with the time of the clock. */
+    async reload(changed: Record<string, unknown>): Promise<void> {
+      const before = await reloads();
+      gateway.reload(await settings(changed));
+      await until('the edit is on record', async () => (await reloads()) > before);
+    },
     /** Sends requests in a minute, which is given by its number. Minute 0 begins at noon. `path` begins with `/v1`. */
     async send(secret: string, minute: number, requests: number, path = '/v1/nothing'): Promise<void> {
       nowMs = noon + minute * minuteMs;
@@ -41,6 +53,10 @@ export async function startSimulating(config: Record<string, unknown>, own: Part
         const headers = { authorization: `Bearer ${secret}` };
         await (await fetch(`http://127.0.0.1:${listen.port}${path}`, { headers })).arrayBuffer();
       }
+    },
+    async grant(id: string, limits: object, fromAt: string, untilAt: string): Promise<void> {
+      const { status, text } = await post(`/keys/${id}/grant`, { limits, fromAt, untilAt });
+      if (status !== 200) throw new Error(text);
     },
     simulate: async (json: object) => (await ask(json)).body,
     async refusal(json: object) {

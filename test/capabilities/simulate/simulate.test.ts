@@ -109,7 +109,7 @@ it('a simulation omits a recorded ban that cannot begin under the edited limits'
   expect(minutes).toEqual([{ at: at(0), offered: 20, admittedNow: 5, admittedThen: 20 }]);
 });
 
-it('a simulation names the minutes that it cannot reproduce, and the edit that explains them', async () => {
+it('a simulation replays the minutes before an edit under the limits before the edit', async () => {
   const key = makeKey({ id: 'acme', plan: 'free' });
   const gateway = await startSimulating({ plans: { free: { perMinute: 5 } }, keys: [key.entry] });
   await gateway.send(key.secret, 0, 8);
@@ -117,6 +117,24 @@ it('a simulation names the minutes that it cannot reproduce, and the edit that e
   await gateway.reload({ plans: { free: { perMinute: 4 } } });
   await gateway.send(key.secret, 11, 8);
   const { reproduced, totals } = await gateway.simulate({});
+  expect(reproduced).toEqual({
+    recordedRefusals: 7,
+    replayedRefusals: 7,
+    minutesThatDiffer: 0,
+    differences: [],
+  });
+  expect(totals).toMatchObject({ offered: 17, refusedNow: 7, refusedThen: 7 });
+  const other = await gateway.simulate({ plans: { free: { perMinute: 6 } } });
+  expect(other.totals).toMatchObject({ offered: 17, refusedNow: 7, refusedThen: 4 });
+});
+
+it('a simulation names the minute in which an edit took effect, because one part of it had other limits', async () => {
+  const key = makeKey({ id: 'acme', plan: 'free' });
+  const gateway = await startSimulating({ plans: { free: { perMinute: 5 } }, keys: [key.entry] });
+  await gateway.send(key.secret, 0, 8);
+  await gateway.reload({ plans: { free: { perMinute: 4 } } });
+  await gateway.send(key.secret, 1, 8);
+  const { reproduced } = await gateway.simulate({});
   expect(reproduced).toMatchObject({
     recordedRefusals: 7,
     replayedRefusals: 8,
@@ -124,10 +142,31 @@ it('a simulation names the minutes that it cannot reproduce, and the edit that e
     differences: [{ at: at(0), keys: 1, of: ['acme'], recordedRefusals: 3, replayedRefusals: 4 }],
   });
   expect(reproduced.differences[0].why).toMatch(
-    /^An edit took effect at .* other limits may have applied before: Free 5 → 4 a minute/,
+    /^An edit took effect within the minute or shortly before, at .*: Free 5 → 4 a minute\.$/,
   );
-  // The usage record still contains the figures.
-  expect(totals).toMatchObject({ offered: 17, refusedNow: 7, refusedThen: 8 });
+});
+
+it('a simulation replays a grant, and the plan that a key had at each time', async () => {
+  const key = makeKey({ id: 'acme', plan: 'free' });
+  const plans = { free: { perMinute: 5 }, pro: { perMinute: 20 } };
+  const gateway = await startSimulating({ plans, keys: [key.entry] });
+  await gateway.send(key.secret, 0, 8);
+  await gateway.send(key.secret, 9, 0);
+  await gateway.grant('acme', { perMinute: 10 }, at(10), at(12));
+  await gateway.send(key.secret, 10, 12);
+  await gateway.send(key.secret, 12, 6);
+  await gateway.send(key.secret, 20, 0);
+  await gateway.reload({ plans, keys: [{ ...key.entry, plan: 'pro' }] });
+  await gateway.send(key.secret, 21, 30);
+  expect((await gateway.simulate({})).reproduced).toEqual({
+    recordedRefusals: 3 + 2 + 1 + 10,
+    replayedRefusals: 3 + 2 + 1 + 10,
+    minutesThatDiffer: 0,
+    differences: [],
+  });
+  // The key was on the plan pro only in the last minute, and the grant holds also after an edit.
+  const ofPro = await gateway.simulate({ plans: { pro: { perMinute: 15 } } });
+  expect(ofPro.totals).toMatchObject({ refusedNow: 16, refusedThen: 3 + 2 + 1 + 15 });
 });
 
 it('a simulation blames no edit that has nothing to do with the keys of the minute', async () => {
@@ -141,15 +180,12 @@ it('a simulation blames no edit that has nothing to do with the keys of the minu
   const edited = { free: { perMinute: 4 }, pro: { perMinute: 40 } };
   await gateway.reload({ plans: edited });
   await gateway.send(key.secret, 11, 1);
-  const blamed = async () => (await gateway.simulate({})).reproduced.differences[0].why;
-  expect(await blamed()).toMatch(/^An edit took effect at .*: Free 5 → 4 a minute\.$/);
-  // An edit of bans concerns every key, and is the first edit after the minute 12.
   await gateway.send(key.secret, 12, 9);
-  await gateway.reload({ plans: edited, bans: { after: 90 } });
   await gateway.reload({ plans: { ...edited, free: { perMinute: 3 } } });
+  await gateway.reload({ plans: { free: { perMinute: 3 }, pro: { perMinute: 30 } }, bans: { after: 90 } });
   const { differences } = (await gateway.simulate({})).reproduced;
-  expect(differences.at(-1)).toMatchObject({ at: at(12) });
-  expect(differences.at(-1).why).toMatch(/: Bans\./);
+  expect(differences).toMatchObject([{ at: at(12) }]);
+  expect(differences[0].why).toMatch(/, at .*: Free 4 → 3 a minute\.$/);
 });
 
 it('a simulation in parts continues where a part has ended, and each key is in one part', async () => {

@@ -16,15 +16,24 @@ import {
   withGroups,
 } from '../../../keys/limits/limit-fields.ts';
 import { limitsAt, plansAt } from '../../../keys/plans/plans.ts';
-import { applyGrant } from '../../../quota/grants.ts';
+import { applyGrant, isRunning } from '../../../quota/grants.ts';
 import { ofAllOperations } from '../../../shared/limits.ts';
-import type { Grant, Key, Plan, Plans, Settings } from '../../../shared/model.ts';
+import type { Grant, Key, Limits, Plan, Plans, Settings } from '../../../shared/model.ts';
 import { isoOf, parseDate } from '../../../shared/schema/dates-and-durations.ts';
 import type { LimitsSteps } from '../../wires/keys/usage.ts';
 
 interface Held<Value> {
   readonly fromMs: number;
   readonly value: Value;
+}
+
+/** The plan and the limits of a key without a grant, and its running grant, from a time on. */
+export interface TermsStep {
+  readonly fromMs: number;
+  /** Undefined before the key existed. */
+  readonly plan: string | undefined;
+  readonly limits: Limits;
+  readonly grant: Grant | undefined;
 }
 
 /** The parts of the configuration that give a key its limits while it has no grant. */
@@ -38,17 +47,41 @@ interface Terms {
   readonly plans: ReadonlyMap<string, LimitsByField>;
 }
 
+/** The present terms of a key, and the changes that led to them. */
+export interface LimitHistory {
+  readonly key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>;
+  /** The key's stated plan and changes; undefined if they could not be read. */
+  readonly stated?: StatedTerms | undefined;
+  /** The stated plans. */
+  readonly plans: Plans;
+  /** What the processes have decided about plans. */
+  readonly planStates: Settings['planStates'];
+  /** The present grant of the key. */
+  readonly grant: Grant | undefined;
+  /** The newest first. */
+  readonly changes: readonly RecordedChange[];
+  readonly fromMs: number;
+  /** The present time. */
+  readonly toMs: number;
+}
+
+/** Computes which limits a key had over a period, with its grants (`termsOverTime`). */
+export function limitsOverTime(history: LimitHistory): LimitsSteps {
+  return termsOverTime(history)
+    .map(({ fromMs, limits, grant }) => ({
+      fromAt: isoOf(fromMs),
+      limits: toLimitFields(applyGrant(limits, grant, fromMs)),
+    }))
+    .filter(({ limits }, index, all) => !isDeepStrictEqual(limits, all[index - 1]?.limits));
+}
+
 /**
- * Computes which limits a key had over a period. The function begins with the present limits and undoes the recorded
- * changes, the newest first. The function assumes that the limits did not change before the oldest recorded change.
+ * Computes the terms of a key over a period. The function begins with the present terms and undoes the recorded changes, the newest
+ * first. The function assumes that the limits did not change before the oldest recorded change.
  *
- * @param options.plans the stated plans
- * @param options.planStates what the processes have decided about plans
- * @param options.grant the present grant of the key
- * @param options.changes the newest first
- * @param options.toMs the present time
+ * @returns a step for each change and for the start and end of each grant, the oldest first
  */
-export function limitsOverTime({
+export function termsOverTime({
   key,
   stated,
   plans,
@@ -57,55 +90,43 @@ export function limitsOverTime({
   changes,
   fromMs,
   toMs,
-}: {
-  readonly key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>;
-  /** The key's stated plan and changes; undefined if they could not be read. */
-  readonly stated?: StatedTerms | undefined;
-  readonly plans: Plans;
-  readonly planStates: Settings['planStates'];
-  readonly grant: Grant | undefined;
-  readonly changes: readonly RecordedChange[];
-  readonly fromMs: number;
-  readonly toMs: number;
-}): LimitsSteps {
+}: LimitHistory): readonly TermsStep[] {
   const all = [...changes, ...datedEdits(key.id, stated, toMs)];
-  const steps = limitsWithoutGrants(key, { plans, planStates }, all, toMs);
+  const steps = termsWithoutGrants(key, { plans, planStates }, all, toMs);
   const grants = grantsOf(key.id, grant, changes);
-  const limitsAt = (atMs: number): LimitsByField => {
-    const limits = steps.findLast((one) => one.fromMs <= atMs)?.value ?? {};
-    const granted = grants.findLast((one) => one.fromMs <= atMs)?.value;
-    return toLimitFields(applyGrant(toLimits(limits), granted, atMs));
-  };
   const instants = [
     ...[...steps, ...grants].map((one) => one.fromMs),
     ...grants.flatMap(({ value }) => (value ? [value.fromMs ?? 0, value.untilMs] : [])),
   ].filter((atMs) => atMs > fromMs && atMs <= toMs);
-  return [fromMs, ...instants.sort((a, b) => a - b)]
-    .map((atMs) => ({ fromAt: isoOf(atMs), limits: limitsAt(atMs) }))
-    .filter(({ limits }, index, all) => !isDeepStrictEqual(limits, all[index - 1]?.limits));
+  return [fromMs, ...instants.sort((a, b) => a - b)].map((atMs) => {
+    const terms = steps.findLast((one) => one.fromMs <= atMs)?.value;
+    const granted = grants.findLast((one) => one.fromMs <= atMs)?.value;
+    const running = isRunning(granted, atMs) ? granted : undefined;
+    return { fromMs: atMs, plan: terms?.plan, limits: terms ? limitsOf(terms) : [], grant: running };
+  });
 }
 
-/** Returns the limits that the key had over time, the oldest first. The result ignores grants. */
-function limitsWithoutGrants(
+/** Returns the terms that the key had over time, the oldest first. The result ignores grants. */
+function termsWithoutGrants(
   key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>,
   configured: Pick<Settings, 'plans' | 'planStates'>,
   changes: readonly (RecordedChange | DatedEdit)[],
   nowMs: number,
-): readonly Held<LimitsByField>[] {
+): readonly Held<Terms>[] {
   const limited = [...plansAt(configured, nowMs).values()].filter(({ isCustom }) => !isCustom);
   const ofPlans = new Map(limited.map((one) => [one.name, toLimitFields(one.limits)]));
   const { id, plan, limits } = key;
   const own = ofPlans.has(plan) ? undefined : toLimitFields(ofAllOperations(limits));
   let terms: Terms = { plan, own, groups: ownGroupsOf(key), plans: ofPlans };
-  const steps: Held<LimitsByField>[] = [];
+  const steps: Held<Terms>[] = [];
   for (const change of withPlanChanges(changes, configured.plans, nowMs)) {
     const earlier = termsBefore(terms, change, id);
     if (earlier === terms) continue;
-    steps.unshift({ fromMs: Date.parse(change.at), value: limitsOf(terms) });
+    steps.unshift({ fromMs: Date.parse(change.at), value: terms });
     if (earlier === 'no_key') return steps;
     terms = earlier;
   }
-  return [{ fromMs: Number.NEGATIVE_INFINITY, value: limitsOf(terms) }, ...steps];
+  return [{ fromMs: Number.NEGATIVE_INFINITY, value: terms }, ...steps];
 }
 
 /** A scheduled change of a plan, with the members of a recorded reload, so that the same code reads both. */
@@ -188,8 +209,8 @@ function limitsUntil(
     : toLimitFields(limitsAt(plan, fromMs - 1));
 }
 
-function limitsOf({ plan, own, groups, plans }: Terms): LimitsByField {
-  return toLimitFields(withGroups(toLimits(own ?? plans.get(plan) ?? {}), groups));
+function limitsOf({ plan, own, groups, plans }: Terms): Limits {
+  return withGroups(toLimits(own ?? plans.get(plan) ?? {}), groups);
 }
 
 /** @returns the same object if the change edited no limits */

@@ -112,7 +112,7 @@ function thenText({
 function proofLines({ reproduced }: Pick<Simulation, 'reproduced'>, screen: Screen): string[] {
   const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
   const agreed = recordedRefusals - missed(reproduced);
-  const proof = `The replay of the usage record under the present limits reproduced ${figure(agreed)} of ${counted(recordedRefusals, 'refusal by a limit', 'refusals by limits')}.`;
+  const proof = `The replay of the usage record under the limits of its time reproduced ${figure(agreed)} of ${counted(recordedRefusals, 'refusal by a limit', 'refusals by limits')}.`;
   if (minutesThatDiffer === 0) return [screen.paint('good', proof)];
   const byReason = [...Map.groupBy(differences, ({ why }) => why ?? '')];
   const listed = byReason.slice(0, reasonsShown);

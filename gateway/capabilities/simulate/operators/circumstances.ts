@@ -56,7 +56,7 @@ export async function readCircumstances(
       found.push({ kind: 'grant', atMs, text, concerns, untilMs });
     } else {
       const atMs = Date.parse(change.at);
-      found.push({ kind: 'edit', atMs, text: changeSentence(change, atMs), concerns });
+      found.push({ kind: 'edit', atMs, text: changeSentence(change, atMs), concerns, isCut: isCut(change) });
     }
   }
   for (const { startedAt, host, pid, store } of processes) {
@@ -76,12 +76,12 @@ const circumstanceKinds: Partial<Record<EventKind, Circumstance['kind']>> = {
   recording_resumed: 'recording_resumed',
 };
 
-/** Returns whether a change may have changed the decisions about a key; undefined if the change has changed no decision. */
+/** Returns whether a change may have changed the limits of a key; undefined for a change that concerns no limits. */
 function concernedBy(change: RecordedChange): ((key: ReplayedKey) => boolean) | undefined {
   if (isLimitsChange(change)) return concernedByLimits(change);
   switch (change.action) {
     case 'reload':
-      return change.edits?.some((text) => editOfEveryKey.test(text)) ? () => true : concernedByLimits(change);
+      return isCut(change) ? () => true : concernedByLimits(change);
     case 'update': {
       const edited = { ...change.before, ...change.after };
       const isOnLimits = ['plan', 'limits', 'groups'].some((member) => member in edited);
@@ -99,11 +99,10 @@ function concernedByLimits({ limitsBefore }: { readonly limitsBefore?: LimitsBef
   return ({ id, plan = '' }: ReplayedKey) => Object.hasOwn(plans, plan) || Object.hasOwn(keys, id);
 }
 
-/**
- * Matches a text of `describeEdit` about bans or about the cost of an operation, and a text that leaves out edits, because each of these
- * edits may concern every key.
- */
-const editOfEveryKey = /^bans\b|^operation .*\bcost: |\d more\b/;
+/** Whether the record of a reload leaves out edits, which may concern every key (`describeEdit`). */
+function isCut(change: RecordedChange): boolean {
+  return change.action === 'reload' && change.edits?.some((text) => /\d more\b/.test(text)) === true;
+}
 
 async function allSince<Entry extends { readonly at: string }>(
   sinceMs: number,

@@ -1,11 +1,12 @@
 import type { KeySources } from '../../../admin/keys/key-sources.ts';
 import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
 import { groupNames, limitsOfGroup, operationsOf } from '../../../shared/limits.ts';
-import type { Key } from '../../../shared/model.ts';
+import type { Key, Limits } from '../../../shared/model.ts';
 import type { Period } from '../../../shared/schema/dates-and-durations.ts';
 import { dayMs, hourMs, minuteMs } from '../../../shared/words/figures.js';
-import { type Edits, type Present, termsThen } from '../replay/edits.ts';
+import type { Edits } from '../replay/edits.ts';
 import { type ReplayedGroups, unreplayableGroups } from '../replay/replay-groups.ts';
+import type { EditedStep } from '../replay/replayed-key.ts';
 import type { UsedEarlier } from '../replay/window-rooms.ts';
 
 /** The requests of an edited group that are recorded only by the hour. */
@@ -27,22 +28,21 @@ export function createGroupRecords(usage: KeySources['usage'], keptPart: (period
   /** Reads the requests of the groups of a key. The result is undefined when the store does not reply. */
   async function read(
     key: Key,
-    edits: Edits,
-    present: Present,
+    steps: readonly EditedStep[],
+    edited: Limits,
     { fromMs, toMs }: Period,
   ): Promise<ReplayedGroups | undefined> {
-    const edited = termsThen(key, edits, present).limits;
     const names = groupNames(key.limits);
     const fromMinute = Math.floor(fromMs / minuteMs);
     if (names.length === 0)
-      return { minutes: [], fromMinute, usedEarlier: new Map(), present: key.limits, edited };
+      return { minutes: [], fromMinute, usedEarlier: new Map(), steps, present: key.limits, edited };
     const starts = [...key.limits, ...edited].map(({ window }) => calendarStartMs(window, fromMs));
     const startMs = Math.min(Math.floor(fromMs / dayMs) * dayMs, ...starts);
     const keptMs = keptPart({ fromMs: startMs, toMs }).fromMs;
     const minutes = await usage?.reader.minutes(key.id, { fromMs: keptMs, toMs }, names);
     const usedEarlier = startMs < keptMs ? await usedByGroups(key, names, fromMs, keptMs) : new Map();
     if (minutes === undefined || usedEarlier === undefined) return undefined;
-    return { minutes, fromMinute, usedEarlier, present: key.limits, edited };
+    return { minutes, fromMinute, usedEarlier, steps, present: key.limits, edited };
   }
 
   /**

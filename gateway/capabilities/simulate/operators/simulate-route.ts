@@ -9,7 +9,7 @@ import { type Key, type Limits, type PlanWindow, planWindows } from '../../../sh
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { dayMs, minuteMs } from '../../../shared/words/figures.js';
 import type { Advisor, LoadAdvisors } from '../advisor.ts';
-import { type Edits, edited, type LimitEdit, type Present, problemOf, termsThen } from '../replay/edits.ts';
+import { type Edits, edited, type LimitEdit, limitsThen, type Present, problemOf } from '../replay/edits.ts';
 import { explainDifference } from '../replay/explain-difference.ts';
 import { unreplayableGroups } from '../replay/replay-groups.ts';
 import type { Difference } from '../replay/verdict.ts';
@@ -26,7 +26,7 @@ export interface SimulateSources extends CircumstanceSources {
 /** `POST /simulate` replays the recorded requests under other limits. The simulation changes nothing. */
 export function simulateRoute({ keys, ...circumstances }: SimulateSources, advisors: LoadAdvisors): Route {
   const { bounds } = keys;
-  const simulate = createSimulations(keys, advisors);
+  const simulate = createSimulations(keys, circumstances.changes, advisors);
   return defineRoute({
     ...simulateWire,
     needs: 'read',
@@ -124,7 +124,7 @@ function notReplayedIn(
   const ofKeys = [...edits.keys].flatMap(([id, edit]) => {
     const key = keyOf(id);
     if (key === undefined) return [];
-    const then = termsThen(key, edits, present).limits;
+    const then = limitsThen(key, edits);
     return groupsOf('key', id, edit, key.limits, then).map((one) => ({ key: id, ...one }));
   });
   const all = [...ofPlans, ...ofKeys];

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { findKeys } from '../../../admin/keys/find-keys.ts';
 import type { KeySources } from '../../../admin/keys/key-sources.ts';
 import { keptPeriod } from '../../../admin/operations/kept-period.ts';
+import type { Changes } from '../../../fleet/changes.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
 import { groupNames, ofAllOperations } from '../../../shared/limits.ts';
@@ -10,17 +11,17 @@ import type { Key, PlanWindow } from '../../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { dayMs, minuteMs } from '../../../shared/words/figures.js';
-import { type KeyMinutes, minutesBefore, offeredAt, withRefused } from '../../../usage/read/key-minutes.ts';
+import { type KeyMinutes, offeredAt, withRefused } from '../../../usage/read/key-minutes.ts';
 import { unitsOf } from '../../../usage/tally.ts';
 import type { LoadAdvisors } from '../advisor.ts';
-import { type Edits, isEdited, type Present, termsThen } from '../replay/edits.ts';
-import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../replay/limit-periods.ts';
+import { type Edits, isEdited, limitsThen, type Present } from '../replay/edits.ts';
 import { refusedBounds, refusedByAnyGroup, replayGroups, withGroups } from '../replay/replay-groups.ts';
 import { replayKey } from '../replay/replay-key.ts';
-import type { ReplaySinks } from '../replay/replayed-key.ts';
+import type { EditedStep, ReplaySinks } from '../replay/replayed-key.ts';
 import { type Verdict, VerdictBuilder } from '../replay/verdict.ts';
 import type { Calendar, UsedEarlier } from '../replay/window-rooms.ts';
 import { createGroupRecords, type LeftOut } from './group-records.ts';
+import { editedStepsOf, readLimitHistory } from './limit-history.ts';
 import type { SimulatedMinute } from './wires.ts';
 
 const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
@@ -69,6 +70,7 @@ export interface Simulated {
  */
 export function createSimulations(
   sources: Omit<KeySources, 'readStatus'>,
+  changes: Pick<Changes, 'read'>,
   advisors: LoadAdvisors,
 ): (simulation: Simulation) => Promise<Simulated | undefined> {
   const { settings, usage, nowMs, bounds } = sources;
@@ -97,6 +99,13 @@ export function createSimulations(
     const lately = active.filter(({ lastSeenMs }) => lastSeenMs >= period.fromMs).map(({ keyId }) => keyId);
     const found = await findKeys(sources, lately);
     if (found === undefined) return undefined;
+    const history = await readLimitHistory(sources, changes);
+    const listed = new Map(found.map((one) => [one.key.id, one]));
+    const monthMs = calendarStartMs('month', period.fromMs);
+    const stepsOf = (key: Key) => {
+      const one = listed.get(key.id) ?? { key, source: 'file', secrets: [] };
+      return editedStepsOf(key, history(one, monthMs), edits);
+    };
     const wanted = found
       .map(({ key }) => key)
       .filter(({ limits }) => limits.length > 0)
@@ -119,22 +128,29 @@ export function createSimulations(
       performance.now() >= deadlineMs || minutesExamined >= bounds.simulationMinutesKeptMax;
     while (examined < left.length && (examined === 0 || !isOver())) {
       const part = left.slice(examined, examined + keysPerTurn);
-      const read = await readMinutes(part, { present, edits, period });
+      const steps = new Map(part.map((key) => [key.id, stepsOf(key)]));
+      const read = await readMinutes(steps, part, period);
       if (read === undefined) return undefined;
       let replayed = 0;
       for (const [index, key] of part.entries()) {
         const { minutes: recorded, usedEarlier } = read[index] ?? { minutes: noMinutes };
-        const replay = (recorded: KeyMinutes, sinks: ReplaySinks) =>
-          sumOfVerdicts(
-            periodsOf(key, period).map(({ fromMinute, endMinute, limits }) => {
-              const then = termsThen({ ...key, limits }, edits, present);
-              const edited = { ...then, limits: ofAllOperations(then.limits) };
-              const minutes = minutesBefore(recorded, endMinute);
-              const replayed = { minutes, fromMinute, usedEarlier, present: { limits, bans }, edited };
-              return replayKey(replayed, calendar, sinks);
-            }),
+        const stepsOfKey = steps.get(key.id) ?? [];
+        const ofAllSteps = stepsOfKey.map(({ fromMinute, present, edited }) => ({
+          fromMinute,
+          present: ofAllOperations(present),
+          edited: ofAllOperations(edited),
+        }));
+        const replay = (minutes: KeyMinutes, sinks: ReplaySinks) =>
+          replayKey(
+            {
+              ...{ minutes, usedEarlier, steps: ofAllSteps },
+              fromMinute: Math.floor(period.fromMs / minuteMs),
+              bans: { present: bans, edited: edits.bans ?? bans },
+            },
+            calendar,
+            sinks,
           );
-        const groups = await groupRecords.read(key, edits, present, period);
+        const groups = await groupRecords.read(key, stepsOfKey, limitsThen(key, edits), period);
         const left = groups && (await groupRecords.leftOutOf(key, edits, groups, period));
         if (groups === undefined || left === undefined) return undefined;
         leftOut.push(...left);
@@ -182,26 +198,18 @@ export function createSimulations(
     };
   }
 
-  function periodsOf(key: Key, period: Period): readonly LimitPeriod[] {
-    return limitPeriodsOf(key, settings().plans, period, minuteMs);
-  }
-
   /**
    * Reads the recorded minutes of keys. Minutes before the period are included if their requests were charged to a
    * window that was open at the start of the period.
    */
   async function readMinutes(
+    steps: ReadonlyMap<string, readonly EditedStep[]>,
     part: readonly Key[],
-    { present, edits, period }: { present: Present; edits: Edits; period: Period },
+    { fromMs, toMs }: Period,
   ): Promise<readonly Recorded[] | undefined> {
-    const { fromMs, toMs } = period;
-    const limitsOfPeriods = (key: Key) => periodsOf(key, period).map(({ limits }) => limits);
     const dayStartMs = Math.floor(fromMs / dayMs) * dayMs;
-    const byStart = Map.groupBy(part, (key) => {
-      const limits = limitsOfPeriods(key).flatMap((then) => [
-        ...then,
-        ...termsThen({ ...key, limits: then }, edits, present).limits,
-      ]);
+    const byStart = Map.groupBy(part, ({ id }) => {
+      const limits = (steps.get(id) ?? []).flatMap(({ present, edited }) => [...present, ...edited]);
       const neededMs = Math.min(dayStartMs, ...limits.map(({ window }) => calendarStartMs(window, fromMs)));
       return Math.min(dayStartMs, keptPart({ fromMs: neededMs, toMs }).fromMs);
     });
@@ -222,8 +230,9 @@ export function createSimulations(
         // Records of the present minute are not cached, because the figures of this minute still change.
         if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
         const usedEarlier = new Map<PlanWindow, { index: number; used: number }>();
-        const windows = new Set(limitsOfPeriods(key).flatMap((limits) => limits.map(({ window }) => window)));
-        for (const window of windows) {
+        // A window that got its limit later was not counted before.
+        const [first] = steps.get(key.id) ?? [];
+        for (const { window } of ofAllOperations(first?.present ?? [])) {
           if (calendarStartMs(window, fromMs) >= startMs) continue;
           const used = await usedBefore(key.id, { fromMs: calendarStartMs(window, fromMs), toMs: startMs });
           if (used === undefined) return undefined;

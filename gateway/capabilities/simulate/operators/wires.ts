@@ -44,12 +44,10 @@ const totals = z.object({
   refusedThen: count,
   refusedThenMin: count,
   refusedThenMax: count,
-  keysRefusedMore: count.describe(
-    'Keys that the simulated limits refuse more often than the present limits.',
-  ),
+  keysRefusedMore: count.describe('Keys that the simulated limits refuse more often than the gateway did.'),
   keysRefusedLess: count,
   newlyLimitedKeys: count.describe('Keys that only the simulated limits refuse.'),
-  freedKeys: count.describe('Keys that only the present limits refuse.'),
+  freedKeys: count.describe('Keys that the gateway refused, but the simulated limits would not.'),
 });
 
 /** The figures of `totals`, which are described once. */
@@ -67,7 +65,9 @@ export const simulationShown = z
     source: words('record'),
     reproduced: z.object({
       recordedRefusals: count.describe('Recorded requests that windows refused.'),
-      replayedRefusals: count.describe('Requests that windows refuse in the replay of the present limits.'),
+      replayedRefusals: count.describe(
+        'Requests that windows refuse in the replay under the limits of their time.',
+      ),
       minutesThatDiffer: count.describe('Minutes in which both numbers differ for some key.'),
       differences: list(
         z.object({
@@ -110,7 +110,7 @@ export const simulationShown = z
         ),
       }),
     ).describe(
-      'Keys with refusals under the present limits, or possible refusals under the simulated limits, the largest change first.',
+      'Keys with recorded refusals, or possible refusals under the simulated limits, the largest change first.',
     ),
     moreKeys: count.describe('The number of such keys that are not listed.'),
     activeKeys: count.describe('Active keys that the simulation covers.'),
@@ -157,7 +157,7 @@ export const simulateWire = defineWire({
   operationId: 'simulate',
   tag: 'Keys',
   summary: 'Simulate other limits',
-  description: `Replays the usage record under other limits, as if they had been effective since \`from\`. Requests before \`from\` stay counted in windows that have a limit now. The simulation changes nothing. It first checks itself: under the present limits, the replay must refuse the recorded number of requests (\`reproduced\`). For this check, bans, refusals of limits per second and 503 are taken from the record where this is possible. \`refusedNow\` and \`refusedThen\` count the offered requests that are not admitted, including bans. Refusals of the limit of concurrent requests are left out. The order of requests within a minute is not recorded. \`refusedThenMin\` and \`refusedThenMax\` are bounds for every order, and \`refusedThen\` is about the mean of both. The bounds also cover a request that several limits could refuse, but no ban that begins with refusals of groups. The simulation covers the active keys of edited plans and the edited active keys, or all active keys if nothing or the rules for bans are edited. Active keys had a request since \`from\`. ${onlyLastActive} The gateway works about 2 s for a response, and its \`next\` continues the simulation. A token that may read is sufficient.`,
+  description: `Replays the usage record under other limits, as if they had been effective since \`from\`. Each minute is replayed under the limits of its time, with the edit: the record of changes has earlier limits of plans and keys, and grants. The simulation changes nothing. It first checks itself: under the limits of their time, the replay must refuse the recorded number of requests (\`reproduced\`). For this check, bans, refusals of limits per second and 503 are taken from the record where this is possible. \`refusedNow\` and \`refusedThen\` count the offered requests that are not admitted, including bans. Refusals of the limit of concurrent requests are left out. The order of requests within a minute is not recorded. \`refusedThenMin\` and \`refusedThenMax\` are bounds for every order, and \`refusedThen\` is about the mean of both. The bounds also cover a request that several limits could refuse, but no ban that begins with refusals of groups. The simulation covers the active keys of edited plans and the edited active keys, or all active keys if nothing or the rules for bans are edited. Active keys had a request since \`from\`. ${onlyLastActive} The gateway works about 2 s for a response, and its \`next\` continues the simulation. A token that may read is sufficient.`,
   body: simulateBody,
   answers: { 200: { description: 'The result of the simulation.', schema: simulationShown } },
 });

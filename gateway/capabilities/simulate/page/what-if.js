@@ -224,14 +224,14 @@ function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
   const isBounded = refusedThenMin < refusedThenMax;
   const summary =
     minutesThatDiffer > 0
-      ? `An estimate: the replay of the present plan differs from the record in ${counted(minutesThatDiffer, 'minute')}.`
+      ? `An estimate: the replay under the limits of their time differs from the record in ${counted(minutesThatDiffer, 'minute')}.`
       : isBounded
         ? `Between ${figure(refusedThenMin)} and ${counted(refusedThenMax, 'refusal')} with these limits.`
-        : 'The replay of the present plan agrees with the record.';
+        : 'The replay under the limits of their time agrees with the record.';
   return html`<details class="certainty" open=${minutesThatDiffer > 0}>
     <summary class=${minutesThatDiffer > 0 ? 'near' : 'muted'}>${summary}</summary>
     ${isBounded && html`<p>At least ${figure(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused. The exact number depends on the order of requests within a minute, because of bans, limits per second and requests of different costs.</p>`}
-    <p>The replay of the present plan reproduces ${figure(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')}.</p>
+    <p>The replay of each minute under the limits of its time reproduces ${figure(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')}.</p>
     ${
       minutesThatDiffer > 0 &&
       html`<ul class="differences">
@@ -246,7 +246,9 @@ function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
 
 /** For example "10:31:00 to 10:45:00, acme: recorded 3, replayed 4." @param {Simulation['reproduced']['differences']} minutes */
 function differenceText(minutes) {
-  const [first, last] = [minutes[0], minutes.at(-1)].map((one) => clock(Date.parse(one?.at ?? ''), nowMs()));
+  const [firstMs, lastMs] = [minutes[0], minutes.at(-1)].map((one) => Date.parse(one?.at ?? ''));
+  // The date of the last minute is left out if it is the date of the first.
+  const [first, last] = [clock(firstMs ?? 0, nowMs()), clock(lastMs ?? 0, firstMs ?? 0)];
   const when = first === last ? first : `${first} to ${last}`;
   const ids = [...new Set(minutes.flatMap(({ of }) => of))];
   const who = ids.length === 1 ? ids[0] : 'several keys';

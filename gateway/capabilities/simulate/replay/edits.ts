@@ -8,7 +8,6 @@ import {
   planWindows,
 } from '../../../shared/model.ts';
 import { closestName, didYouMean, listNames } from '../../../shared/schema/closest-name.ts';
-import type { Terms } from './replayed-key.ts';
 
 /**
  * An edit of limits. A number is the new maximum of a window, null removes the limit or the group, and absent windows and
@@ -59,7 +58,7 @@ export function problemOf(
     const key = keyOf(id);
     if (key === undefined) return `There is no key ${JSON.stringify(id)}.`;
     // The edit of a key follows the edit of its plan.
-    const { limits } = termsThen(key, { plans, keys: new Map() }, present);
+    const limits = limitsThen(key, { plans, keys: new Map() });
     const problem = groupProblem(limits, edit, `The key ${JSON.stringify(id)}`);
     if (problem !== undefined) return problem;
     if (ofAllOperations(edited(limits, edit)).length === 0)
@@ -72,13 +71,13 @@ export function isEdited({ plans, keys, bans }: Edits, { id, plan }: Key): boole
   return bans !== undefined || plans.has(plan) || keys.has(id);
 }
 
-/** Returns the limits and bans of a key after the edits. */
-export function termsThen({ limits, id, plan, ownGroups }: Key, edits: Edits, present: Present): Terms {
-  const ofPlan = edits.plans.get(plan);
-  return {
-    limits: edited(edited(limits, ofPlan && withoutGroups(ofPlan, ownGroups)), edits.keys.get(id)),
-    bans: edits.bans ?? present.bans,
-  };
+/** Returns the limits of a key after the edits. */
+export function limitsThen(
+  { limits, id, plan, ownGroups }: Key,
+  { plans, keys }: Pick<Edits, 'plans' | 'keys'>,
+): Limits {
+  const ofPlan = plans.get(plan);
+  return edited(edited(limits, ofPlan && withoutGroups(ofPlan, ownGroups)), keys.get(id));
 }
 
 /** Leaves out the groups that a key states itself, which an edit of its plan does not change. */

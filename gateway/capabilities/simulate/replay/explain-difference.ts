@@ -24,12 +24,15 @@ export interface Circumstance {
   readonly concerns?: (key: ReplayedKey) => boolean;
   /** When a grant ends. */
   readonly untilMs?: number | undefined;
+  /** Whether the record of the edit leaves out limits from before the edit, so that a replay cannot use them. */
+  readonly isCut?: boolean | undefined;
 }
 
 /**
- * Returns the sentences that explain why the replay of a minute differs from the record: a grant that was in force, a later edit, and an
- * outage or pause during the minute. Without any of them, an earlier event of the same day can explain the difference, because the day
- * window lasts until midnight. An edit or a grant that concerns none of the keys explains nothing.
+ * Returns the sentences that explain why the replay of a minute differs from the record: a grant or an edit that began or ended within the
+ * minute, a later edit whose earlier limits are not on record, and an outage or pause during the minute. Without any of them, an earlier
+ * event of the same day can explain the difference, because the day window lasts until midnight. An edit or a grant that concerns none of the
+ * keys explains nothing.
  *
  * @param circumstances sorted by time
  */
@@ -43,12 +46,17 @@ export function explainDifference(
   const dayStartMs = Math.floor(fromMs / dayMs) * dayMs;
   const ofKeys = circumstances.filter(({ concerns }) => concerns === undefined || keys.some(concerns));
   const before = ofKeys.filter(({ atMs }) => atMs < toMs);
-  const grant = before.findLast(({ kind, untilMs = 0 }) => kind === 'grant' && untilMs > fromMs);
-  const edit = ofKeys.find(({ kind, atMs }) => kind === 'edit' && atMs >= fromMs);
+  const isNear = (atMs = 0) => atMs >= fromMs - takesEffectWithinMs && atMs < toMs;
+  const grant = before.findLast(
+    ({ kind, atMs, untilMs }) => kind === 'grant' && (isNear(atMs) || isNear(untilMs)),
+  );
+  const edit = before.findLast(({ kind, atMs }) => kind === 'edit' && isNear(atMs));
+  const cut = ofKeys.find(({ kind, atMs, isCut }) => kind === 'edit' && isCut && atMs >= fromMs);
   const causes = [
-    grant && `A grant was in force: ${grant.text}`,
-    edit &&
-      `An edit took effect at ${timeOf(edit.atMs)}, so other limits may have applied before: ${edit.text}`,
+    grant && `A grant began or ended within the minute or shortly before: ${grant.text}`,
+    edit && `An edit took effect within the minute or shortly before, at ${timeOf(edit.atMs)}: ${edit.text}`,
+    cut &&
+      `An edit at ${timeOf(cut.atMs)} changed more limits than its record has, so other limits may have applied before: ${cut.text}`,
     lastSpan(ofKeys, 'store_away', 'store_back', { fromMs, toMs }),
     lastSpan(ofKeys, 'recording_paused', 'recording_resumed', { fromMs, toMs }),
   ].filter((cause) => cause !== undefined);
@@ -60,6 +68,9 @@ export function explainDifference(
   if (earlier !== undefined) return `Earlier that day, ${timeOf(earlier.atMs)}: ${earlier.text}`;
   return 'No outage, edit or grant is on record that explains the difference.';
 }
+
+/** The time within which all processes use an edit or a grant. A replay uses it from the minute in which the first process did. */
+const takesEffectWithinMs = minuteMs;
 
 /** Describes what began before the end of the minute and ended after the minute began. */
 function lastSpan(

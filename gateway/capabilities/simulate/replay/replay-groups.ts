@@ -4,7 +4,7 @@ import { type KeyMinutes, KeyMinutesBuilder } from '../../../usage/read/key-minu
 import type { UsageMinute } from '../../../usage/read/usage-reader.ts';
 import { outcomes } from '../../../usage/tally.ts';
 import { type KeyVerdict, replayKey } from './replay-key.ts';
-import type { ReplaySinks } from './replayed-key.ts';
+import type { EditedStep, ReplaySinks } from './replayed-key.ts';
 import type { Calendar, UsedEarlier } from './window-rooms.ts';
 
 /** The groups of the edited limits whose requests are not on record by the minute, because the group is new or has other operations. */
@@ -21,6 +21,9 @@ export interface ReplayedGroups {
   readonly fromMinute: number;
   /** The units that were charged to the windows of each group before the first minute in `minutes`. */
   readonly usedEarlier: ReadonlyMap<string, UsedEarlier>;
+  /** The limits over time, with the limits of groups. */
+  readonly steps: readonly EditedStep[];
+  /** The limits at the end of the period. */
   readonly present: Limits;
   readonly edited: Limits;
 }
@@ -31,7 +34,7 @@ export type OnGroupRefused = (name: string, minute: number, refusedThen: number)
 /**
  * Replays each group on its own: its limits decide the requests that the other limits let pass. A request that a limit of all operations or
  * a ban refused stays refused, and is no part of a group's replay. Bans are not replayed, because they count the refusals of all limits. A
- * group that the record cannot replay keeps its present limits.
+ * group that the record cannot replay keeps the limits that were in force.
  */
 export function replayGroups(
   groups: ReplayedGroups,
@@ -48,7 +51,14 @@ export function replayGroups(
 
 function replayGroup(
   name: string,
-  { minutes, fromMinute, usedEarlier, present, edited }: Omit<ReplayedGroups, 'minutes'> & ReplayedMinutes,
+  {
+    minutes,
+    fromMinute,
+    usedEarlier,
+    steps,
+    present,
+    edited,
+  }: Omit<ReplayedGroups, 'minutes'> & ReplayedMinutes,
   calendar: Calendar,
   sinks: ReplaySinks = {},
 ): KeyVerdict {
@@ -58,8 +68,12 @@ function replayGroup(
     minutes,
     fromMinute,
     usedEarlier: usedEarlier.get(name),
-    present: { limits: ofGroup(present), bans: noBans },
-    edited: { limits: ofGroup(isReplayable ? edited : present), bans: noBans },
+    steps: steps.map((step) => ({
+      fromMinute: step.fromMinute,
+      present: ofGroup(step.present),
+      edited: ofGroup(isReplayable ? step.edited : step.present),
+    })),
+    bans: { present: noBans, edited: noBans },
   };
   return replayKey(replayed, calendar, sinks);
 }

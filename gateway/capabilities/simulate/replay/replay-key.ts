@@ -2,9 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { chargedUnits, type KeyMinutes } from '../../../usage/read/key-minutes.ts';
 import { possibleRefusals, replayEditedUnits } from './replay-units.ts';
 import {
+  editedSteps,
   middle,
   minuteAt,
   possibleBans,
+  presentLimits,
+  presentSteps,
   type Replayed,
   type ReplayedKey,
   type ReplaySinks,
@@ -28,20 +31,23 @@ export interface KeyVerdict {
   readonly firstRefusedMinute: number;
   /** Minutes with refusals or bans. Clients send fewer requests in such a minute than without limits. How many fewer is unknown. */
   readonly censoredMinutes: number;
-  /** The numbers of requests that windows refused, in the record and in the replay under the present limits and bans. */
+  /** The numbers of requests that windows refused, in the record and in the replay under the limits in force. */
   readonly recordedRefusals: number;
   readonly replayedRefusals: number;
 }
 
 /**
- * Replays the record of one key. The first replay uses the present limits and must agree with the record. The second replay uses the edited
- * limits.
+ * Replays the record of one key. The first replay uses the limits that were in force and must agree with the record. The second replay uses
+ * the edited limits.
  *
  * If the edit changes nothing and the first replay agrees with the record, the record itself is the result.
  */
 export function replayKey(key: ReplayedKey, calendar: Calendar, sinks: ReplaySinks = {}): KeyVerdict {
   const { differs, ...present } = replayPresent(key, calendar, sinks);
-  const isRecord = !differs && isDeepStrictEqual(key.present, key.edited);
+  const isSame =
+    isDeepStrictEqual(key.bans.present, key.bans.edited) &&
+    key.steps.every((step) => isDeepStrictEqual(step.present, step.edited));
+  const isRecord = !differs && isSame;
   const replay = key.minutes.costs === undefined ? replayEdited : replayEditedUnits;
   const then = isRecord ? asRecorded(key, sinks) : replay(key, calendar, sinks);
   const { offered, mostAdmitted, leastAdmitted, firstRefusedMinute } = then;
@@ -59,19 +65,13 @@ export function replayKey(key: ReplayedKey, calendar: Calendar, sinks: ReplaySin
 }
 
 /**
- * Replays the present limits to check the replay against the record. Counts of whole minutes cannot reproduce bans, refusals by the limit
+ * Replays the limits that were in force to check the replay against the record. Counts of whole minutes cannot reproduce bans, refusals by the limit
  * per second, and requests without a decision (503). For such refusals, the check uses the recorded number, unless this number is
  * impossible.
  */
-function replayPresent(
-  { minutes, fromMinute, usedEarlier, present }: ReplayedKey,
-  calendar: Calendar,
-  { onDifference }: ReplaySinks,
-) {
-  const before = { editMinute: fromMinute, limits: present.limits, earlier: usedEarlier };
-  const rooms = new WindowRooms(present.limits, calendar, before);
-  const second = secondOf(present.limits, calendar);
-  const wholeMost = Math.min(rooms.minuteMax, second.inMinute);
+function replayPresent(key: ReplayedKey, calendar: Calendar, { onDifference }: ReplaySinks) {
+  const { minutes, fromMinute, usedEarlier } = key;
+  const rooms = new WindowRooms(presentSteps(key), calendar, usedEarlier);
   const units = chargedUnits(minutes);
   const run = startRun(rooms, minutes, units, fromMinute);
   const found = {
@@ -83,6 +83,8 @@ function replayPresent(
   };
   while (run.place < minutes.minute.length) {
     const room = rooms.open(minutes.minute[run.place] ?? 0, run.used);
+    const second = secondOf(rooms.limits, calendar);
+    const wholeMost = Math.min(rooms.minuteMax, second.inMinute);
     run.used = 0;
     while (admitWhole(minutes, units, run, rooms.nextEnd, wholeMost, room)) {
       const { minute, offered, admitted, recorded, banned } = minuteAt(minutes, run.place);
@@ -138,14 +140,10 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, { onMinute, onRefused 
  * both bounds, so the error is at most half of the distance between the bounds.
  */
 function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefused }: ReplaySinks): Replayed {
-  const { minutes, fromMinute, usedEarlier, present, edited } = key;
-  const before = { editMinute: fromMinute, limits: present.limits, earlier: usedEarlier };
-  const mostRooms = new WindowRooms(edited.limits, calendar, before);
-  const leastRooms = new WindowRooms(edited.limits, calendar, before);
-  const { minuteMax } = mostRooms;
-  const [secondNow, second] = [secondOf(present.limits, calendar), secondOf(edited.limits, calendar)];
-  const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
-  const wholeMost = Math.min(minuteMax, keepsAdmitted ? second.inMinute : second.max);
+  const { minutes, fromMinute, usedEarlier } = key;
+  const steps = editedSteps(key);
+  const mostRooms = new WindowRooms(steps, calendar, usedEarlier);
+  const leastRooms = new WindowRooms(steps, calendar, usedEarlier);
   const bans = possibleBans(key, calendar);
   /** The replay that computes the upper bound of the admitted requests. */
   const run = startRun(mostRooms, minutes, minutes.admitted, fromMinute);
@@ -155,6 +153,11 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefuse
     const first = minutes.minute[run.place] ?? 0;
     const mostRoom = mostRooms.open(first, run.used);
     const leastRoom = leastRooms.open(first, leastUsed);
+    const { minuteMax } = mostRooms;
+    const secondNow = secondOf(presentLimits(key, first), calendar);
+    const second = secondOf(mostRooms.limits, calendar);
+    const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
+    const wholeMost = Math.min(minuteMax, keepsAdmitted ? second.inMinute : second.max);
     [run.used, leastUsed] = [0, 0];
     for (;;) {
       const usedBefore = run.used;

@@ -1,8 +1,10 @@
 import {
   costsAt,
+  editedSteps,
   middle,
   minuteAt,
   possibleBans,
+  presentLimits,
   type Replayed,
   type ReplayedKey,
   type ReplaySinks,
@@ -29,11 +31,8 @@ export function replayEditedUnits(
   calendar: Calendar,
   { onMinute, onRefused }: ReplaySinks,
 ): Replayed {
-  const { minutes, fromMinute, usedEarlier, present, edited } = key;
-  const before = { editMinute: fromMinute, limits: present.limits, earlier: usedEarlier };
-  const rooms = new UnitRooms(edited.limits, calendar, before);
-  const [secondNow, second] = [secondOf(present.limits, calendar), secondOf(edited.limits, calendar)];
-  const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
+  const { minutes, fromMinute, usedEarlier } = key;
+  const rooms = new UnitRooms(editedSteps(key), calendar, usedEarlier);
   const bans = possibleBans(key, calendar);
   let [offered, mostAdmitted, leastAdmitted, firstRefusedMinute] = [0, 0, 0, Infinity];
   for (const place of minutes.minute.keys()) {
@@ -44,6 +43,9 @@ export function replayEditedUnits(
       rooms.charge(units.admitted);
       continue;
     }
+    const secondNow = secondOf(presentLimits(key, here.minute), calendar);
+    const second = secondOf(rooms.limits, calendar);
+    const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
     const decided = here.offered - here.undecided;
     const requests = decided - free;
     const extra = units.admitted + units.refused + units.bySecond + units.banned - requests;
@@ -85,7 +87,7 @@ export function replayEditedUnits(
 }
 
 /**
- * Returns the number of refusals that the present limits can have caused in a minute, to check the record. The number of units that were
+ * Returns the number of refusals that the limits in force can have caused in a minute, to check the record. The number of units that were
  * used before the minute is exact. The recorded number is possible if the windows have room for the admitted units, and if each refused
  * request may have cost more units than remained. If the recorded number is impossible, the nearest possible number is returned.
  */

@@ -1,12 +1,14 @@
 import type { BanPolicy, Limits } from '../../../shared/model.ts';
 import { type KeyMinutes, unitsAt } from '../../../usage/read/key-minutes.ts';
 import { PossibleBans } from './possible-bans.ts';
-import type { Calendar, UsedEarlier } from './window-rooms.ts';
+import type { Calendar, LimitStep, UsedEarlier } from './window-rooms.ts';
 
-/** The limits and bans of a key. */
-export interface Terms {
-  readonly limits: Limits;
-  readonly bans: BanPolicy;
+/** The limits of a key from a minute on, until the next step. */
+export interface EditedStep {
+  readonly fromMinute: number;
+  /** The limits that were in force. */
+  readonly present: Limits;
+  readonly edited: Limits;
 }
 
 /** The record of one key, and the limits and bans for the replay. */
@@ -18,15 +20,41 @@ export interface ReplayedKey {
   readonly minutes: KeyMinutes;
   /** The first minute of the replay, in which the edit takes effect. */
   readonly fromMinute: number;
+  /** The limits over time, at least one step. The first step also holds for all minutes before it. */
+  readonly steps: readonly EditedStep[];
+  readonly bans: { readonly present: BanPolicy; readonly edited: BanPolicy };
   /** The units that were charged to the windows before the first minute in `minutes`. */
   readonly usedEarlier?: UsedEarlier | undefined;
-  readonly present: Terms;
-  readonly edited: Terms;
+}
+
+/** Returns the limits that were in force over time. */
+export function presentSteps({ steps }: Pick<ReplayedKey, 'steps'>): readonly LimitStep[] {
+  return steps.map(({ fromMinute, present }) => ({ fromMinute, limits: present }));
+}
+
+/** Returns the limits of a replay of the edit: those that were in force before the edit, and the edited limits from then on. */
+export function editedSteps({
+  steps,
+  fromMinute,
+}: Pick<ReplayedKey, 'steps' | 'fromMinute'>): readonly LimitStep[] {
+  const isEarlier = (step: EditedStep) => step.fromMinute < fromMinute;
+  const first = steps.findLast(isEarlier) ?? steps[0];
+  return [
+    ...presentSteps({ steps: steps.filter(isEarlier) }),
+    ...(first === undefined ? [] : [{ fromMinute, limits: first.edited }]),
+    ...steps.filter((step) => !isEarlier(step)).map((step) => ({ ...step, limits: step.edited })),
+  ];
+}
+
+/** Returns the limits that were in force in a minute. */
+export function presentLimits({ steps }: Pick<ReplayedKey, 'steps'>, minute: number): Limits {
+  const step = steps.findLast(({ fromMinute }) => fromMinute <= minute) ?? steps[0];
+  return step?.present ?? [];
 }
 
 /** The functions that receive the minutes of a replay. Each function gets the minutes in ascending order. */
 export interface ReplaySinks {
-  /** Receives each minute in which the replay under the present limits and bans differs from the record. */
+  /** Receives each minute in which the replay under the limits in force differs from the record. */
   readonly onDifference?:
     | ((minute: number, recordedRefusals: number, replayedRefusals: number) => void)
     | undefined;
@@ -90,10 +118,10 @@ export function refusedBySecond(decided: number, recorded: number, { max }: Seco
 
 /** Computes the possible bans at the beginning of the period, under the edited limits and bans. */
 export function possibleBans(
-  { minutes, fromMinute, edited }: ReplayedKey,
+  { minutes, fromMinute, bans: { edited } }: ReplayedKey,
   { minuteMs }: Calendar,
 ): PossibleBans {
-  const bans = new PossibleBans(edited.bans, minuteMs);
+  const bans = new PossibleBans(edited, minuteMs);
   for (let place = 0; (minutes.minute[place] ?? Infinity) < fromMinute; place++) {
     const { minute, recorded, banned } = minuteAt(minutes, place);
     if (recorded > 0) bans.refuse(minute, recorded);

@@ -1,12 +1,5 @@
 import type { Limits } from '../../../shared/model.ts';
-import {
-  type BeforeEdit,
-  type Calendar,
-  type LongWindow,
-  longWindows,
-  minuteMaxOf,
-  openWindow,
-} from './window-rooms.ts';
+import { type Calendar, type LimitStep, type UsedEarlier, WindowsOverTime } from './window-rooms.ts';
 
 /** The requests of one minute. Free requests are not included, because they take no room. */
 export interface MixedMinute {
@@ -55,53 +48,38 @@ export interface Admitted {
  * If every request costs 1 unit and there is no ban and no limit per second, all bounds are equal.
  */
 export class UnitRooms {
-  private readonly calendar: Calendar;
-  private readonly before: BeforeEdit;
-  private readonly minuteMax: number;
-  private readonly windows: readonly UnitWindow[];
-  private isBefore = true;
+  private readonly windows: WindowsOverTime<UnitCounts>;
 
-  constructor(limits: Limits, calendar: Calendar, before: BeforeEdit) {
-    this.calendar = calendar;
-    this.before = before;
-    this.minuteMax = minuteMaxOf(limits);
-    this.windows = longWindows(limits, before).map((window) => ({
-      ...window,
-      low: 0,
-      high: 0,
-      mostUsed: 0,
-      leastUsed: 0,
-    }));
+  constructor(steps: readonly LimitStep[], calendar: Calendar, earlier: UsedEarlier | undefined) {
+    this.windows = new WindowsOverTime(steps, calendar, earlier, (used, counts) => {
+      const all = { low: used, high: used, mostUsed: used, leastUsed: used };
+      return counts === undefined ? all : Object.assign(counts, all);
+    });
+  }
+
+  get limits(): Limits {
+    return this.windows.limits;
   }
 
   /** Starts a new window in place of each window that has ended. Callers pass minutes in ascending order. */
   open(minute: number): void {
-    this.isBefore = minute < this.before.editMinute;
-    for (const window of this.windows) {
-      if (minute < window.endMinute) continue;
-      const used = openWindow(window, minute, this.calendar, this.before);
-      window.low = used;
-      window.high = used;
-      window.mostUsed = used;
-      window.leastUsed = used;
-    }
+    this.windows.openMinute(minute);
   }
 
   /** Adds the units of a minute before the edit to the windows. */
   charge(units: number): void {
-    for (const window of this.windows) {
-      if (window.isNew && this.isBefore) continue;
-      window.low += units;
-      window.high += units;
-      window.mostUsed += units;
-      window.leastUsed += units;
+    for (const { counts } of this.windows.limited) {
+      counts.low += units;
+      counts.high += units;
+      counts.mostUsed += units;
+      counts.leastUsed += units;
     }
   }
 
   /** Returns the number of units for which the windows certainly have room. */
   certainRoom(): number {
-    let room = this.minuteMax;
-    for (const { limit, high } of this.windows) room = Math.min(room, limit.max - high);
+    let room = this.windows.minuteMax;
+    for (const { max, counts } of this.windows.limited) room = Math.min(room, max - counts.high);
     return Math.max(0, room);
   }
 
@@ -115,33 +93,33 @@ export class UnitRooms {
     const admitted = isWhole
       ? { least: requests, most: requests }
       : { least: isBanned ? 0 : this.leastOf(minute, room), most: this.mostOf(minute, possible) };
-    for (const window of this.windows) {
-      const { max } = window.limit;
-      const low = isBanned ? 0 : isWhole ? units : this.leastUnits(window, minute, units);
-      window.high = Math.max(window.high, Math.min(max, window.high + Math.min(units, possible)));
-      window.low += low;
-      window.mostUsed += isWhole ? units : admitted.most;
-      window.leastUsed += admitted.least + extra;
+    for (const [index, { max, counts }] of this.windows.limited.entries()) {
+      const low = isBanned ? 0 : isWhole ? units : this.leastUnits(index, minute, units);
+      counts.high = Math.max(counts.high, Math.min(max, counts.high + Math.min(units, possible)));
+      counts.low += low;
+      counts.mostUsed += isWhole ? units : admitted.most;
+      counts.leastUsed += admitted.least + extra;
     }
     return admitted;
   }
 
   private possibleRoom(): number {
-    let room = this.minuteMax;
-    for (const { limit, low } of this.windows) room = Math.min(room, limit.max - low);
+    let room = this.windows.minuteMax;
+    for (const { max, counts } of this.windows.limited) room = Math.min(room, max - counts.low);
     return Math.max(0, room);
   }
 
   private mostOf({ requests, extra, mostBySecond }: MixedMinute, possible: number): number {
     const fits = requests + extra <= possible ? requests : requests - 1;
     let most = Math.min(fits, possible, mostBySecond);
-    for (const { limit, mostUsed } of this.windows) most = Math.min(most, limit.max - mostUsed);
+    for (const { max, counts } of this.windows.limited) most = Math.min(most, max - counts.mostUsed);
     return Math.max(0, most);
   }
 
   private leastOf({ requests, extra, leastBySecond, mayBeBanned }: MixedMinute, room: number): number {
-    let roomOfSums = Math.min(this.minuteMax, leastBySecond);
-    for (const { limit, leastUsed } of this.windows) roomOfSums = Math.min(roomOfSums, limit.max - leastUsed);
+    let roomOfSums = Math.min(this.windows.minuteMax, leastBySecond);
+    for (const { max, counts } of this.windows.limited)
+      roomOfSums = Math.min(roomOfSums, max - counts.leastUsed);
     const least = Math.max(leastIn(requests, extra, room, mayBeBanned), roomOfSums - extra);
     return Math.max(0, Math.min(requests, least));
   }
@@ -150,10 +128,10 @@ export class UnitRooms {
    * Returns the smallest number of units that a minute can add to a window. If a request of the minute is refused, a window or the limit
    * per second has at most `extra` units left.
    */
-  private leastUnits(of: UnitWindow, { extra, leastBySecond }: MixedMinute, units: number): number {
-    let room = Math.min(this.minuteMax, leastBySecond, of.limit.max - of.low);
-    for (const window of this.windows)
-      if (window !== of) room = Math.min(room, window.limit.max - window.high);
+  private leastUnits(of: number, { extra, leastBySecond }: MixedMinute, units: number): number {
+    let room = Math.min(this.windows.minuteMax, leastBySecond);
+    for (const [index, { max, counts }] of this.windows.limited.entries())
+      room = Math.min(room, max - (index === of ? counts.low : counts.high));
     return Math.max(0, Math.min(units, room - extra));
   }
 }
@@ -168,7 +146,7 @@ export function leastIn(requests: number, extra: number, room: number, mayBeBann
   return Math.min(requests, Math.max(one, room - extra, 0));
 }
 
-interface UnitWindow extends LongWindow {
+interface UnitCounts {
   /** Bounds of the used units. */
   low: number;
   high: number;

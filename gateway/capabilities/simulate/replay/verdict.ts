@@ -2,7 +2,7 @@ import type { PlanAdvice } from '../../../shared/model.ts';
 import { isoSecondOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { KeyVerdict } from './replay-key.ts';
 
-/** Requests of some keys under the present limits (now) and the edited limits (then). */
+/** Requests of some keys as recorded (now) and under the edited limits (then). */
 export interface Totals {
   /** The number of keys that sent requests. */
   readonly keys: number;
@@ -13,9 +13,9 @@ export interface Totals {
   readonly refusedThenMax: number;
   readonly keysRefusedMore: number;
   readonly keysRefusedLess: number;
-  /** The number of keys that have no refusals under the present limits, but some under the edited limits. */
+  /** The number of keys that have no recorded refusals, but some under the edited limits. */
   readonly newlyLimitedKeys: number;
-  /** The number of keys that have refusals under the present limits, but none under the edited limits. */
+  /** The number of keys that have recorded refusals, but none under the edited limits. */
   readonly freedKeys: number;
 }
 
@@ -37,7 +37,7 @@ export interface KeyLine {
   readonly censoredMinutes: number;
 }
 
-/** A minute in which the replay under the present limits differs from the record. */
+/** A minute in which the replay under the limits of its time differs from the record. */
 export interface Difference {
   readonly at: string;
   readonly keys: number;

@@ -1,5 +1,5 @@
 import { type WindowsMs, windowIndex, windowStartMs } from '../../../shared/calendar-windows.ts';
-import type { Limit, Limits, PlanWindow } from '../../../shared/model.ts';
+import type { Limits, PlanWindow } from '../../../shared/model.ts';
 
 /** The lengths of the minutes and windows of a record. */
 export interface Calendar {
@@ -12,14 +12,107 @@ export interface Calendar {
 /** The units that were charged to windows before the first minute of the replay, with the number of each window (`windowIndex`). */
 export type UsedEarlier = ReadonlyMap<PlanWindow, { readonly index: number; readonly used: number }>;
 
-/** The limits and the usage before an edit. */
-export interface BeforeEdit {
-  /** The minute in which the edit takes effect. */
-  readonly editMinute: number;
-  /** The limits before the edit. A window without a limit was not counted, so its count begins at zero when the edit takes effect. */
+/** The limits from a minute on, until the next step. */
+export interface LimitStep {
+  readonly fromMinute: number;
   readonly limits: Limits;
-  /** The units of windows that began before the first minute of the replay. */
-  readonly earlier?: UsedEarlier | undefined;
+}
+
+/** A calendar window that is longer than a minute and has a limit. */
+interface LimitedWindow<Counts> {
+  readonly max: number;
+  readonly counts: Counts;
+}
+
+/** The counts of a calendar window, for all limits that the window has over time. */
+interface WindowCounts<Counts> {
+  readonly window: PlanWindow;
+  readonly counts: Counts;
+  /** Whether the window has a limit from the first step on, so that `UsedEarlier` applies. */
+  readonly isFirst: boolean;
+  endMinute: number;
+}
+
+/**
+ * The calendar windows of a replay, under limits that change over time. A window without a limit is not counted: its count begins at zero
+ * when it gets a limit, and stays as it is while the window has no limit. The limit per second is ignored, because a second is shorter than
+ * a minute.
+ *
+ * The counts of two replays of the same requests differ if bans are possible. The replay with the fewest refusals is then no bound where a
+ * window loses its limit and gets a limit again before it ends: the requests between count only in the shorter windows.
+ */
+export class WindowsOverTime<Counts> {
+  /** The limits of the last opened minute. */
+  limits: Limits = [];
+  /** The minute limit; Infinity without such a limit. */
+  minuteMax = Number.POSITIVE_INFINITY;
+  /** The longer windows that have a limit. */
+  limited: readonly LimitedWindow<Counts>[] = [];
+  /** The next minute in which a longer window ends or the limits change. */
+  nextEnd = Number.NEGATIVE_INFINITY;
+  private readonly steps: readonly LimitStep[];
+  private readonly calendar: Calendar;
+  private readonly earlier: UsedEarlier | undefined;
+  /** Makes the counts of a window, or sets them to the used units at the start of the window. */
+  private readonly start: (used: number, counts?: Counts) => Counts;
+  private readonly known = new Map<PlanWindow, WindowCounts<Counts>>();
+  private open: readonly WindowCounts<Counts>[] = [];
+  private nextStep = 0;
+
+  constructor(
+    steps: readonly LimitStep[],
+    calendar: Calendar,
+    earlier: UsedEarlier | undefined,
+    start: (used: number, counts?: Counts) => Counts,
+  ) {
+    this.steps = steps;
+    this.calendar = calendar;
+    this.earlier = earlier;
+    this.start = start;
+  }
+
+  /** Starts a new window in place of each window that has ended. Callers pass minutes in ascending order. */
+  openMinute(minute: number): void {
+    if (minute < this.nextEnd) return;
+    while (this.nextStep === 0 || minute >= this.nextStepMinute()) this.takeStep();
+    this.nextEnd = this.nextStepMinute();
+    for (const one of this.open) {
+      if (minute >= one.endMinute) this.startWindow(one, minute);
+      this.nextEnd = Math.min(this.nextEnd, one.endMinute);
+    }
+  }
+
+  private nextStepMinute(): number {
+    return this.steps[this.nextStep]?.fromMinute ?? Number.POSITIVE_INFINITY;
+  }
+
+  private takeStep(): void {
+    const isFirst = this.nextStep === 0;
+    this.limits = this.steps[this.nextStep]?.limits ?? [];
+    this.nextStep += 1;
+    this.minuteMax = this.limits.find(({ window }) => window === 'minute')?.max ?? Number.POSITIVE_INFINITY;
+    const long = this.limits.filter(({ window }) => window !== 'second' && window !== 'minute');
+    this.open = long.map(({ window }) => {
+      const known = this.known.get(window) ?? {
+        window,
+        counts: this.start(0),
+        isFirst,
+        endMinute: Number.NEGATIVE_INFINITY,
+      };
+      this.known.set(window, known);
+      return known;
+    });
+    this.limited = this.open.map(({ counts }, index) => ({ max: long[index]?.max ?? 0, counts }));
+  }
+
+  private startWindow(one: WindowCounts<Counts>, minute: number): void {
+    const { minuteMs, windowsMs } = this.calendar;
+    const lengthMs = windowsMs[one.window];
+    const index = windowIndex(lengthMs, minute * minuteMs);
+    one.endMinute = windowStartMs(lengthMs, index + 1) / minuteMs;
+    const earlier = one.isFirst ? this.earlier?.get(one.window) : undefined;
+    this.start(earlier?.index === index ? earlier.used : 0, one.counts);
+  }
 }
 
 /**
@@ -28,89 +121,43 @@ export interface BeforeEdit {
  * are refused. A refused request adds no units to any window.
  *
  * A charge reduces the room of every window longer than a minute by the same number of units. Until one of the windows
- * ends, a caller therefore needs only the room of the fullest window. This class ignores the limit per second, because a
- * second is shorter than a minute.
+ * ends, a caller therefore needs only the room of the fullest window.
  */
 export class WindowRooms {
-  /** The minute limit; Infinity without such a limit. */
-  readonly minuteMax: number;
-  /** The next minute in which a window longer than a minute ends. */
-  nextEnd = Number.NEGATIVE_INFINITY;
-  private readonly calendar: Calendar;
-  private readonly before: BeforeEdit;
-  private readonly windows: readonly RoomyWindow[];
-  private lastMinute = Number.NEGATIVE_INFINITY;
+  private readonly windows: WindowsOverTime<{ used: number }>;
 
-  constructor(limits: Limits, calendar: Calendar, before: BeforeEdit) {
-    this.calendar = calendar;
-    this.before = before;
-    this.minuteMax = minuteMaxOf(limits);
-    this.windows = longWindows(limits, before).map((window) => ({ ...window, room: 0 }));
+  constructor(steps: readonly LimitStep[], calendar: Calendar, earlier: UsedEarlier | undefined) {
+    this.windows = new WindowsOverTime(steps, calendar, earlier, (used, counts = { used }) =>
+      Object.assign(counts, { used }),
+    );
+  }
+
+  get limits(): Limits {
+    return this.windows.limits;
+  }
+
+  get minuteMax(): number {
+    return this.windows.minuteMax;
+  }
+
+  get nextEnd(): number {
+    return this.windows.nextEnd;
   }
 
   /**
-   * Subtracts used units from the room of the windows. Starts a new window in place of each window that has ended.
+   * Adds used units to the windows, and then starts a new window in place of each window that has ended.
    *
    * @param minute not before that of an earlier call
    * @param used the units used since the last call, at most until `nextEnd`
    * @returns the room of the longer windows; negative if more units were used
    */
   open(minute: number, used: number): number {
-    const isBefore = this.lastMinute < this.before.editMinute;
-    this.lastMinute = minute;
+    for (const { counts } of this.windows.limited) counts.used += used;
+    this.windows.openMinute(minute);
     let least = Number.POSITIVE_INFINITY;
-    this.nextEnd = Number.POSITIVE_INFINITY;
-    for (const window of this.windows) {
-      if (!(window.isNew && isBefore)) window.room -= used;
-      if (minute >= window.endMinute)
-        window.room = window.limit.max - openWindow(window, minute, this.calendar, this.before);
-      least = Math.min(least, window.room);
-      this.nextEnd = Math.min(this.nextEnd, window.endMinute);
-    }
+    for (const { max, counts } of this.windows.limited) least = Math.min(least, max - counts.used);
     return least;
   }
-}
-
-interface RoomyWindow extends LongWindow {
-  room: number;
-}
-
-/** A window that is longer than a minute. */
-export interface LongWindow {
-  readonly limit: Limit;
-  /** Whether the window had no limit before the edit. */
-  readonly isNew: boolean;
-  endMinute: number;
-}
-
-export function longWindows(limits: Limits, before: BeforeEdit): readonly LongWindow[] {
-  return limits
-    .filter(({ window }) => window !== 'second' && window !== 'minute')
-    .map((limit) => ({
-      limit,
-      isNew: before.limits.every(({ window }) => window !== limit.window),
-      endMinute: Number.NEGATIVE_INFINITY,
-    }));
-}
-
-/** Starts the window that contains a minute. @returns the units that were charged to the window before the first minute of the replay */
-export function openWindow(
-  window: LongWindow,
-  minute: number,
-  { minuteMs, windowsMs }: Calendar,
-  { earlier }: BeforeEdit,
-): number {
-  const { limit, isNew } = window;
-  const lengthMs = windowsMs[limit.window];
-  const index = windowIndex(lengthMs, minute * minuteMs);
-  window.endMinute = windowStartMs(lengthMs, index + 1) / minuteMs;
-  const known = isNew ? undefined : earlier?.get(limit.window);
-  return known?.index === index ? known.used : 0;
-}
-
-/** Returns the minute limit; Infinity without such a limit. */
-export function minuteMaxOf(limits: Limits): number {
-  return limits.find(({ window }) => window === 'minute')?.max ?? Number.POSITIVE_INFINITY;
 }
 
 /** Returns how many of the given requests fit into the windows. */

@@ -12,7 +12,9 @@ import { offeredAt } from '../../../../gateway/usage/read/key-minutes.ts';
 import { brokenRules, type Replay, replay } from './replay-rules.ts';
 import {
   calendar,
+  changing,
   decideTwins,
+  editedOnce,
   minuteMs,
   mixedTwins,
   recordTwins,
@@ -27,8 +29,7 @@ type Simulator = (run: TwinsRecorded) => Admitted;
 
 const real: Simulator = ({ kept, before, after, bans, fromMinute }) => {
   const admitted: [number, number][] = [];
-  const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
-  replayKey({ minutes: kept, fromMinute, ...terms }, calendar, {
+  replayKey({ minutes: kept, fromMinute, ...editedOnce(before, after, bans) }, calendar, {
     onMinute: (...one) => admitted.push(one),
   });
   return admitted;
@@ -198,6 +199,15 @@ describe('the record of a real gateway', () => {
   });
 });
 
+/** A replay in which the edited limits are not those of the run. */
+const editing =
+  (change: (limits: Limits) => Limits): Replay =>
+  (run) =>
+    replay({
+      ...run,
+      limitSteps: run.limitSteps.map((step) => ({ ...step, edited: change(step.edited) })),
+    });
+
 /** Simulators that make a mistake with bans, with a limit per second, or in the sum over the minutes. */
 const misled: readonly { mistake: string; simulate: Replay }[] = [
   {
@@ -241,11 +251,11 @@ const misled: readonly { mistake: string; simulate: Replay }[] = [
   },
   {
     mistake: 'the second refuses nothing',
-    simulate: (run) => replay({ ...run, after: run.after.filter(({ window }) => window !== 'second') }),
+    simulate: editing((limits) => limits.filter(({ window }) => window !== 'second')),
   },
   {
-    mistake: 'present limits are replayed as an edit',
-    simulate: (run) => replay({ ...run, after: [...run.after, { window: 'month', max: 1e15 }] }),
+    mistake: 'unchanged limits are replayed as an edit',
+    simulate: editing((limits) => [...limits, { window: 'month', max: 1e15 }]),
   },
 ];
 
@@ -256,6 +266,19 @@ it('a rule that holds for every key is broken where every request is charged 1 u
   expect(runs.flatMap((run) => brokenRules(run, simulate))).toContain(
     'what the gateway did is between the bounds',
   );
+});
+
+it.each<{ mistake: string; steps: (steps: TwinsRecorded['limitSteps']) => TwinsRecorded['limitSteps'] }>([
+  { mistake: 'earlier limits are forgotten', steps: (steps) => steps.slice(-1) },
+  { mistake: 'later limits are forgotten', steps: (steps) => steps.slice(0, 1) },
+])('a rule for keys whose limits change is broken by a simulator where $mistake', ({ steps }) => {
+  const runs = fc.sample(changing(twins), { numRuns: 500, seed: 17 }).map(decideTwins);
+  expect(runs.flatMap((run) => brokenRules(run, replay))).toEqual([]);
+  const broken = runs.flatMap((run) =>
+    brokenRules(run, (one) => replay({ ...one, limitSteps: steps(one.limitSteps) })),
+  );
+  expect(broken).toContain('the limits of their time refuse what was recorded');
+  expect(broken).toContain('what the gateway did is between the bounds');
 });
 
 it.each(misled)('a rule for every key is broken by a simulator where $mistake', ({ simulate }) => {

@@ -5,7 +5,7 @@ import { emptyQuotaState, type QuotaState } from '../../../../gateway/quota/hash
 import type { BanPolicy, Limits } from '../../../../gateway/shared/model.ts';
 import { KeyMinutesBuilder } from '../../../../gateway/usage/read/key-minutes.ts';
 import { oneRun } from '../../../support/one-run.ts';
-import { bans, calendar, limits, minuteMs } from './twin-keys.ts';
+import { bans, calendar, editedOnce, limits, minuteMs } from './twin-keys.ts';
 
 /**
  * The costs of the requests in each minute, and the edited limits. Before the edit, the limits refuse no request.
@@ -42,8 +42,10 @@ export function everyOrder({ minutes, spaceMs, after, bans }: Orders) {
     return { number, costs };
   });
   const before: Limits = after.map(({ window }) => ({ window, max: 1_000 }));
-  const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
-  const verdict = replayKey({ minutes: builder.finish(), fromMinute: 0, ...terms }, calendar);
+  const verdict = replayKey(
+    { minutes: builder.finish(), fromMinute: 0, ...editedOnce(before, after, bans) },
+    calendar,
+  );
   const refused = new Set<number>();
   follow(emptyQuotaState, 0, 0);
   return { ...verdict, refused };

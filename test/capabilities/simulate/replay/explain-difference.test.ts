@@ -23,7 +23,8 @@ const edit = {
   text: 'free 60 → 50 a minute',
   concerns: ({ plan }: { plan: string | undefined }) => plan === 'free',
 } as const;
-const editOfOthers = { ...edit, atMs: ms('10:50:00'), text: 'pro 9 → 8', concerns: () => false };
+const editWithin = { ...edit, atMs: ms('10:31:20') };
+const editOfOthers = { ...edit, atMs: ms('10:31:10'), text: 'pro 9 → 8', concerns: () => false };
 const start = { kind: 'start', atMs: ms('10:00:00'), text: 'process 7 was started.' } as const;
 
 it.each<[string, readonly Circumstance[], RegExp]>([
@@ -33,15 +34,26 @@ it.each<[string, readonly Circumstance[], RegExp]>([
     /^From 2026-\d\d-\d\d \d\d:\d\d UTC on, for 2 min 10 s: Redis is away\.$/,
   ],
   [
-    'an edit after it, and by an outage during it, which may have changed little',
-    [...outage, edit],
-    /^An edit took effect at .*free 60 → 50.* UTC on, for 2 min 10 s: Redis is away\.$/,
+    'an edit within it, and by an outage during it, which may have changed little',
+    [...outage, editWithin].sort((a, b) => a.atMs - b.atMs),
+    /^An edit took effect within .*free 60 → 50.* UTC on, for 2 min 10 s: Redis is away\.$/,
   ],
   ['an outage that has not ended', outage.slice(0, 1), /^From .* UTC on: Redis is away/],
   [
-    'an edit after it: other limits applied before',
-    [edit],
-    /^An edit took effect at 2026-11-22 11:00 UTC, .*free 60 → 50/,
+    'an edit within it',
+    [editWithin],
+    /^An edit took effect within the minute or shortly before, at 2026-11-22 10:31 UTC: free 60 → 50/,
+  ],
+  [
+    'an edit shortly before it',
+    [{ ...edit, atMs: ms('10:30:59') }],
+    /^An edit took effect within .*free 60 → 50/,
+  ],
+  ['no edit after it, because the replay uses the limits of its time', [edit], /^No outage, edit or grant/],
+  [
+    'an edit after it whose record leaves out limits',
+    [{ ...edit, isCut: true }],
+    /^An edit at 2026-11-22 11:00 UTC changed more limits than its record has/,
   ],
   ['no edit that concerns other keys', [editOfOthers], /^No outage, edit or grant is on record/],
   [
@@ -49,11 +61,25 @@ it.each<[string, readonly Circumstance[], RegExp]>([
     [{ ...editOfOthers, atMs: ms('10:00:00') }],
     /^No outage, edit or grant is on record/,
   ],
-  ['the edit of its keys, after an edit that concerns other keys', [editOfOthers, edit], /free 60 → 50/],
-  ['a grant of the key, before an edit', [grant, edit], /^A grant was in force: given by ada/],
+  [
+    'the edit of its keys, after an edit that concerns other keys',
+    [editOfOthers, editWithin],
+    /free 60 → 50/,
+  ],
+  [
+    'a grant of the key that ends within it',
+    [{ ...grant, untilMs: ms('10:31:30') }],
+    /^A grant began or ended within the minute or shortly before: given by ada/,
+  ],
+  [
+    'a grant of the key that begins within it, before an edit',
+    [{ ...grant, atMs: ms('10:31:10') }, editWithin],
+    /^A grant began or ended .*given by ada.*An edit/,
+  ],
+  ['no grant that was in force in the whole minute', [grant], /^No outage/],
   [
     'no grant of another key',
-    [{ ...grant, concerns: () => false }],
+    [{ ...grant, untilMs: ms('10:31:30'), concerns: () => false }],
     /^No outage, edit or grant is on record/,
   ],
   ['no grant that had ended', [{ ...grant, untilMs: ms('10:00:00') }], /^No outage/],

@@ -22,6 +22,7 @@ import { withRefused } from '../../../../gateway/usage/read/key-minutes.ts';
 import { createUsage } from '../../../../gateway/usage/usage.ts';
 import { limitsOf } from '../../../support/limits-of.ts';
 import { tunedBounds } from '../../../support/tuned-bounds.ts';
+import { editedOnce } from './twin-keys.ts';
 
 const minuteMs = 60_000;
 const startMs = Date.UTC(2026, 10, 20, 12);
@@ -82,7 +83,17 @@ async function recorded(of: Limits, sequence: typeof requests extends fc.Arbitra
 }
 
 function replay(minutes: Awaited<ReturnType<typeof recorded>>['minutes'], present: Limits, then: Limits) {
-  return replayGroups({ minutes, fromMinute, usedEarlier: new Map(), present, edited: then }, calendar);
+  return replayGroups(
+    {
+      minutes,
+      fromMinute,
+      usedEarlier: new Map(),
+      steps: [{ fromMinute: 0, present, edited: then }],
+      present,
+      edited: then,
+    },
+    calendar,
+  );
 }
 
 it('a replay of the present limits of groups finds the recorded refusals, and tighter limits never refuse less', async () => {
@@ -128,12 +139,18 @@ it('the bounds contain the refusals of the real limits after an edit', async () 
       const { minutes, ofAll } = await recorded(present, sequence);
       const { refused } = await recorded(edited, sequence);
       if (ofAll === undefined) throw new Error('the record was not read');
-      const groups = { minutes, fromMinute, usedEarlier: new Map(), present, edited };
+      const groups = {
+        minutes,
+        fromMinute,
+        usedEarlier: new Map(),
+        steps: [{ fromMinute: 0, present, edited }],
+        present,
+        edited,
+      };
       const replayed = {
         minutes: withRefused(ofAll, refusedByAnyGroup(groups, calendar)),
         fromMinute,
-        present: { limits: ofAllOperations(present), bans: noBans },
-        edited: { limits: ofAllOperations(edited), bans: noBans },
+        ...editedOnce(ofAllOperations(present), ofAllOperations(edited), noBans),
       };
       const alone = replayKey(replayed, calendar);
       const { least, most } = refusedBounds(alone, groups, calendar);

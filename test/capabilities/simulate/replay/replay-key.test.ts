@@ -4,7 +4,7 @@ import { replayKey } from '../../../../gateway/capabilities/simulate/replay/repl
 import { windowIndex } from '../../../../gateway/shared/calendar-windows.ts';
 import { everyOrder, orders } from './every-order.ts';
 import { brokenRules, recordedFrom, replay } from './replay-rules.ts';
-import { calendar, decideTwins, minuteMs, mixedTwins, recordTwins, twins } from './twin-keys.ts';
+import { calendar, changing, decideTwins, minuteMs, mixedTwins, recordTwins, twins } from './twin-keys.ts';
 
 /** The numbers of admitted requests, added up by window. */
 function byWindow(minutes: readonly (readonly [number, number])[], lengthMs: number) {
@@ -62,6 +62,8 @@ for (const numRuns of [5, 20])
 for (const [costs, cases] of [
   ['1 unit', twins],
   ['0, 1, 2 and 5 units', mixedTwins],
+  ['1 unit under limits that change several times', changing(twins)],
+  ['0, 1, 2 and 5 units under limits that change several times', changing(mixedTwins)],
 ] as const)
   it(`the simulator’s minutes of thousands of random keys with requests of ${costs} add up to the total, which is the mean of correct bounds`, () => {
     const seen = { certain: 0, open: 0, banned: 0, bySecond: 0 };
@@ -70,15 +72,15 @@ for (const [costs, cases] of [
       expect(brokenRules(run, replay)).toEqual([]);
       const { verdict } = replay(run);
       // Without `onMinute`, the simulator skips most minutes, but the verdict must be the same.
-      const { kept: minutes, before, after, bans, fromMinute } = run;
-      const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
+      const { kept: minutes, limitSteps: steps, bans, fromMinute } = run;
+      const terms = { steps, bans: { present: bans, edited: bans } };
       const refused: [number, number][] = [];
       const onRefused = (...one: [number, number]) => refused.push(one);
       expect(replayKey({ minutes, fromMinute, ...terms }, calendar, { onRefused })).toEqual(verdict);
       expect(refused.reduce((sum, [, requests]) => sum + requests, 0)).toBe(verdict.refusedThen);
       seen[verdict.refusedThenMin === verdict.refusedThenMax ? 'certain' : 'open'] += 1;
       if (recordedFrom(fromMinute, run.edited).banned > 0) seen.banned += 1;
-      if (after.some(({ window }) => window === 'second')) seen.bySecond += 1;
+      if (run.after.some(({ window }) => window === 'second')) seen.bySecond += 1;
     });
     fc.assert(property, { numRuns: 1_000 });
     expect(Math.min(...Object.values(seen))).toBeGreaterThan(50);

@@ -11,12 +11,12 @@ interface Replayed {
 
 export type Replay = (run: TwinsRecorded) => Replayed;
 
-export const replay: Replay = ({ kept, before, after, bans, fromMinute }) => {
+export const replay: Replay = ({ kept, limitSteps: steps, bans, fromMinute }) => {
   const differences: number[] = [];
   const admitted: [number, number][] = [];
   const refused: [number, number][] = [];
   const verdict = replayKey(
-    { minutes: kept, fromMinute, present: { limits: before, bans }, edited: { limits: after, bans } },
+    { minutes: kept, fromMinute, steps, bans: { present: bans, edited: bans } },
     calendar,
     {
       onDifference: (minute) => differences.push(minute),
@@ -49,11 +49,12 @@ export function brokenRules(run: TwinsRecorded, simulate: Replay): string[] {
     recordedFrom(run.fromMinute, run.kept),
     recordedFrom(run.fromMinute, run.edited).refused,
   ];
-  const same = simulate({ ...run, after: run.before });
+  const unedited = run.limitSteps.map((step) => ({ ...step, edited: step.present }));
+  const same = simulate({ ...run, after: run.before, limitSteps: unedited });
   const refusedIn = admitted.map(([minute, requests]) => (own.offered.get(minute) ?? 0) - requests);
   const first = admitted[refusedIn.findIndex((requests) => requests > 0)]?.[0] ?? Infinity;
   const rules = {
-    'the present limits refuse what was recorded': differences.length === 0,
+    'the limits of their time refuse what was recorded': differences.length === 0,
     'minutes add up to the total': refusedIn.reduce((sum, requests) => sum + requests, 0) === refusedThen,
     'no minute admits more than was offered': refusedIn.every((requests) => requests >= 0),
     'minutes with refusals are those that do not admit all requests':

@@ -14,6 +14,7 @@ import { settingsOf } from '../../../support/settings-of.ts';
 import { tunedBounds } from '../../../support/tuned-bounds.ts';
 import { patientStore } from '../../../support/tuning.ts';
 import { until } from '../../../support/until.ts';
+import { editedOnce } from './twin-keys.ts';
 
 /** Each window ends several times in the few seconds of this test, on the clock of Redis. */
 const windowsMs: WindowsMs = { second: 50, minute: 150, hour: 450, day: 1_350, month: 2_700 };
@@ -93,10 +94,10 @@ it('the simulator reproduces two gateways on one Redis with random plans and ver
   for (const [index, { entry, stated }] of keys.entries()) {
     const minutes = read?.[index];
     if (minutes === undefined) throw new Error('there is a record');
-    const terms = { limits: stated, bans: settings.bans };
+    const terms = editedOnce(stated, stated, settings.bans);
     const differences: unknown[] = [];
     const replayed: number[] = [];
-    const verdict = replayKey({ minutes, fromMinute: 0, present: terms, edited: terms }, calendar, {
+    const verdict = replayKey({ minutes, fromMinute: 0, ...terms }, calendar, {
       onDifference: (...difference) => differences.push(difference),
       onMinute: (_minute, requests) => replayed.push(requests),
     });

@@ -1,12 +1,18 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
+import type { EditedStep } from '../../../../gateway/capabilities/simulate/replay/replayed-key.ts';
 import type { Calendar } from '../../../../gateway/capabilities/simulate/replay/window-rooms.ts';
 import { toLimitFields } from '../../../../gateway/keys/limits/limit-fields.ts';
 import { decideKey } from '../../../../gateway/quota/decide-key.ts';
 import { emptyQuotaState, type QuotaState } from '../../../../gateway/quota/hash.ts';
 import { type DecidedRun, decidedRuns, decisionAt } from '../../../../gateway/request/limit/decision-at.ts';
 import { calendarWindowsMs } from '../../../../gateway/shared/calendar-windows.ts';
-import { type BanPolicy, type Limits, planWindows } from '../../../../gateway/shared/model.ts';
+import {
+  type BanPolicy,
+  type Limits,
+  type PlanWindow,
+  planWindows,
+} from '../../../../gateway/shared/model.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from '../../../../gateway/usage/read/key-minutes.ts';
 import { outcomeOf, outcomes } from '../../../../gateway/usage/tally.ts';
 import { askAdmin, makeToken } from '../../../support/admin-client.ts';
@@ -31,6 +37,8 @@ export interface Twins {
   readonly steps: readonly Step[];
   /** The index of the step that follows the edit. The edit is made at the beginning of a minute. */
   readonly editAt: number;
+  /** Further limits of both keys. Each pair applies from the beginning of a minute, before the step of this index. */
+  readonly changes?: readonly { readonly at: number; readonly before: Limits; readonly after: Limits }[];
 }
 
 interface Step {
@@ -47,6 +55,12 @@ export interface TwinsRecorded extends Twins {
   /** The number of 429 responses for each key. */
   readonly refused: readonly [kept: number, edited: number];
   readonly fromMinute: number;
+  readonly limitSteps: readonly EditedStep[];
+}
+
+/** The members of a replay in which the limits change only once, by the edit. */
+export function editedOnce(present: Limits, edited: Limits, bans: BanPolicy) {
+  return { steps: [{ fromMinute: 0, present, edited }], bans: { present: bans, edited: bans } };
 }
 
 const { token, entry } = makeToken('read');
@@ -98,7 +112,15 @@ export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
   } finally {
     await gateway.drain({ graceMs: 0 });
   }
-  return { ...twins, kept: builders[0].finish(), edited: builders[1].finish(), refused, fromMinute };
+  const limitSteps = [{ fromMinute: 0, present: twins.before, edited: twins.after }];
+  return {
+    ...twins,
+    kept: builders[0].finish(),
+    edited: builders[1].finish(),
+    refused,
+    fromMinute,
+    limitSteps,
+  };
 
   async function readRecord(): Promise<void> {
     for (const [twin, id] of ['kept', 'edited'].entries()) {
@@ -130,14 +152,19 @@ export function decideTwins(twins: Twins): TwinsRecorded {
   const refused: [number, number] = [0, 0];
   let nowMs = twins.startMs;
   let fromMinute = Number.POSITIVE_INFINITY;
+  let step: EditedStep = { fromMinute: 0, present: twins.before, edited: twins.after };
+  const limitSteps = [step];
   for (const [index, { pauseMs, requests, units = 1 }] of twins.steps.entries()) {
     nowMs += pauseMs;
-    if (index === twins.editAt) {
-      nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
-      fromMinute = nowMs / minuteMs;
+    const change = twins.changes?.findLast(({ at }) => at === index);
+    if (index === twins.editAt || change !== undefined) nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
+    if (index === twins.editAt) fromMinute = nowMs / minuteMs;
+    if (change !== undefined) {
+      step = { fromMinute: nowMs / minuteMs, present: change.before, edited: change.after };
+      limitSteps.push(step);
     }
     for (const twin of [0, 1] as const) {
-      const limits = twin === 1 && index >= twins.editAt ? twins.after : twins.before;
+      const limits = twin === 1 && index >= twins.editAt ? step.edited : step.present;
       const call = { keyId: '', limits, bans: twins.bans, runs: oneRun(requests, units) };
       const outcome = decideKey(states[twin], call, calendarWindowsMs, nowMs);
       states[twin] = outcome.state;
@@ -155,7 +182,14 @@ export function decideTwins(twins: Twins): TwinsRecorded {
       }
     }
   }
-  return { ...twins, kept: builders[0].finish(), edited: builders[1].finish(), refused, fromMinute };
+  return {
+    ...twins,
+    kept: builders[0].finish(),
+    edited: builders[1].finish(),
+    refused,
+    fromMinute,
+    limitSteps,
+  };
 }
 
 const max = (most: number) => fc.option(fc.integer({ min: 1, max: most }), { nil: undefined });
@@ -220,3 +254,25 @@ export const twins = twinsOf(step);
 
 /** Requests that cost 0, 1, 2 and 5 units. */
 export const mixedTwins = twinsOf(mixedStep);
+
+/**
+ * Limits that change several times, before and after the edit. The bounds do not hold if a window loses its limit after the edit and gets a
+ * limit again (`WindowsOverTime`), so such cases are left out.
+ */
+export const changing = (cases: fc.Arbitrary<Twins>): fc.Arbitrary<Twins> =>
+  fc
+    .tuple(
+      cases,
+      fc.array(fc.record({ at: fc.integer({ min: 0, max: 8 }), before: limits, after: limits }), {
+        maxLength: 4,
+      }),
+    )
+    .map(([one, changes]) => ({ ...one, changes: changes.toSorted((a, b) => a.at - b.at) }))
+    .filter(({ after, changes }) => {
+      const all = [after, ...changes.map((change) => change.after)];
+      const has = (place: number, name: PlanWindow) => all[place]?.some(({ window }) => window === name);
+      return planWindows.every((name) => {
+        const lost = all.findIndex((_, place) => has(place - 1, name) && !has(place, name));
+        return lost === -1 || all.slice(lost).every((_, place) => !has(lost + place, name));
+      });
+    });
