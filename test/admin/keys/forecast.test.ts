@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { recentPace } from '../../../gateway/admin/keys/over-time/forecast-route.ts';
 import { calendarStartMs } from '../../../gateway/shared/calendar-windows.ts';
 import { dayMs } from '../../../gateway/shared/words/figures.js';
+import type { UsageRow } from '../../../gateway/usage/read/usage-rows.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { faultsOf } from '../../support/described-replies.ts';
 import { makeKey, type RunningGateway } from '../../support/gateway-process.ts';
@@ -23,7 +25,7 @@ const limitsOf = {
   full: small,
   risen: { plan: 'enterprise', limits: { perMonth: 6 } },
   surging: monthly,
-  // The last hour's 2 units lead to 48 a day, and the days before to 4.
+  // The 2 units of the last ten minutes lead to 288 a day, and the days before to 4.
   rushing: { plan: 'enterprise', limits: { perMonth: Math.ceil(2 + 16 * daysLeft()) } },
   daily: { plan: 'enterprise', limits: { perMinute: 100, perDay: 1_000 } },
 };
@@ -103,17 +105,30 @@ describe('the forecast of a key', () => {
     expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
   });
 
-  it('says that the last hour alone has much of a day', async () => {
+  it('says that the last minutes alone have much of a day', async () => {
     const { body } = await ask('/keys/surging/forecast');
     expect(body.sentence).toMatch(
-      / at the month's end\. In the last hour it was charged 2 units, and 4 on the busiest of these days\.$/,
+      / at the month's end\. In the last ten minutes it was charged 2 units, and 4 on the busiest of these days\.$/,
     );
   });
 
-  it('begins with where the last hour leads, if this is earlier', async () => {
+  it.each([
+    ['the last hour', [6, 30, 59], 'hour', 3],
+    ['the last ten minutes, if the pace has more than doubled', [1, 2, 30], 'ten minutes', 2],
+    ['the last hour, if the last minutes have none', [30, 59], 'hour', 2],
+    ['the last hour, without a record', [], 'hour', 0],
+  ])('knows the present pace from %s', (_, minutesAgo, period, units) => {
+    const minutes = minutesAgo.map((ago) => ({
+      at: new Date(nowMs - ago * 60_000).toISOString(),
+      admitted: 1,
+    }));
+    expect(recentPace(minutes as UsageRow[], nowMs)).toMatchObject({ period, units });
+  });
+
+  it('begins with where the last minutes lead, if this is earlier', async () => {
     const { body } = await ask('/keys/rushing/forecast');
     expect(body.sentence).toMatch(
-      /^At the pace of the last hour, rushing reaches its present limit of \d+ units a month on \d+ \w+ at about \d\d:\d\d UTC\. At the pace of the last 14 days, rushing does not reach its present limit of .* In the last hour it was charged 2 units, and 4 on the busiest of these days\.$/,
+      /^At the pace of the last ten minutes, rushing reaches its present limit of \d+ units a month on \d+ \w+ at about \d\d:\d\d UTC\. At the pace of the last 14 days, rushing does not reach its present limit of .* In the last ten minutes it was charged 2 units, and 4 on the busiest of these days\.$/,
     );
   });
 
@@ -125,16 +140,16 @@ describe('the forecast of a key', () => {
     );
   });
 
-  it('is refused if today exceeds what the days allow, and says where the last hour leads', async () => {
+  it('is refused if today exceeds what the days allow, and says where the last minutes lead', async () => {
     const reply = await ask('/keys/risen/forecast');
     const { body } = reply;
     const { limitAt, ...today } = body.today;
     expect([today, body.used, body.expected]).toEqual([{ units: 5, most: 4 }, 5, undefined]);
     expect(body.sentence).toMatch(
-      /^No forecast: risen was charged 5 units today, but the last 14 days allow at most 4 for a whole day\. At the pace of the last hour, it reaches its present limit of 6 units a month on \d+ \w+ at about \d\d:\d\d UTC\.$/,
+      /^No forecast: risen was charged 5 units today, but the last 14 days allow at most 4 for a whole day\. At the pace of the last ten minutes, it reaches its present limit of 6 units a month on \d+ \w+ at about \d\d:\d\d UTC\.$/,
     );
-    // One unit is left at 5 units an hour.
-    expect(Math.abs(Date.parse(limitAt) - Date.now() - 12 * 60_000)).toBeLessThan(30_000);
+    // One unit is left at 5 units in ten minutes.
+    expect(Math.abs(Date.parse(limitAt) - Date.now() - 2 * 60_000)).toBeLessThan(30_000);
     expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
   });
 

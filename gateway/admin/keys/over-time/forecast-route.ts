@@ -1,7 +1,7 @@
 import type { Changes } from '../../../fleet/changes.ts';
 import { calendarStartMs } from '../../../shared/calendar-windows.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
-import { counted, dayMs, figure, hourMs } from '../../../shared/words/figures.js';
+import { counted, dayMs, figure, hourMs, minuteMs } from '../../../shared/words/figures.js';
 import { type Forecast, forecast, forecastDays } from '../../../usage/forecast.ts';
 import { totalsKeptDays } from '../../../usage/read/daily-totals.ts';
 import { type UsageRow, usageRows } from '../../../usage/read/usage-rows.ts';
@@ -35,14 +35,12 @@ export function forecastRoute(sources: KeySources, changes: Pick<Changes, 'read'
       const days = sources.usage && (await recordedDays(sources.usage, id, nowMs));
       if (sources.usage !== undefined && days === undefined) return storeUnavailable();
       const { usage } = sources;
-      const unitsOfLastHour = async () => {
+      const readPace = async () => {
         const period = { fromMs: nowMs - hourMs, toMs: nowMs };
-        return unitsSince(
-          nowMs - hourMs,
-          usage && (await usageRows(usage, id, { ...period, step: 'minute' }, nowMs)),
-        );
+        const minutes = usage && (await usageRows(usage, id, { ...period, step: 'minute' }, nowMs));
+        return recentPace(minutes, nowMs);
       };
-      const view = await forecastView(month, days, unitsOfLastHour);
+      const view = await forecastView(month, days, readPace);
       const units = unitsSince(calendarStartMs('month', nowMs), days);
       const [listed] = found ?? [];
       const begun =
@@ -83,7 +81,7 @@ function recordedDays(
 async function forecastView(
   month: Month,
   rows: readonly UsageRow[] | undefined,
-  unitsOfLastHour: () => Promise<number>,
+  readPace: () => Promise<RecentPace>,
 ): Promise<KeyForecast> {
   const { id, limit, used, nowMs, endMs } = month;
   const none = (reason: string): KeyForecast => ({ limit, used, sentence: `No forecast: ${reason}.` });
@@ -122,9 +120,10 @@ async function forecastView(
       const { sentence } = none(
         `${id} was charged ${counted(unitsToday, 'unit')} today, but the last ${forecastDays} days allow at most ${figure(today.most)} for a whole day`,
       );
-      const limitMs = limitAtPaceOf(await unitsOfLastHour(), month);
+      const pace = await readPace();
+      const limitMs = limitAtPaceOf(pace, month);
       if (limitMs >= endMs) return { limit, used, today, sentence };
-      const then = paceOfHourText('it', limit, limitMs);
+      const then = recentPaceText('it', pace, limit, limitMs);
       return { limit, used, today: { ...today, limitAt: isoOf(limitMs) }, sentence: `${sentence} ${then}` };
     }
     case 'uneven':
@@ -138,7 +137,7 @@ async function forecastView(
       return {
         limit,
         used,
-        sentence: sentenceOf(month, found, { lastHour: await unitsOfLastHour(), days: units }),
+        sentence: sentenceOf(month, found, { pace: await readPace(), days: units }),
         expected: { units: expected, low, high },
         earliestAt: isoOf(found.earliestMs),
         latestAt: isoOf(found.latestMs),
@@ -147,31 +146,50 @@ async function forecastView(
   }
 }
 
-/** Epoch ms; Infinity without units. */
-function limitAtPaceOf(unitsOfHour: number, { limit, used, nowMs }: Month): number {
-  return nowMs + ((limit - used) / unitsOfHour) * hourMs;
+interface RecentPace {
+  readonly units: number;
+  readonly lengthMs: number;
+  /** The period, such as "hour". */
+  readonly period: string;
 }
 
-function paceOfHourText(who: string, limit: number, limitMs: number): string {
-  return `At the pace of the last hour, ${who} reaches ${presentLimit(limit)} on ${dateOf(limitMs)} at about ${timeOf(limitMs)} UTC.`;
+/** The pace of the last hour. A pace that has more than doubled is that of the last ten minutes, so that an hour does not hide a surge. */
+export function recentPace(minutes: readonly UsageRow[] | undefined, nowMs: number): RecentPace {
+  const [ofHour, ofTenMinutes] = [hourMs, tenMinutesMs].map((lengthMs) =>
+    unitsSince(nowMs - lengthMs, minutes),
+  );
+  const hour = { units: ofHour ?? 0, lengthMs: hourMs, period: 'hour' };
+  const tenMinutes = { units: ofTenMinutes ?? 0, lengthMs: tenMinutesMs, period: 'ten minutes' };
+  return tenMinutes.units * (hourMs / tenMinutesMs) > 2 * hour.units ? tenMinutes : hour;
+}
+
+const tenMinutesMs = 10 * minuteMs;
+
+/** Epoch ms; Infinity without units. */
+function limitAtPaceOf({ units, lengthMs }: RecentPace, { limit, used, nowMs }: Month): number {
+  return nowMs + ((limit - used) / units) * lengthMs;
+}
+
+function recentPaceText(who: string, { period }: RecentPace, limit: number, limitMs: number): string {
+  return `At the pace of the last ${period}, ${who} reaches ${presentLimit(limit)} on ${dateOf(limitMs)} at about ${timeOf(limitMs)} UTC.`;
 }
 
 interface Recent {
-  readonly lastHour: number;
+  readonly pace: RecentPace;
   /** The units of each of the last complete days. */
   readonly days: readonly number[];
 }
 
-/** The forecast knows only whole days. If the last hour alone has much of a day, the sentence says so, and begins with where it leads. */
-function sentenceOf(month: Month, found: FoundForecast, { lastHour, days }: Recent): string {
+/** The forecast knows only whole days. If an hour at the present pace has much of a day, the sentence says so, and begins with where it leads. */
+function sentenceOf(month: Month, found: FoundForecast, { pace, days }: Recent): string {
   const most = Math.max(...days);
   const ofDays = sentenceOfDays(month, found);
-  if (lastHour <= most / 4) return ofDays;
-  const surge = `In the last hour it was charged ${counted(lastHour, 'unit')}, and ${figure(most)} on the busiest of these days.`;
-  const limitMs = limitAtPaceOf(lastHour, month);
+  if ((pace.units / pace.lengthMs) * hourMs <= most / 4) return ofDays;
+  const surge = `In the last ${pace.period} it was charged ${counted(pace.units, 'unit')}, and ${figure(most)} on the busiest of these days.`;
+  const limitMs = limitAtPaceOf(pace, month);
   const isEarlier = limitMs < (found.earliestMs ?? month.endMs);
-  const ofHour = isEarlier ? [paceOfHourText(month.id, month.limit, limitMs)] : [];
-  return [...ofHour, ofDays, surge].join(' ');
+  const ofPace = isEarlier ? [recentPaceText(month.id, pace, month.limit, limitMs)] : [];
+  return [...ofPace, ofDays, surge].join(' ');
 }
 
 type FoundForecast = Extract<Forecast, { kind: 'forecast' }>;

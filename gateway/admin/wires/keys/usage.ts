@@ -95,7 +95,7 @@ const keyForecast = z
       .object({ units: count, most: count, limitAt: instant.optional() })
       .optional()
       .describe(
-        'Why there is no forecast: the present day already has more `units` than the last 14 days allow for a whole day (`most`). At the pace of the last hour, the key reaches the limit at `limitAt`; absent if it does not in this month.',
+        'Why there is no forecast: the present day already has more `units` than the last 14 days allow for a whole day (`most`). At the pace of the last hour or ten minutes, the key reaches the limit at `limitAt`; absent if it does not in this month.',
       ),
   })
   .register(components, { id: 'KeyForecast' });
