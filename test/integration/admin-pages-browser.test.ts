@@ -814,7 +814,8 @@ describe('a fleet', () => {
   it('without Redis states since when, and what this means', { tags: 'full' }, async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
-    const running = await startForTest({ redis: { url: redis.url } });
+    const admin = { host: '127.0.0.1', port: 0, tokens: [{ ...entry, may: 'write' }] };
+    const running = await startForTest({ redis: { url: redis.url }, admin });
     const { page } = await watchedPage(browser, running.origin, 1280);
     await open(page, running, '/', '.verdict .well');
     await redis.kill();
@@ -835,8 +836,16 @@ describe('a fleet', () => {
       .toMatch(
         /^At least [\d,]+ requests in this period\. They cannot be compared with the week before while Redis is away\. This gateway counts since .* UTC, so the shaded part and the beginning of the bar next to it are not known\.$/,
       );
+    await open(page, running, '/keys/acme', '.actions button');
+    await page.locator('.actions button ::-p-text(Ban…)').click();
+    await expect
+      .poll(() => firstText(page, 'dialog .near'))
+      .toMatch(
+        /^Redis has been away since .*, and changes are only in Redis\. The gateway refuses them until Redis replies\.$/,
+      );
     await redis.restart();
-    await page.waitForSelector('.verdict .well');
+    await page.waitForSelector('dialog:not(:has(.near))');
+    await open(page, running, '/', '.verdict .well');
   });
 
   it('with 10,000 keys shows them in pages, and without keys states how to make one', {

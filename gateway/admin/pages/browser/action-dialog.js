@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { counted, figure } from '../../../shared/words/figures.js';
+import { awayText } from '../../words/list.js';
 import { notTriedText, someIds, summaryOf } from '../../words/many-keys.js';
 import { askForAll, toApiError } from './api.js';
 import { Dialog } from './dialog.js';
@@ -9,6 +10,7 @@ import { saveFile } from './save-file.js';
 /** @import { Outcome } from '../../words/many-keys.js' */
 /** @import { Key } from '../../words/keys.js' */
 /** @import { Action, Change, ShownOnce } from './actions.js' */
+/** @import { Live } from './live.js' */
 
 /**
  * The effect of an action. `text` is the result of one changed key.
@@ -25,10 +27,10 @@ import { saveFile } from './save-file.js';
  * The dialog of an action on one or many keys. The dialog states the effect, asks for the inputs, changes the keys, and
  * shows new secrets. `isSummed`: the dialog stays open with the result, because the page does not show it.
  *
- * @param {{ of: readonly Key[], action: Action, where: string, isSummed?: boolean, onDone: (done: Done) => void, onClose:
+ * @param {{ of: readonly Key[], action: Action, live: Live, isSummed?: boolean, onDone: (done: Done) => void, onClose:
  * () => void }} props
  */
-export function ActionDialog({ of: keys, action, where, isSummed = false, onDone, onClose }) {
+export function ActionDialog({ of: keys, action, live: { state }, isSummed = false, onDone, onClose }) {
   // The dialog keeps the keys for which it was opened, because the page may show other keys when a response arrives.
   const [{ targets, left }] = useState(() => divide(keys, action));
   const [typed, setTyped] = useState('');
@@ -43,6 +45,7 @@ export function ActionDialog({ of: keys, action, where, isSummed = false, onDone
   );
   const named = targets.length > 0 ? targets : left;
   const [first] = named;
+  const where = `on ${counted(state?.processes.length ?? 0, 'process', 'processes')}`;
   const one = named.length === 1 ? first?.id : undefined;
   const isUnderWay = ended !== undefined;
   const toType = one ?? String(targets.length);
@@ -87,6 +90,10 @@ export function ActionDialog({ of: keys, action, where, isSummed = false, onDone
             action.isTyped &&
             html`<label for="typed">Type <b>${toType}</b> to confirm</label>
               <input id="typed" autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ { currentTarget }) => setTyped(currentTarget.value)} />`
+          }
+          ${
+            state?.store.available === false &&
+            html`<p class="near" role="status">${awayText(state.store)}, and changes are only in Redis. The gateway refuses them until Redis replies.</p>`
           }
           <p class="bad" role="alert">${error}</p>
           <p class="muted" role="status">${isUnderWay && waitingText(ended, targets.length)}</p>

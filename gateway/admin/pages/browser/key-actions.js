@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks';
-import { counted } from '../../../shared/words/figures.js';
 import { ActionDialog } from './action-dialog.js';
 import { actions } from './actions.js';
 import { html, Instant } from './parts.js';
@@ -28,7 +27,7 @@ export function KeyActions({ of: key, further, live, done, onDone }) {
       ${offered.map((action) => html`<button key=${action.title} type="button" onClick=${() => setOpen(action)}>${action.button}</button>`)}
     </div>
     ${result(done)}
-    ${open && html`<${ActionDialog} key=${open.title} of=${[key]} action=${open} where=${whereOn(live)} onDone=${onDone} onClose=${() => setOpen(undefined)} />`}`;
+    ${open && html`<${ActionDialog} key=${open.title} of=${[key]} action=${open} live=${live} onDone=${onDone} onClose=${() => setOpen(undefined)} />`}`;
 }
 
 /**
@@ -40,17 +39,12 @@ export function KeyAction({ of: key, action, live, onDone }) {
   const [isOpen, setOpen] = useState(false);
   if (!mayWrite(live)) return undefined;
   return html`<button type="button" aria-label=${`${action.title} ${key.id}`} onClick=${() => setOpen(true)}>${action.button}</button>
-    ${isOpen && html`<${ActionDialog} of=${[key]} action=${action} where=${whereOn(live)} onDone=${onDone} onClose=${() => setOpen(false)} />`}`;
+    ${isOpen && html`<${ActionDialog} of=${[key]} action=${action} live=${live} onDone=${onDone} onClose=${() => setOpen(false)} />`}`;
 }
 
 /** @param {import('./live.js').Live} live */
 export function mayWrite({ state }) {
   return state?.token.may === 'write';
-}
-
-/** "on 3 processes". @param {import('./live.js').Live} live */
-export function whereOn({ state }) {
-  return `on ${counted(state?.processes.length ?? 0, 'process', 'processes')}`;
 }
 
 /**

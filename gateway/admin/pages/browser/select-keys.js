@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { counted, figure } from '../../../shared/words/figures.js';
 import { ActionDialog } from './action-dialog.js';
 import { actions } from './actions.js';
-import { mayWrite, whereOn } from './key-actions.js';
+import { mayWrite } from './key-actions.js';
 import { html, isField } from './parts.js';
 
 /** @import { Key } from '../../words/keys.js' */
@@ -90,7 +90,7 @@ export function useSelection({ keys, filter, live }) {
           key=${open.title}
           of=${[...selected.values()]}
           action=${open}
-          where=${whereOn(live)}
+          live=${live}
           isSummed
           onDone=${(/** @type {import('./action-dialog.js').Done} */ { failedIds }) =>
             setSelected(new Map([...selected].filter(([id]) => failedIds.includes(id))))}
