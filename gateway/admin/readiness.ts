@@ -147,7 +147,7 @@ export function judgeReadiness(state: GatewayState): Readiness {
     const { onFailure, servers = [] } = state.store;
     if (servers.some(({ available }) => available)) reasons.push(...serversAway(state.store));
     else if (onFailure === 'refuse') fatal.push('Redis is away and redis.onFailure is refuse');
-    else reasons.push(`Redis is away; ${whileAwayText(state)}`);
+    else reasons.push(`Redis is away; ${whileAwayText({ onFailure, hasDirectory: state.hasDirectory })}`);
   }
   if (state.store.kind === 'redis' && state.store.missingCommands !== undefined) {
     reasons.push(`the Redis user may not run ${state.store.missingCommands.join(', ')}`);
@@ -176,10 +176,23 @@ export function judgeReadiness(state: GatewayState): Readiness {
   };
 }
 
-/** What happens to requests while Redis is away and `redis.onFailure` is `local`. */
-export function whileAwayText({ hasDirectory }: Pick<GatewayState, 'hasDirectory'>): string {
+/**
+ * What happens to requests while Redis is away.
+ *
+ * @param outage.whose of which keys, if only some servers of a Cluster are away
+ */
+export function whileAwayText({
+  onFailure,
+  hasDirectory = false,
+  whose,
+}: {
+  readonly onFailure: StoreOnRedis['onFailure'];
+  readonly hasDirectory?: boolean;
+  readonly whose?: 'its' | 'their';
+}): string {
+  if (onFailure === 'refuse') return `requests with ${whose ? `${whose} keys` : 'a key'} are answered 503`;
   const unread = hasDirectory ? ', and keys of the directory that a process has not read get 503' : '';
-  return `limits are counted by each process on its own${unread}`;
+  return `limits ${whose ? `of ${whose} keys ` : ''}are counted by each process on its own${unread}`;
 }
 
 /** One sentence without its final dot. */
@@ -206,10 +219,7 @@ function configReasons({ lastError, kept = [], waitsForRestart = [] }: NotInForc
  * is `degraded` and not `unavailable`, because a load balancer would otherwise remove every replica.
  */
 function serversAway({ servers = [], onFailure }: StoreOnRedis): string[] {
-  const effect =
-    onFailure === 'refuse'
-      ? 'requests of its keys are answered 503'
-      : 'limits of its keys are counted by each process on its own';
+  const effect = whileAwayText({ onFailure, whose: 'its' });
   return servers.flatMap(({ name, available, reason }) =>
     available ? [] : [`Redis server ${name} is away (${reason ?? 'not connected'}); ${effect}`],
   );

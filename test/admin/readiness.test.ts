@@ -84,7 +84,7 @@ describe('judgeReadiness', () => {
       'local',
       /^Redis server b:1 is away \(closed\); limits of its keys are counted by each process on its own$/,
     ],
-    ['refuse', /^Redis server b:1 is away \(closed\); requests of its keys are answered 503$/],
+    ['refuse', /^Redis server b:1 is away \(closed\); requests with its keys are answered 503$/],
   ] as const)(
     'stays ready under `%s` while one of the servers of a Cluster is away, and names it',
     (onFailure, reason) => {

@@ -159,12 +159,7 @@ function storeFaults(
   const what = isPart
     ? `${figure(gone.length)} of ${figure(servers.length)} servers of Redis (${shortList(gone.map(({ name }) => name))})`
     : 'Redis';
-  const effect =
-    onFailure === 'refuse'
-      ? `requests with a key${isPart ? ' of theirs' : ''} are answered 503`
-      : isPart
-        ? 'limits of their keys are counted by each process on its own'
-        : whileAwayText({ hasDirectory });
+  const effect = whileAwayText(isPart ? { onFailure, whose: 'their' } : { onFailure, hasDirectory });
   const why = isPart || reason === undefined ? '' : ` (${reason})`;
   const verb = isPart && gone.length > 1 ? 'are' : 'is';
   const known = isComplete ? '' : ', and only this gateway is known here';
