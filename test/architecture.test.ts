@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { deprecationShapes, planShapes, settingsShapes } from '../gateway/capabilities/lists/schemas.ts';
 import { needs } from './deletion/needs.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -73,6 +74,16 @@ describe('the architecture', () => {
         .map((target) => ({ file, target, to: capabilityOf(target) ?? testedCapability(target) }))
         .filter(({ to }) => to !== undefined && !(room === 'capabilities' && mayKnow(file, own, to)));
     });
+    expect(wrong).toEqual([]);
+  });
+
+  it('no test states a setting of a capability, apart from the tests of capabilities', () => {
+    const names = Object.keys({ ...settingsShapes, ...planShapes, ...deprecationShapes });
+    const states = new RegExp(`(?<![\\w./])(?:${names.join('|')})['"]?:`);
+    const wrong = sourceFiles('test', ['node_modules', 'bench/node_modules'])
+      .filter((file) => !['capabilities', 'deletion'].includes(file.split('/')[1] ?? ''))
+      .filter((file) => states.test(readFileSync(join(root, file), 'utf8')));
+    expect(names.length).toBeGreaterThan(4);
     expect(wrong).toEqual([]);
   });
 

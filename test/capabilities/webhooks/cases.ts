@@ -9,6 +9,9 @@ const inQueue = (use: string) => `capabilities/webhooks/queue/${use}`;
 
 export const cases: CapabilityCases = {
   defaults: { notify: [] },
+  effective: {
+    notify: [{ id: '0123456789ab', url: 'http://127.0.0.1:1', secrets: [], events: [], at: [] }],
+  },
   secretSetting: {
     name: 'notify',
     settings: {
