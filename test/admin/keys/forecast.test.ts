@@ -108,27 +108,29 @@ describe('the forecast of a key', () => {
   it('says that the last minutes alone have much of a day', async () => {
     const { body } = await ask('/keys/surging/forecast');
     expect(body.sentence).toMatch(
-      / at the month's end\. In the last ten minutes it was charged 2 units, and 4 on the busiest of these days\.$/,
+      / at the month's end\. Since \d\d:\d\d UTC it was charged 2 units, and 4 on the busiest of these days\.$/,
     );
   });
 
   it.each([
-    ['the last hour', [6, 30, 59], 'hour', 3],
-    ['the last ten minutes, if the pace has more than doubled', [1, 2, 30], 'ten minutes', 2],
-    ['the last hour, if the last minutes have none', [30, 59], 'hour', 2],
-    ['the last hour, without a record', [], 'hour', 0],
-  ])('knows the present pace from %s', (_, minutesAgo, period, units) => {
+    ['the last hour', [6, 30, 59], '11:00', 3],
+    ['the last ten minutes, if the pace has more than doubled', [1, 2, 30], '11:50', 2],
+    ['the last hour, if the last minutes have none', [30, 59], '11:00', 2],
+    ['the last hour, without a record', [], '11:00', 0],
+  ])('knows the present pace from %s, from a whole minute on', (_, minutesAgo, from, units) => {
+    const noonMs = Date.parse('2026-11-24T12:00:00Z');
     const minutes = minutesAgo.map((ago) => ({
-      at: new Date(nowMs - ago * 60_000).toISOString(),
+      at: new Date(noonMs - ago * 60_000).toISOString(),
       admitted: 1,
     }));
-    expect(recentPace(minutes as UsageRow[], nowMs)).toMatchObject({ period, units });
+    const pace = recentPace(minutes as UsageRow[], noonMs + 40_000);
+    expect([new Date(pace.fromMs).toISOString().slice(11, 16), pace.units]).toEqual([from, units]);
   });
 
   it('begins with where the last minutes lead, if this is earlier', async () => {
     const { body } = await ask('/keys/rushing/forecast');
     expect(body.sentence).toMatch(
-      /^At the pace of the last ten minutes, rushing reaches its present limit of \d+ units a month on \d+ \w+ at about \d\d:\d\d UTC\. At the pace of the last 14 days, rushing does not reach its present limit of .* In the last ten minutes it was charged 2 units, and 4 on the busiest of these days\.$/,
+      /^At its pace since \d\d:\d\d UTC, rushing reaches its present limit of \d+ units a month on \d+ \w+ at about \d\d:\d\d UTC\. At the pace of the last 14 days, rushing does not reach its present limit of .* Since \d\d:\d\d UTC it was charged 2 units, and 4 on the busiest of these days\.$/,
     );
   });
 
@@ -146,10 +148,10 @@ describe('the forecast of a key', () => {
     const { limitAt, ...today } = body.today;
     expect([today, body.used, body.expected]).toEqual([{ units: 5, most: 4 }, 5, undefined]);
     expect(body.sentence).toMatch(
-      /^No forecast: risen was charged 5 units today, but the last 14 days allow at most 4 for a whole day\. At the pace of the last ten minutes, it reaches its present limit of 6 units a month on \d+ \w+ at about \d\d:\d\d UTC\.$/,
+      /^No forecast: risen was charged 5 units today, but the last 14 days allow at most 4 for a whole day\. At its pace since \d\d:\d\d UTC, it reaches its present limit of 6 units a month on \d+ \w+ at about \d\d:\d\d UTC\.$/,
     );
-    // One unit is left at 5 units in ten minutes.
-    expect(Math.abs(Date.parse(limitAt) - Date.now() - 2 * 60_000)).toBeLessThan(30_000);
+    // One unit is left at 5 units in ten to eleven minutes.
+    expect(Math.abs(Date.parse(limitAt) - Date.now() - 2.1 * 60_000)).toBeLessThan(30_000);
     expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
   });
 

@@ -88,6 +88,28 @@ describe('the minute limit of a key over time', () => {
     ],
     ['it was created', free, [ofKey('11:00', 'create')], ['10:00', undefined, '11:00', 50]],
     [
+      'it was deleted and created again on another plan',
+      free,
+      [
+        ofKey('10:30', 'update', {
+          before: { plan: 'own', limits: { perMinute: 5 } },
+          after: { plan: 'pro' },
+        }),
+        ofKey('11:00', 'delete', { before: { plan: 'pro' } }),
+        ofKey('12:00', 'create', { after: { plan: 'free' } }),
+      ],
+      ['10:00', 5, '10:30', 500, '11:00', undefined, '12:00', 50],
+    ],
+    [
+      'an update and a creation failed',
+      free,
+      [
+        ofKey('11:00', 'update', { before: { plan: 'pro' }, after: { plan: 'free' }, error: 'no reply' }),
+        ofKey('12:00', 'create', { error: 'exists' }),
+      ],
+      ['10:00', 50],
+    ],
+    [
       'a grant that ended by itself, over an edit of the plan',
       free,
       [

@@ -164,9 +164,9 @@ it('a simulation replays a grant, and the plan that a key had at each time', asy
     minutesThatDiffer: 0,
     differences: [],
   });
-  // The key was on the plan pro only in the last minute, and the grant holds also after an edit.
-  const ofPro = await gateway.simulate({ plans: { pro: { perMinute: 15 } } });
-  expect(ofPro.totals).toMatchObject({ refusedNow: 16, refusedThen: 3 + 2 + 1 + 15 });
+  // An edit of the present plan holds in the whole period, and the grant also after an edit.
+  const ofPro = await gateway.simulate({ plans: { pro: { perMinute: 4 } } });
+  expect(ofPro.totals).toMatchObject({ refusedNow: 16, refusedThen: 4 + 2 + 2 + 26 });
 });
 
 it('a simulation blames no edit that has nothing to do with the keys of the minute', async () => {

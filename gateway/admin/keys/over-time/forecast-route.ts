@@ -148,30 +148,32 @@ async function forecastView(
 
 interface RecentPace {
   readonly units: number;
-  readonly lengthMs: number;
-  /** The period, such as "hour". */
-  readonly period: string;
+  /** Epoch ms, at a whole minute, because the record has minutes. */
+  readonly fromMs: number;
+  readonly nowMs: number;
 }
 
 /** The pace of the last hour. A pace that has more than doubled is that of the last ten minutes, so that an hour does not hide a surge. */
 export function recentPace(minutes: readonly UsageRow[] | undefined, nowMs: number): RecentPace {
-  const [ofHour, ofTenMinutes] = [hourMs, tenMinutesMs].map((lengthMs) =>
-    unitsSince(nowMs - lengthMs, minutes),
-  );
-  const hour = { units: ofHour ?? 0, lengthMs: hourMs, period: 'hour' };
-  const tenMinutes = { units: ofTenMinutes ?? 0, lengthMs: tenMinutesMs, period: 'ten minutes' };
-  return tenMinutes.units * (hourMs / tenMinutesMs) > 2 * hour.units ? tenMinutes : hour;
+  const paceSince = (lengthMs: number) => {
+    const fromMs = calendarStartMs('minute', nowMs - lengthMs);
+    return { units: unitsSince(fromMs, minutes), fromMs, nowMs };
+  };
+  const [hour, tenMinutes] = [paceSince(hourMs), paceSince(10 * minuteMs)];
+  return unitsAnHour(tenMinutes) > 2 * unitsAnHour(hour) ? tenMinutes : hour;
 }
 
-const tenMinutesMs = 10 * minuteMs;
+function unitsAnHour({ units, fromMs, nowMs }: RecentPace): number {
+  return (units / (nowMs - fromMs)) * hourMs;
+}
 
 /** Epoch ms; Infinity without units. */
-function limitAtPaceOf({ units, lengthMs }: RecentPace, { limit, used, nowMs }: Month): number {
-  return nowMs + ((limit - used) / units) * lengthMs;
+function limitAtPaceOf(pace: RecentPace, { limit, used, nowMs }: Month): number {
+  return nowMs + ((limit - used) / unitsAnHour(pace)) * hourMs;
 }
 
-function recentPaceText(who: string, { period }: RecentPace, limit: number, limitMs: number): string {
-  return `At the pace of the last ${period}, ${who} reaches ${presentLimit(limit)} on ${dateOf(limitMs)} at about ${timeOf(limitMs)} UTC.`;
+function recentPaceText(who: string, { fromMs }: RecentPace, limit: number, limitMs: number): string {
+  return `At its pace since ${timeOf(fromMs)} UTC, ${who} reaches ${presentLimit(limit)} on ${dateOf(limitMs)} at about ${timeOf(limitMs)} UTC.`;
 }
 
 interface Recent {
@@ -184,8 +186,8 @@ interface Recent {
 function sentenceOf(month: Month, found: FoundForecast, { pace, days }: Recent): string {
   const most = Math.max(...days);
   const ofDays = sentenceOfDays(month, found);
-  if ((pace.units / pace.lengthMs) * hourMs <= most / 4) return ofDays;
-  const surge = `In the last ${pace.period} it was charged ${counted(pace.units, 'unit')}, and ${figure(most)} on the busiest of these days.`;
+  if (unitsAnHour(pace) <= most / 4) return ofDays;
+  const surge = `Since ${timeOf(pace.fromMs)} UTC it was charged ${counted(pace.units, 'unit')}, and ${figure(most)} on the busiest of these days.`;
   const limitMs = limitAtPaceOf(pace, month);
   const isEarlier = limitMs < (found.earliestMs ?? month.endMs);
   const ofPace = isEarlier ? [recentPaceText(month.id, pace, month.limit, limitMs)] : [];

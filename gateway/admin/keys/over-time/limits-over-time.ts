@@ -22,52 +22,53 @@ import type { Grant, Key, Limits, Plan, Plans, Settings } from '../../../shared/
 import { isoOf, parseDate } from '../../../shared/schema/dates-and-durations.ts';
 import type { LimitsSteps } from '../../wires/keys/usage.ts';
 
+/** A value from a time on, until the next one. A list of them has the oldest first, and begins at -Infinity. */
 interface Held<Value> {
   readonly fromMs: number;
   readonly value: Value;
 }
 
-/** The plan and the limits of a key without a grant, and its running grant, from a time on. */
+/** The limits of a key without a grant, the names of its own groups, and its running grant, from a time on. */
 export interface TermsStep {
   readonly fromMs: number;
-  /** Undefined before the key existed. */
-  readonly plan: string | undefined;
+  /** Empty while there was no such key. */
   readonly limits: Limits;
+  readonly ownGroups: readonly string[] | undefined;
   readonly grant: Grant | undefined;
 }
 
-/** The parts of the configuration that give a key its limits while it has no grant. */
-interface Terms {
+/** The parts of a key that give it its limits while it has no grant. */
+interface KeyTerms {
   readonly plan: string;
   /** The key's own limits, if its plan is custom. */
   readonly own: LimitsByField | undefined;
   /** The groups that the key states itself. */
   readonly groups: GroupsByName | undefined;
-  /** The limits of each plan by its name. A custom plan is absent, because it has no limits. */
-  readonly plans: ReadonlyMap<string, LimitsByField>;
 }
 
-/** The present terms of a key, and the changes that led to them. */
-export interface LimitHistory {
+/** The limits of plans over time, by name. Undefined: there was no such plan, or it was custom. */
+export type PlanLimits = ReadonlyMap<string, readonly Held<LimitsByField | undefined>[]>;
+
+export interface KeyHistory {
   readonly key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>;
   /** The key's stated plan and changes; undefined if they could not be read. */
   readonly stated?: StatedTerms | undefined;
-  /** The stated plans. */
-  readonly plans: Plans;
-  /** What the processes have decided about plans. */
-  readonly planStates: Settings['planStates'];
   /** The present grant of the key. */
   readonly grant: Grant | undefined;
-  /** The newest first. */
+  /** The changes of the key, and reloads, the newest first. Changes of other keys are ignored. */
   readonly changes: readonly RecordedChange[];
   readonly fromMs: number;
   /** The present time. */
   readonly toMs: number;
 }
 
+/** The stated plans, and what the processes have decided about plans. */
+type ConfiguredPlans = Pick<Settings, 'plans' | 'planStates'>;
+
 /** Computes which limits a key had over a period, with its grants (`termsOverTime`). */
-export function limitsOverTime(history: LimitHistory): LimitsSteps {
-  return termsOverTime(history)
+export function limitsOverTime({ plans, planStates, ...history }: KeyHistory & ConfiguredPlans): LimitsSteps {
+  const ofPlans = planLimitsOverTime({ plans, planStates }, history.changes, history.toMs);
+  return termsOverTime(history, ofPlans)
     .map(({ fromMs, limits, grant }) => ({
       fromAt: isoOf(fromMs),
       limits: toLimitFields(applyGrant(limits, grant, fromMs)),
@@ -76,57 +77,104 @@ export function limitsOverTime(history: LimitHistory): LimitsSteps {
 }
 
 /**
- * Computes the terms of a key over a period. The function begins with the present terms and undoes the recorded changes, the newest
- * first. The function assumes that the limits did not change before the oldest recorded change.
+ * Computes the limits of plans over time. The function begins with the present limits and undoes the recorded changes, the newest first. It
+ * assumes that the limits did not change before the oldest recorded change.
+ *
+ * @param changes the newest first
+ * @param nowMs the present time
+ */
+export function planLimitsOverTime(
+  configured: ConfiguredPlans,
+  changes: readonly RecordedChange[],
+  nowMs: number,
+): PlanLimits {
+  const limited = [...plansAt(configured, nowMs).values()].filter(({ isCustom }) => !isCustom);
+  const earliest = new Map<string, LimitsByField | undefined>(
+    limited.map((one) => [one.name, toLimitFields(one.limits)]),
+  );
+  const held = new Map<string, Held<LimitsByField | undefined>[]>();
+  const begin = (name: string, fromMs: number) => {
+    const list = held.get(name) ?? [];
+    held.set(name, list);
+    list.push({ fromMs, value: earliest.get(name) });
+  };
+  for (const { at, limitsBefore } of withPlanChanges(changes.filter(isOfPlans), configured.plans, nowMs)) {
+    for (const [name, limits] of Object.entries(limitsBefore?.plans ?? {})) {
+      begin(name, Date.parse(at));
+      earliest.set(name, limits);
+    }
+  }
+  for (const name of earliest.keys()) begin(name, Number.NEGATIVE_INFINITY);
+  return new Map([...held].map(([name, list]) => [name, list.toReversed()]));
+}
+
+/**
+ * Computes the terms of a key over a period, like `planLimitsOverTime`. A key that was deleted and issued again has its earlier terms before
+ * the deletion.
  *
  * @returns a step for each change and for the start and end of each grant, the oldest first
  */
-export function termsOverTime({
-  key,
-  stated,
-  plans,
-  planStates,
-  grant,
-  changes,
-  fromMs,
-  toMs,
-}: LimitHistory): readonly TermsStep[] {
-  const all = [...changes, ...datedEdits(key.id, stated, toMs)];
-  const steps = termsWithoutGrants(key, { plans, planStates }, all, toMs);
+export function termsOverTime(
+  { key, stated, grant, changes, fromMs, toMs }: KeyHistory,
+  ofPlans: PlanLimits,
+): readonly TermsStep[] {
+  const ofKey = keyTermsOverTime(key, [...changes, ...datedEdits(key.id, stated, toMs)], ofPlans);
   const grants = grantsOf(key.id, grant, changes);
+  const ownPlans = new Set(ofKey.flatMap(({ value }) => (value && !value.own ? [value.plan] : [])));
+  const heldByPlan = new Map([...ownPlans].map((name) => [name, ofPlans.get(name) ?? []]));
   const instants = [
-    ...[...steps, ...grants].map((one) => one.fromMs),
+    ...[...ofKey, ...grants, ...[...heldByPlan.values()].flat()].map((one) => one.fromMs),
     ...grants.flatMap(({ value }) => (value ? [value.fromMs ?? 0, value.untilMs] : [])),
   ].filter((atMs) => atMs > fromMs && atMs <= toMs);
-  return [fromMs, ...instants.sort((a, b) => a - b)].map((atMs) => {
-    const terms = steps.findLast((one) => one.fromMs <= atMs)?.value;
-    const granted = grants.findLast((one) => one.fromMs <= atMs)?.value;
-    const running = isRunning(granted, atMs) ? granted : undefined;
-    return { fromMs: atMs, plan: terms?.plan, limits: terms ? limitsOf(terms) : [], grant: running };
+  const [termsAt, grantAt] = [inTurn(ofKey), inTurn(grants)];
+  const limitsOfPlanAt = new Map([...heldByPlan].map(([name, held]) => [name, inTurn(held)]));
+  return [...new Set([fromMs, ...instants.sort((a, b) => a - b)])].map((atMs) => {
+    const terms = termsAt(atMs);
+    const granted = grantAt(atMs);
+    const byPlan = (name: string) => limitsOfPlanAt.get(name)?.(atMs) ?? {};
+    return {
+      fromMs: atMs,
+      limits: terms ? withGroups(toLimits(terms.own ?? byPlan(terms.plan)), terms.groups) : [],
+      ownGroups: terms?.groups && Object.keys(terms.groups),
+      grant: isRunning(granted, atMs) ? granted : undefined,
+    };
   });
 }
 
-/** Returns the terms that the key had over time, the oldest first. The result ignores grants. */
-function termsWithoutGrants(
-  key: Pick<Key, 'id' | 'plan' | 'limits' | 'ownGroups'>,
-  configured: Pick<Settings, 'plans' | 'planStates'>,
+/** Returns a function that finds the value at a time. Calls pass times in ascending order. */
+function inTurn<Value>(held: readonly Held<Value>[]): (atMs: number) => Value | undefined {
+  let place = 0;
+  return (atMs) => {
+    while ((held[place + 1]?.fromMs ?? Number.POSITIVE_INFINITY) <= atMs) place += 1;
+    return held[place]?.value;
+  };
+}
+
+/** @param changes in any order; undefined terms: there was no such key */
+function keyTermsOverTime(
+  { id, plan, limits, ownGroups }: KeyHistory['key'],
   changes: readonly (RecordedChange | DatedEdit)[],
-  nowMs: number,
-): readonly Held<Terms>[] {
-  const limited = [...plansAt(configured, nowMs).values()].filter(({ isCustom }) => !isCustom);
-  const ofPlans = new Map(limited.map((one) => [one.name, toLimitFields(one.limits)]));
-  const { id, plan, limits } = key;
-  const own = ofPlans.has(plan) ? undefined : toLimitFields(ofAllOperations(limits));
-  let terms: Terms = { plan, own, groups: ownGroupsOf(key), plans: ofPlans };
-  const steps: Held<Terms>[] = [];
-  for (const change of withPlanChanges(changes, configured.plans, nowMs)) {
+  ofPlans: PlanLimits,
+): readonly Held<KeyTerms | undefined>[] {
+  const isLimited = ofPlans.get(plan)?.at(-1)?.value !== undefined;
+  const own = isLimited ? undefined : toLimitFields(ofAllOperations(limits));
+  let terms: KeyTerms | undefined = { plan, own, groups: ownGroupsOf({ limits, ownGroups }) };
+  const steps: Held<KeyTerms | undefined>[] = [];
+  const ofKey = changes.filter((change) => isOfKey(change, id));
+  for (const change of ofKey.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))) {
     const earlier = termsBefore(terms, change, id);
     if (earlier === terms) continue;
-    steps.unshift({ fromMs: Date.parse(change.at), value: terms });
-    if (earlier === 'no_key') return steps;
+    steps.push({ fromMs: Date.parse(change.at), value: terms });
     terms = earlier;
   }
-  return [{ fromMs: Number.NEGATIVE_INFINITY, value: terms }, ...steps];
+  steps.push({ fromMs: Number.NEGATIVE_INFINITY, value: terms });
+  return steps.toReversed();
+}
+
+/** Whether a change may have changed the terms of a key. A recorded change with an error is left out, because it may have had no effect. */
+function isOfKey(change: RecordedChange | DatedEdit, id: string): boolean {
+  if (change.action === 'reload') return Object.hasOwn(change.limitsBefore?.keys ?? {}, id);
+  return 'key' in change && change.key === id && change.error === undefined;
 }
 
 /** A scheduled change of a plan, with the members of a recorded reload, so that the same code reads both. */
@@ -165,15 +213,21 @@ function datedEdits(id: string, stated: StatedTerms | undefined, nowMs: number):
     .filter(({ at }) => Date.parse(at) <= nowMs);
 }
 
+type PlanChange = Extract<RecordedChange, { readonly limitsBefore?: unknown }>;
+
+function isOfPlans(change: RecordedChange): change is PlanChange {
+  return 'limitsBefore' in change && change.limitsBefore?.plans !== undefined;
+}
+
 /**
  * Adds the scheduled changes of plans, which are not in the record of changes. The result has the newest change
  * first.
  */
 function withPlanChanges(
-  changes: readonly (RecordedChange | DatedEdit)[],
+  changes: readonly PlanChange[],
   plans: Plans,
   nowMs: number,
-): readonly (RecordedChange | DatedReload | DatedEdit)[] {
+): readonly (PlanChange | DatedReload)[] {
   const dated = [...plans.values()].flatMap((plan) =>
     (plan.changes ?? []).map(({ fromMs }): DatedReload => {
       const limits = limitsUntil(fromMs, plan, changes);
@@ -190,16 +244,9 @@ function withPlanChanges(
  *
  * @param changes the newest first
  */
-function limitsUntil(
-  fromMs: number,
-  plan: Plan,
-  changes: readonly (RecordedChange | DatedEdit)[],
-): LimitsByField {
+function limitsUntil(fromMs: number, plan: Plan, changes: readonly PlanChange[]): LimitsByField {
   const last = changes.find(
-    (change) =>
-      'limitsBefore' in change &&
-      change.limitsBefore?.plans?.[plan.name] !== undefined &&
-      Date.parse(change.at) < fromMs,
+    (change) => change.limitsBefore?.plans?.[plan.name] !== undefined && Date.parse(change.at) < fromMs,
   );
   const endedByEarlierChange = plan.changes?.some(
     (one) => last !== undefined && one.fromMs < fromMs && one.fromMs > Date.parse(last.at),
@@ -209,32 +256,28 @@ function limitsUntil(
     : toLimitFields(limitsAt(plan, fromMs - 1));
 }
 
-function limitsOf({ plan, own, groups, plans }: Terms): Limits {
-  return withGroups(toLimits(own ?? plans.get(plan) ?? {}), groups);
-}
-
-/** @returns the same object if the change edited no limits */
+/** @returns the same object if the change edited no terms */
 function termsBefore(
-  terms: Terms,
-  change: RecordedChange | DatedReload | DatedEdit,
+  terms: KeyTerms | undefined,
+  change: RecordedChange | DatedEdit,
   id: string,
-): Terms | 'no_key' {
-  if (change.action === 'reload' || isLimitsChange(change)) {
-    const { plans, keys }: LimitsBefore = change.limitsBefore ?? {};
-    const known = plans ? { ...terms, plans: new Map([...terms.plans, ...Object.entries(plans)]) } : terms;
-    const ofKey = keys && Object.hasOwn(keys, id) ? keys[id] : undefined;
-    if (ofKey !== undefined) return { ...known, plan: ofKey.plan, own: ofKey.limits, groups: ofKey.groups };
-    return plans ? known : terms;
+): KeyTerms | undefined {
+  if (change.action === 'reload') {
+    const before = change.limitsBefore?.keys?.[id];
+    return before ? { plan: before.plan, own: before.limits, groups: before.groups } : terms;
   }
-  if (!('key' in change) || change.key !== id) return terms;
-  const { action, before = {}, after = {} } = change;
-  if (action === 'create') return 'no_key';
-  if (action !== 'update') return terms;
+  const { action, before = {}, after = {} } = change as Extract<typeof change, { readonly key?: unknown }>;
+  if (action === 'create') return undefined;
+  if (action === 'delete') {
+    if (typeof before.plan !== 'string') return terms;
+    return { plan: before.plan, own: limitsIn(before.limits), groups: groupsIn(before.groups) };
+  }
+  if (action !== 'update' || terms === undefined) return terms;
   const plan = typeof before.plan === 'string' ? before.plan : terms.plan;
   const isOther = (member: string) => member in before || member in after;
   if (plan === terms.plan && !isOther('limits') && !isOther('groups')) return terms;
   const own = isOther('limits') ? limitsIn(before.limits) : terms.own;
-  return { ...terms, plan, own, groups: isOther('groups') ? groupsIn(before.groups) : terms.groups };
+  return { plan, own, groups: isOther('groups') ? groupsIn(before.groups) : terms.groups };
 }
 
 /**

@@ -1,57 +1,62 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ListedKey } from '../../../admin/keys/find-keys.ts';
 import type { KeySources } from '../../../admin/keys/key-sources.ts';
-import { type TermsStep, termsOverTime } from '../../../admin/keys/over-time/limits-over-time.ts';
+import {
+  planLimitsOverTime,
+  type TermsStep,
+  termsOverTime,
+} from '../../../admin/keys/over-time/limits-over-time.ts';
 import { readChanges } from '../../../admin/keys/over-time/limits-route.ts';
-import { type Changes, isLimitsChange, type RecordedChange } from '../../../fleet/changes.ts';
+import type { Changes, RecordedChange } from '../../../fleet/changes.ts';
 import { applyGrant } from '../../../quota/grants.ts';
-import type { Key } from '../../../shared/model.ts';
 import { minuteMs } from '../../../shared/words/figures.js';
 import { type Edits, limitsThen } from '../replay/edits.ts';
 import type { EditedStep } from '../replay/replayed-key.ts';
 
-/** Returns the plan, limits and grants that a key had since a time (epoch ms) until now, the oldest first. */
-export type LimitHistory = (listed: ListedKey, sinceMs: number) => readonly TermsStep[];
+/** The limits of keys over time, from the record of changes. */
+export interface LimitHistory {
+  /** Returns the terms of a key since the start of the history, the oldest first. */
+  readonly of: (listed: ListedKey) => readonly TermsStep[];
+  /** Epoch ms; set if not all changes were read, so that limits before this time may have been others. */
+  readonly changesReadSinceMs?: number | undefined;
+}
 
-/** Reads the record of changes, from which the limits of all keys over time are computed. */
+/** Reads the record of changes. The history begins at `fromMs` and ends now. */
 export async function readLimitHistory(
   { settings, nowMs, bounds }: Pick<KeySources, 'settings' | 'nowMs' | 'bounds'>,
   changes: Pick<Changes, 'read'>,
+  fromMs: number,
 ): Promise<LimitHistory> {
   const { plans, planStates } = settings();
   const recorded = await readChanges(changes, bounds);
-  const ofPlans = recorded.filter(isOfPlans);
-  const keysChanged = new Set(recorded.flatMap(keysOf));
   const toMs = nowMs();
-  const compute: LimitHistory = ({ key, stated }, sinceMs) => {
-    const isOfKey = (change: RecordedChange) => isOfPlans(change) || keysOf(change).includes(key.id);
-    const steps = termsOverTime({
-      ...{ key, stated, plans, planStates },
-      // The start of a grant is on record.
-      grant: undefined,
-      changes: keysChanged.has(key.id) ? recorded.filter(isOfKey) : ofPlans,
-      fromMs: sinceMs,
-      toMs,
-    });
+  const ofPlans = planLimitsOverTime({ plans, planStates }, recorded, toMs);
+  const ofKeys = new Map<string, RecordedChange[]>();
+  for (const change of recorded)
+    for (const id of keysOf(change)) ofKeys.set(id, [...(ofKeys.get(id) ?? []), change]);
+  const compute = ({ key, stated }: ListedKey) => {
+    // The start of a grant is on record.
+    const history = { key, stated, grant: undefined, changes: ofKeys.get(key.id) ?? [], fromMs, toMs };
+    const steps = termsOverTime(history, ofPlans);
     return steps.filter(
       (step, index) => !isDeepStrictEqual({ ...steps[index - 1], fromMs: step.fromMs }, step),
     );
   };
   // Most keys have only the limits of their plan.
-  const ofPlan = new Map<string, readonly TermsStep[]>();
-  return (listed, sinceMs) => {
-    const { key, stated } = listed;
-    const hasOwn = key.ownGroups !== undefined || stated?.changes !== undefined || keysChanged.has(key.id);
-    if (hasOwn || plans.get(key.plan)?.isCustom !== false) return compute(listed, sinceMs);
-    const name = `${sinceMs} ${key.plan}`;
-    const steps = ofPlan.get(name) ?? compute(listed, sinceMs);
-    ofPlan.set(name, steps);
-    return steps;
+  const byPlan = new Map<string, readonly TermsStep[]>();
+  const oldest = recorded.at(-1);
+  return {
+    of(listed) {
+      const { key, stated } = listed;
+      const hasOwn = key.ownGroups !== undefined || stated?.changes !== undefined || ofKeys.has(key.id);
+      if (hasOwn || plans.get(key.plan)?.isCustom !== false) return compute(listed);
+      const steps = byPlan.get(key.plan) ?? compute(listed);
+      byPlan.set(key.plan, steps);
+      return steps;
+    },
+    changesReadSinceMs:
+      oldest && recorded.length >= bounds.limitChangesReadMax ? Date.parse(oldest.at) : undefined,
   };
-}
-
-function isOfPlans(change: RecordedChange): boolean {
-  return isLimitsChange(change) || (change.action === 'reload' && change.limitsBefore?.plans !== undefined);
 }
 
 function keysOf(change: RecordedChange): readonly string[] {
@@ -60,25 +65,29 @@ function keysOf(change: RecordedChange): readonly string[] {
 }
 
 /**
- * Returns the limits of a key over time, and the same limits after edits. The limits at the end of a minute apply to the whole minute. An edit
- * of a plan applies only while the key was on this plan. A grant replaces limits also after an edit.
+ * Returns a function that computes the limits of a key over time, and the same limits after edits. The limits at the end of a minute apply to
+ * the whole minute. A grant replaces limits also after an edit. The result has at least one step.
  */
-export function editedStepsOf(
-  key: Key,
-  history: readonly TermsStep[],
+export function editedStepsOver(
+  history: LimitHistory,
   edits: Edits,
-): readonly [EditedStep, ...EditedStep[]] {
-  const steps = history.map(({ fromMs, plan = '', limits, grant }) => {
-    const edited = limitsThen({ ...key, plan, limits }, edits);
-    return {
-      fromMinute: Math.floor(fromMs / minuteMs),
-      present: applyGrant(limits, grant, fromMs),
-      edited: applyGrant(edited, grant, fromMs),
+): (listed: ListedKey) => readonly EditedStep[] {
+  // Keys of the same plan share their history, so an edit of the plan has the same result for them.
+  const known = new WeakMap<readonly TermsStep[], readonly EditedStep[]>();
+  return (listed) => {
+    const { key } = listed;
+    const terms = history.of(listed);
+    const compute = () => {
+      const steps = terms.map(({ fromMs, limits, ownGroups, grant }) => ({
+        fromMinute: Math.floor(fromMs / minuteMs),
+        present: applyGrant(limits, grant, fromMs),
+        edited: applyGrant(limitsThen({ ...key, limits, ownGroups }, edits), grant, fromMs),
+      }));
+      return steps.filter(({ fromMinute }, index) => fromMinute !== steps[index + 1]?.fromMinute);
     };
-  });
-  const [first, ...rest] = steps.filter(
-    ({ fromMinute }, index) => fromMinute !== steps[index + 1]?.fromMinute,
-  );
-  if (first === undefined) throw new Error('a key has limits at any time');
-  return [first, ...rest];
+    if (edits.keys.has(key.id)) return compute();
+    const steps = known.get(terms) ?? compute();
+    known.set(terms, steps);
+    return steps;
+  };
 }

@@ -50,8 +50,8 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources, advis
         return errorResponse('invalid_request', 'The member `from` must not be later than `to`.');
       const simulated = await simulate({ ...asked, period: { fromMs, toMs }, edits, keysListed: listed });
       if (simulated === undefined) return storeUnavailable();
-      const { period, verdict, leftOut, ...rest } = simulated;
-      const differences = await explained(verdict.reproduced.differences, period.fromMs);
+      const { period, verdict, leftOut, changesReadSinceMs, ...rest } = simulated;
+      const differences = await explained(verdict.reproduced.differences, period.fromMs, changesReadSinceMs);
       if (differences === undefined) return storeUnavailable();
       return jsonResponse({
         from: isoOf(period.fromMs),
@@ -67,15 +67,22 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources, advis
   });
 
   /** Adds the reason to each difference between the replay and the record. The result is undefined when the store does not reply. */
-  async function explained(differences: readonly Difference[], fromMs: number) {
+  async function explained(
+    differences: readonly Difference[],
+    fromMs: number,
+    changesReadSinceMs: number | undefined,
+  ) {
     if (differences.length === 0) return [];
     const found = await findKeys(keys, [...new Set(differences.flatMap(({ of }) => of))]);
     if (found === undefined) return undefined;
     const plans = new Map(found.map(({ key: { id, plan } }) => [id, plan]));
     const known = await readCircumstances(circumstances, fromMs, bounds);
-    return differences.map((one) => {
+    return differences.map(({ limitsChanged, ...one }) => {
       const ofMinute = one.of.map((id) => ({ id, plan: plans.get(id) }));
-      return { ...one, why: explainDifference(one.at, ofMinute, known) };
+      return {
+        ...one,
+        why: explainDifference(one.at, ofMinute, known, { limitsChanged, changesReadSinceMs }),
+      };
     });
   }
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { findKeys } from '../../../admin/keys/find-keys.ts';
+import { findKeys, type ListedKey } from '../../../admin/keys/find-keys.ts';
 import type { KeySources } from '../../../admin/keys/key-sources.ts';
 import { keptPeriod } from '../../../admin/operations/kept-period.ts';
 import type { Changes } from '../../../fleet/changes.ts';
@@ -21,7 +21,7 @@ import type { EditedStep, ReplaySinks } from '../replay/replayed-key.ts';
 import { type Verdict, VerdictBuilder } from '../replay/verdict.ts';
 import type { Calendar, UsedEarlier } from '../replay/window-rooms.ts';
 import { createGroupRecords, type LeftOut } from './group-records.ts';
-import { editedStepsOf, readLimitHistory } from './limit-history.ts';
+import { editedStepsOver, readLimitHistory } from './limit-history.ts';
 import type { SimulatedMinute } from './wires.ts';
 
 const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
@@ -59,6 +59,8 @@ export interface Simulated {
   readonly next?: string | undefined;
   readonly minutes?: readonly SimulatedMinute[] | undefined;
   readonly leftOut: readonly LeftOut[];
+  /** Epoch ms; set if earlier changes of limits were not read. */
+  readonly changesReadSinceMs?: number | undefined;
   /** Whether bounds of a key differ because it has groups. */
   readonly hasGroups?: true;
 }
@@ -99,20 +101,14 @@ export function createSimulations(
     const lately = active.filter(({ lastSeenMs }) => lastSeenMs >= period.fromMs).map(({ keyId }) => keyId);
     const found = await findKeys(sources, lately);
     if (found === undefined) return undefined;
-    const history = await readLimitHistory(sources, changes);
-    const listed = new Map(found.map((one) => [one.key.id, one]));
-    const monthMs = calendarStartMs('month', period.fromMs);
-    const stepsOf = (key: Key) => {
-      const one = listed.get(key.id) ?? { key, source: 'file', secrets: [] };
-      return editedStepsOf(key, history(one, monthMs), edits);
-    };
+    const history = await readLimitHistory(sources, changes, calendarStartMs('month', period.fromMs));
+    const stepsOf = editedStepsOver(history, edits);
     const wanted = found
-      .map(({ key }) => key)
-      .filter(({ limits }) => limits.length > 0)
-      .filter((key) => (plan === undefined || key.plan === plan) && (!isEdit || isEdited(edits, key)))
-      .sort((a, b) => (a.id < b.id ? -1 : 1));
+      .filter(({ key }) => key.limits.length > 0)
+      .filter(({ key }) => (plan === undefined || key.plan === plan) && (!isEdit || isEdited(edits, key)))
+      .sort((a, b) => (a.key.id < b.key.id ? -1 : 1));
     const left = wanted.filter(
-      ({ id }) => (after === undefined || id > after) && (until === undefined || id <= until),
+      ({ key: { id } }) => (after === undefined || id > after) && (until === undefined || id <= until),
     );
     const builder = new VerdictBuilder(minuteMs);
     const advice = await Promise.all(advisors.map((load) => load()));
@@ -128,14 +124,11 @@ export function createSimulations(
       performance.now() >= deadlineMs || minutesExamined >= bounds.simulationMinutesKeptMax;
     while (examined < left.length && (examined === 0 || !isOver())) {
       const part = left.slice(examined, examined + keysPerTurn);
-      const steps = new Map(part.map((key) => [key.id, stepsOf(key)]));
-      const read = await readMinutes(steps, part, period);
+      const read = await readMinutes(part, stepsOf, period);
       if (read === undefined) return undefined;
       let replayed = 0;
-      for (const [index, key] of part.entries()) {
-        const { minutes: recorded, usedEarlier } = read[index] ?? { minutes: noMinutes };
-        const stepsOfKey = steps.get(key.id) ?? [];
-        const ofAllSteps = stepsOfKey.map(({ fromMinute, present, edited }) => ({
+      for (const { key, steps, minutes: recorded, usedEarlier } of read) {
+        const ofAllSteps = steps.map(({ fromMinute, present, edited }) => ({
           fromMinute,
           present: ofAllOperations(present),
           edited: ofAllOperations(edited),
@@ -150,13 +143,13 @@ export function createSimulations(
             calendar,
             sinks,
           );
-        const groups = await groupRecords.read(key, stepsOfKey, limitsThen(key, edits), period);
+        const groups = await groupRecords.read(key, steps, limitsThen(key, edits), period);
         const left = groups && (await groupRecords.leftOutOf(key, edits, groups, period));
         if (groups === undefined || left === undefined) return undefined;
         leftOut.push(...left);
         const ofKey = watchers.flatMap((watcher) => watcher.ofKey(key, recorded, groups) ?? []);
         const ofAll = replay(recorded, {
-          onDifference: (...difference) => builder.differs(key.id, ...difference),
+          onDifference: (...difference) => builder.differs({ id: key.id, steps }, ...difference),
           onMinute:
             key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
           onRefused: together(ofKey.flatMap(({ onRefused }) => onRefused ?? [])),
@@ -183,7 +176,7 @@ export function createSimulations(
       examined += part.length;
       await nextTurn();
     }
-    const lastKey = left[examined - 1];
+    const lastKey = left[examined - 1]?.key;
     return {
       period,
       verdict: builder.finish({ keysListed, differencesListed }, (name) =>
@@ -194,6 +187,7 @@ export function createSimulations(
       next: examined < left.length ? lastKey?.id : undefined,
       minutes: minutesOf === undefined ? undefined : minutes,
       leftOut,
+      changesReadSinceMs: history.changesReadSinceMs,
       ...(hasGroups && { hasGroups }),
     };
   }
@@ -203,63 +197,77 @@ export function createSimulations(
    * window that was open at the start of the period.
    */
   async function readMinutes(
-    steps: ReadonlyMap<string, readonly EditedStep[]>,
-    part: readonly Key[],
+    part: readonly ListedKey[],
+    stepsOf: (listed: ListedKey) => readonly EditedStep[],
     { fromMs, toMs }: Period,
   ): Promise<readonly Recorded[] | undefined> {
     const dayStartMs = Math.floor(fromMs / dayMs) * dayMs;
-    const byStart = Map.groupBy(part, ({ id }) => {
-      const limits = (steps.get(id) ?? []).flatMap(({ present, edited }) => [...present, ...edited]);
+    const wanted = part.map((listed) => ({ key: listed.key, steps: stepsOf(listed) }));
+    const byStart = Map.groupBy(wanted, ({ steps }) => {
+      const limits = steps.flatMap(({ present, edited }) => [...present, ...edited]);
       const neededMs = Math.min(dayStartMs, ...limits.map(({ window }) => calendarStartMs(window, fromMs)));
       return Math.min(dayStartMs, keptPart({ fromMs: neededMs, toMs }).fromMs);
     });
     const found = new Map<string, Recorded>();
     for (const [startMs, group] of byStart) {
       const name = `${startMs} ${toMs}`;
-      const missing = group.filter(({ id }) => kept.get(name, id) === undefined);
+      const missing = group.map(({ key }) => key.id).filter((id) => kept.get(name, id) === undefined);
       const read =
-        missing.length === 0
-          ? []
-          : await usage?.reader.minutesOf(
-              missing.map(({ id }) => id),
-              { fromMs: startMs, toMs },
-            );
+        missing.length === 0 ? [] : await usage?.reader.minutesOf(missing, { fromMs: startMs, toMs });
       if (read === undefined) return undefined;
-      for (const key of group) {
-        const minutes = read[missing.indexOf(key)] ?? kept.get(name, key.id) ?? noMinutes;
+      for (const { key, steps } of group) {
+        const minutes = read[missing.indexOf(key.id)] ?? kept.get(name, key.id) ?? noMinutes;
         // Records of the present minute are not cached, because the figures of this minute still change.
         if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
-        const usedEarlier = new Map<PlanWindow, { index: number; used: number }>();
-        // A window that got its limit later was not counted before.
-        const [first] = steps.get(key.id) ?? [];
-        for (const { window } of ofAllOperations(first?.present ?? [])) {
-          if (calendarStartMs(window, fromMs) >= startMs) continue;
-          const used = await usedBefore(key.id, { fromMs: calendarStartMs(window, fromMs), toMs: startMs });
-          if (used === undefined) return undefined;
-          usedEarlier.set(window, { index: windowIndex(calendarWindowsMs[window], fromMs), used });
-        }
-        found.set(key.id, { minutes, usedEarlier });
+        const usedEarlier = await usedBefore(key.id, steps, fromMs, startMs);
+        if (usedEarlier === undefined) return undefined;
+        const first = steps.findLastIndex(({ fromMinute }) => fromMinute * minuteMs <= startMs);
+        found.set(key.id, { key, steps: steps.slice(Math.max(0, first)), minutes, usedEarlier });
       }
     }
-    return part.map(({ id }) => found.get(id) ?? { minutes: noMinutes });
+    return part.flatMap(({ key: { id } }) => found.get(id) ?? []);
   }
 
-  /** Returns the units that were charged on days whose minutes are no longer recorded. */
-  async function usedBefore(keyId: string, { fromMs, toMs }: Period): Promise<number | undefined> {
+  /**
+   * Returns the units that were charged to the open windows on days whose minutes are no longer recorded. A day counts if the window had a
+   * limit at its end.
+   */
+  async function usedBefore(
+    keyId: string,
+    steps: readonly EditedStep[],
+    fromMs: number,
+    startMs: number,
+  ): Promise<UsedEarlier | undefined> {
+    const used = new Map<PlanWindow, { index: number; used: number }>();
+    const limitsAt = (atMs: number) =>
+      ofAllOperations(steps.findLast(({ fromMinute }) => fromMinute * minuteMs < atMs)?.present ?? []);
+    const earlier = limitsAt(startMs + minuteMs).filter(
+      ({ window }) => calendarStartMs(window, fromMs) < startMs,
+    );
+    if (earlier.length === 0) return used;
     const [totals] = (await usage?.totals([keyId])) ?? [];
     if (totals === undefined) return undefined;
-    let used = 0;
-    for (const [day, tally] of totals)
-      if (day * dayMs >= fromMs && day * dayMs < toMs) used += unitsOf(tally);
+    for (const { window } of earlier) {
+      const windowMs = calendarStartMs(window, fromMs);
+      let units = 0;
+      for (const [day, tally] of totals) {
+        const isLimited = limitsAt((day + 1) * dayMs).some((limit) => limit.window === window);
+        if (day * dayMs >= windowMs && day * dayMs < startMs && isLimited) units += unitsOf(tally);
+      }
+      used.set(window, { index: windowIndex(calendarWindowsMs[window], fromMs), used: units });
+    }
     return used;
   }
 }
 
 const differencesListed = 100;
 
+/** The record of a key, and its limits since the first recorded minute. */
 interface Recorded {
+  readonly key: Key;
+  readonly steps: readonly EditedStep[];
   readonly minutes: KeyMinutes;
-  readonly usedEarlier?: UsedEarlier;
+  readonly usedEarlier: UsedEarlier;
 }
 
 const none = new Uint32Array();

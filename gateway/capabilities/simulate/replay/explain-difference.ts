@@ -28,6 +28,14 @@ export interface Circumstance {
   readonly isCut?: boolean | undefined;
 }
 
+/** What the replay knows about the limits of the keys. */
+interface LimitsKnown {
+  /** Whether the replay changed the limits of a key in this minute or the one before. */
+  readonly limitsChanged?: boolean | undefined;
+  /** Epoch ms; limits before this time may have been others, because earlier changes were not read. */
+  readonly changesReadSinceMs?: number | undefined;
+}
+
 /**
  * Returns the sentences that explain why the replay of a minute differs from the record: a grant or an edit that began or ended within the
  * minute, a later edit whose earlier limits are not on record, and an outage or pause during the minute. Without any of them, an earlier
@@ -40,6 +48,7 @@ export function explainDifference(
   at: string,
   keys: readonly ReplayedKey[],
   circumstances: readonly Circumstance[],
+  { limitsChanged = false, changesReadSinceMs = 0 }: LimitsKnown = {},
 ): string {
   const fromMs = Date.parse(at);
   const toMs = fromMs + minuteMs;
@@ -55,11 +64,17 @@ export function explainDifference(
   const causes = [
     grant && `A grant began or ended within the minute or shortly before: ${grant.text}`,
     edit && `An edit took effect within the minute or shortly before, at ${timeOf(edit.atMs)}: ${edit.text}`,
+    limitsChanged &&
+      grant === undefined &&
+      edit === undefined &&
+      'The limits of the key changed within the minute or shortly before.',
+    fromMs < changesReadSinceMs &&
+      `Other limits or grants may have applied before ${timeOf(changesReadSinceMs)}, because no earlier changes are read.`,
     cut &&
       `An edit at ${timeOf(cut.atMs)} changed more limits than its record has, so other limits may have applied before: ${cut.text}`,
     lastSpan(ofKeys, 'store_away', 'store_back', { fromMs, toMs }),
     lastSpan(ofKeys, 'recording_paused', 'recording_resumed', { fromMs, toMs }),
-  ].filter((cause) => cause !== undefined);
+  ].filter((cause) => typeof cause === 'string');
   if (causes.length > 0) return causes.join(' ');
   const today = before.filter(({ atMs }) => atMs >= dayStartMs);
   const start = today.findLast(({ kind }) => kind === 'start');

@@ -4,7 +4,7 @@ import type { BanPolicy } from '../../../shared/model.ts';
  * Computes the longest possible ban of each minute, over all orders of the requests within the minute. A ban begins
  * when windows have refused a number of requests (`after`) within a time (`withinMs`). When a ban begins, the minutes
  * of the last `withinMs` must therefore contain at least `after` refusals. Each further ban of a series lasts twice as
- * long as the ban before it, and needs `after` further refusals.
+ * long as the ban before it, and needs `after` further refusals after the end of the ban before it.
  */
 export class PossibleBans {
   private readonly bans: BanPolicy;
@@ -14,8 +14,11 @@ export class PossibleBans {
   private place = 0;
   private lastMinute = Number.NEGATIVE_INFINITY;
   private strikes = 0;
-  /** The largest possible number of refusals that belong to the present series of bans. */
+  /** The largest possible number of refusals that belong to the present series of bans, and of these bans. */
   private inRow = 0;
+  private level = 0;
+  /** The last minute with a recorded ban. */
+  private bannedMinute = Number.NEGATIVE_INFINITY;
   private untilMs = Number.NEGATIVE_INFINITY;
 
   constructor(bans: BanPolicy, minuteMs: number) {
@@ -45,8 +48,15 @@ export class PossibleBans {
     return true;
   }
 
-  /** Adds a recorded ban. The ban's level is not recorded, so the longest ban is assumed. */
-  recorded(minute: number): void {
+  /**
+   * Adds a minute with recorded bans. Their levels are not recorded, so the longest ban is assumed. The refusal with which a ban begins is
+   * recorded as banned.
+   */
+  recorded(minute: number, banned: number): void {
+    this.startSeries(minute);
+    this.inRow += banned;
+    if (minute > this.bannedMinute + 1) this.raise();
+    this.bannedMinute = minute;
     this.extend(minute, this.bans.maxMs);
   }
 
@@ -68,11 +78,32 @@ export class PossibleBans {
   }
 
   private begin(minute: number): void {
-    const { after, forMs, maxMs } = this.bans;
-    // After `maxMs` without a ban, the next ban starts a new series.
-    if (minute * this.minuteMs >= this.untilMs + maxMs) this.inRow = this.strikes;
-    const level = Math.max(1, Math.floor(this.inRow / after));
-    this.extend(minute, Math.min(forMs * 2 ** (level - 1), maxMs));
+    this.startSeries(minute);
+    this.raise();
+    this.extend(minute, this.lengthOf(this.level));
+  }
+
+  /** After `maxMs` without a ban, the next ban starts a new series. */
+  private startSeries(minute: number): void {
+    if (minute * this.minuteMs < this.untilMs + this.bans.maxMs) return;
+    this.inRow = this.strikes;
+    this.level = 0;
+  }
+
+  /** Adds the bans that can begin in a minute. They follow each other, so a long ban is the last one of its minute. */
+  private raise(): void {
+    const most = Math.max(1, Math.floor(this.inRow / this.bans.after));
+    let passedMs = 0;
+    do {
+      this.level += 1;
+      passedMs += this.lengthOf(this.level);
+    } while (passedMs < this.minuteMs && this.level < most);
+    this.level = Math.min(this.level, most);
+  }
+
+  private lengthOf(level: number): number {
+    const { forMs, maxMs } = this.bans;
+    return Math.min(forMs * 2 ** (level - 1), maxMs);
   }
 
   private extend(minute: number, lengthMs: number): void {

@@ -82,7 +82,8 @@ function replayPresent(key: ReplayedKey, calendar: Calendar, { onDifference }: R
     differs: false,
   };
   while (run.place < minutes.minute.length) {
-    const room = rooms.open(minutes.minute[run.place] ?? 0, run.used);
+    rooms.open(minutes.minute[run.place] ?? 0, run.used, run.used);
+    const room = rooms.mostRoom;
     const second = secondOf(rooms.limits, calendar);
     const wholeMost = Math.min(rooms.minuteMax, second.inMinute);
     run.used = 0;
@@ -141,21 +142,18 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, { onMinute, onRefused 
  */
 function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefused }: ReplaySinks): Replayed {
   const { minutes, fromMinute, usedEarlier } = key;
-  const steps = editedSteps(key);
-  const mostRooms = new WindowRooms(steps, calendar, usedEarlier);
-  const leastRooms = new WindowRooms(steps, calendar, usedEarlier);
+  const rooms = new WindowRooms(editedSteps(key), calendar, usedEarlier);
   const bans = possibleBans(key, calendar);
   /** The replay that computes the upper bound of the admitted requests. */
-  const run = startRun(mostRooms, minutes, minutes.admitted, fromMinute);
-  let leastUsed = startRun(leastRooms, minutes, minutes.admitted, fromMinute).used;
+  const run = startRun(rooms, minutes, minutes.admitted, fromMinute);
+  let leastUsed = run.used;
   let [offered, mostAdmitted, leastAdmitted, firstRefusedMinute] = [0, 0, 0, Infinity];
   while (run.place < minutes.minute.length) {
     const first = minutes.minute[run.place] ?? 0;
-    const mostRoom = mostRooms.open(first, run.used);
-    const leastRoom = leastRooms.open(first, leastUsed);
-    const { minuteMax } = mostRooms;
+    rooms.open(first, run.used, leastUsed);
+    const { minuteMax, mostRoom, leastRoom } = rooms;
     const secondNow = secondOf(presentLimits(key, first), calendar);
-    const second = secondOf(mostRooms.limits, calendar);
+    const second = secondOf(rooms.limits, calendar);
     const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
     const wholeMost = Math.min(minuteMax, keepsAdmitted ? second.inMinute : second.max);
     [run.used, leastUsed] = [0, 0];
@@ -168,7 +166,7 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefuse
         minutes,
         minutes.admitted,
         run,
-        mostRooms.nextEnd,
+        rooms.nextEnd,
         mayBeWhole ? wholeMost : -1,
         room,
       );
@@ -222,7 +220,7 @@ function startRun(
   for (;;) {
     const first = minute[run.place] ?? Infinity;
     if (first >= fromMinute) return run;
-    rooms.open(first, run.used);
+    rooms.open(first, run.used, run.used);
     run.used = 0;
     const endMinute = Math.min(rooms.nextEnd, fromMinute);
     for (; (minute[run.place] ?? Infinity) < endMinute; run.place++) run.used += units[run.place] ?? 0;

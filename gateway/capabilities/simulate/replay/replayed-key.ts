@@ -125,7 +125,7 @@ export function possibleBans(
   for (let place = 0; (minutes.minute[place] ?? Infinity) < fromMinute; place++) {
     const { minute, recorded, banned } = minuteAt(minutes, place);
     if (recorded > 0) bans.refuse(minute, recorded);
-    if (banned > 0) bans.recorded(minute);
+    if (banned > 0) bans.recorded(minute, banned);
   }
   return bans;
 }

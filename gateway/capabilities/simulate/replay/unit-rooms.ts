@@ -51,9 +51,15 @@ export class UnitRooms {
   private readonly windows: WindowsOverTime<UnitCounts>;
 
   constructor(steps: readonly LimitStep[], calendar: Calendar, earlier: UsedEarlier | undefined) {
-    this.windows = new WindowsOverTime(steps, calendar, earlier, (used, counts) => {
-      const all = { low: used, high: used, mostUsed: used, leastUsed: used };
-      return counts === undefined ? all : Object.assign(counts, all);
+    this.windows = new WindowsOverTime(steps, calendar, earlier, {
+      start(used, counts) {
+        const all = { low: used, high: used, mostUsed: used, leastUsed: used };
+        return counts === undefined ? all : Object.assign(counts, all);
+      },
+      regain(counts) {
+        counts.mostUsed = Math.min(counts.low, counts.mostUsed);
+        counts.leastUsed = Math.max(counts.high, counts.leastUsed);
+      },
     });
   }
 

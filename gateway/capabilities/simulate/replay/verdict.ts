@@ -1,6 +1,7 @@
 import type { PlanAdvice } from '../../../shared/model.ts';
 import { isoSecondOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { KeyVerdict } from './replay-key.ts';
+import type { EditedStep } from './replayed-key.ts';
 
 /** Requests of some keys as recorded (now) and under the edited limits (then). */
 export interface Totals {
@@ -46,6 +47,8 @@ export interface Difference {
   readonly recordedRefusals: number;
   readonly replayedRefusals: number;
   readonly why?: string | undefined;
+  /** Whether the limits of one of the keys changed in this minute or the one before. */
+  readonly limitsChanged?: true | undefined;
 }
 
 /** The result of a simulation. Timestamps are ISO 8601, in UTC. */
@@ -78,7 +81,7 @@ export class VerdictBuilder {
   private readonly lines: KeyLine[] = [];
   private readonly differing = new Map<
     number,
-    { keys: number; of: string[]; recorded: number; replayed: number }
+    { keys: number; of: string[]; recorded: number; replayed: number; limitsChanged?: true }
   >();
   private recordedRefusals = 0;
   private replayedRefusals = 0;
@@ -87,8 +90,16 @@ export class VerdictBuilder {
     this.minuteMs = minuteMs;
   }
 
-  differs(id: string, minute: number, recorded: number, replayed: number): void {
+  /** @param steps the limits of the key over time */
+  differs(
+    { id, steps }: { readonly id: string; readonly steps: readonly EditedStep[] },
+    minute: number,
+    recorded: number,
+    replayed: number,
+  ): void {
     const known = this.differing.get(minute) ?? { keys: 0, of: [], recorded: 0, replayed: 0 };
+    if (steps.slice(1).some(({ fromMinute }) => minute - fromMinute === 0 || minute - fromMinute === 1))
+      known.limitsChanged = true;
     this.differing.set(minute, known);
     known.keys += 1;
     if (known.of.length < namesPerDifference) known.of.push(id);

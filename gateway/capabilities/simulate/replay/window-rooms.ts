@@ -18,6 +18,17 @@ export interface LimitStep {
   readonly limits: Limits;
 }
 
+/** The operations on the counts of a window. */
+interface CountsOf<Counts> {
+  /** Makes the counts of a window, or sets them to the used units at the start of the window. */
+  readonly start: (used: number, counts?: Counts) => Counts;
+  /**
+   * A window gets a limit again before it ends. The counts of a bound must then allow for all that the other bound allows, because the
+   * requests in between count only in other windows: a replay that admitted fewer requests before may have admitted more of those.
+   */
+  readonly regain: (counts: Counts) => void;
+}
+
 /** A calendar window that is longer than a minute and has a limit. */
 interface LimitedWindow<Counts> {
   readonly max: number;
@@ -37,9 +48,6 @@ interface WindowCounts<Counts> {
  * The calendar windows of a replay, under limits that change over time. A window without a limit is not counted: its count begins at zero
  * when it gets a limit, and stays as it is while the window has no limit. The limit per second is ignored, because a second is shorter than
  * a minute.
- *
- * The counts of two replays of the same requests differ if bans are possible. The replay with the fewest refusals is then no bound where a
- * window loses its limit and gets a limit again before it ends: the requests between count only in the shorter windows.
  */
 export class WindowsOverTime<Counts> {
   /** The limits of the last opened minute. */
@@ -53,8 +61,7 @@ export class WindowsOverTime<Counts> {
   private readonly steps: readonly LimitStep[];
   private readonly calendar: Calendar;
   private readonly earlier: UsedEarlier | undefined;
-  /** Makes the counts of a window, or sets them to the used units at the start of the window. */
-  private readonly start: (used: number, counts?: Counts) => Counts;
+  private readonly countsOf: CountsOf<Counts>;
   private readonly known = new Map<PlanWindow, WindowCounts<Counts>>();
   private open: readonly WindowCounts<Counts>[] = [];
   private nextStep = 0;
@@ -63,12 +70,12 @@ export class WindowsOverTime<Counts> {
     steps: readonly LimitStep[],
     calendar: Calendar,
     earlier: UsedEarlier | undefined,
-    start: (used: number, counts?: Counts) => Counts,
+    countsOf: CountsOf<Counts>,
   ) {
     this.steps = steps;
     this.calendar = calendar;
     this.earlier = earlier;
-    this.start = start;
+    this.countsOf = countsOf;
   }
 
   /** Starts a new window in place of each window that has ended. Callers pass minutes in ascending order. */
@@ -92,15 +99,17 @@ export class WindowsOverTime<Counts> {
     this.nextStep += 1;
     this.minuteMax = this.limits.find(({ window }) => window === 'minute')?.max ?? Number.POSITIVE_INFINITY;
     const long = this.limits.filter(({ window }) => window !== 'second' && window !== 'minute');
+    const openBefore = this.open;
     this.open = long.map(({ window }) => {
-      const known = this.known.get(window) ?? {
-        window,
-        counts: this.start(0),
-        isFirst,
-        endMinute: Number.NEGATIVE_INFINITY,
-      };
-      this.known.set(window, known);
-      return known;
+      const known = this.known.get(window);
+      if (known !== undefined) {
+        if (!openBefore.includes(known)) this.countsOf.regain(known.counts);
+        return known;
+      }
+      const counts = this.countsOf.start(0);
+      const added = { window, counts, isFirst, endMinute: Number.NEGATIVE_INFINITY };
+      this.known.set(window, added);
+      return added;
     });
     this.limited = this.open.map(({ counts }, index) => ({ max: long[index]?.max ?? 0, counts }));
   }
@@ -111,25 +120,34 @@ export class WindowsOverTime<Counts> {
     const index = windowIndex(lengthMs, minute * minuteMs);
     one.endMinute = windowStartMs(lengthMs, index + 1) / minuteMs;
     const earlier = one.isFirst ? this.earlier?.get(one.window) : undefined;
-    this.start(earlier?.index === index ? earlier.used : 0, one.counts);
+    this.countsOf.start(earlier?.index === index ? earlier.used : 0, one.counts);
   }
 }
 
 /**
- * Tracks the remaining room of calendar windows. Every window begins on a minute boundary, so a replay from counts per
- * minute is exact. In each minute, requests are admitted until the fullest window has no room, and all later requests
- * are refused. A refused request adds no units to any window.
+ * Tracks the remaining room of calendar windows in two replays: one that admits the most requests, and one that admits the least. Every
+ * window begins on a minute boundary, so a replay from counts per minute is exact. In each minute, requests are admitted until the fullest
+ * window has no room, and all later requests are refused. A refused request adds no units to any window.
  *
  * A charge reduces the room of every window longer than a minute by the same number of units. Until one of the windows
  * ends, a caller therefore needs only the room of the fullest window.
  */
 export class WindowRooms {
-  private readonly windows: WindowsOverTime<{ used: number }>;
+  /** The room of the longer windows; negative if more units were used. */
+  mostRoom = Number.POSITIVE_INFINITY;
+  leastRoom = Number.POSITIVE_INFINITY;
+  private readonly windows: WindowsOverTime<{ most: number; least: number }>;
 
   constructor(steps: readonly LimitStep[], calendar: Calendar, earlier: UsedEarlier | undefined) {
-    this.windows = new WindowsOverTime(steps, calendar, earlier, (used, counts = { used }) =>
-      Object.assign(counts, { used }),
-    );
+    this.windows = new WindowsOverTime(steps, calendar, earlier, {
+      start: (used, counts = { most: used, least: used }) =>
+        Object.assign(counts, { most: used, least: used }),
+      regain(counts) {
+        const { most, least } = counts;
+        counts.most = Math.min(most, least);
+        counts.least = Math.max(most, least);
+      },
+    });
   }
 
   get limits(): Limits {
@@ -148,15 +166,21 @@ export class WindowRooms {
    * Adds used units to the windows, and then starts a new window in place of each window that has ended.
    *
    * @param minute not before that of an earlier call
-   * @param used the units used since the last call, at most until `nextEnd`
-   * @returns the room of the longer windows; negative if more units were used
+   * @param most the units that the replay with the most requests has used since the last call, at most until `nextEnd` @param least those
+   *   of the other replay
    */
-  open(minute: number, used: number): number {
-    for (const { counts } of this.windows.limited) counts.used += used;
+  open(minute: number, most: number, least: number): void {
+    for (const { counts } of this.windows.limited) {
+      counts.most += most;
+      counts.least += least;
+    }
     this.windows.openMinute(minute);
-    let least = Number.POSITIVE_INFINITY;
-    for (const { max, counts } of this.windows.limited) least = Math.min(least, max - counts.used);
-    return least;
+    this.mostRoom = Number.POSITIVE_INFINITY;
+    this.leastRoom = Number.POSITIVE_INFINITY;
+    for (const { max, counts } of this.windows.limited) {
+      this.mostRoom = Math.min(this.mostRoom, max - counts.most);
+      this.leastRoom = Math.min(this.leastRoom, max - counts.least);
+    }
   }
 }
 

@@ -27,6 +27,22 @@ const editWithin = { ...edit, atMs: ms('10:31:20') };
 const editOfOthers = { ...edit, atMs: ms('10:31:10'), text: 'pro 9 → 8', concerns: () => false };
 const start = { kind: 'start', atMs: ms('10:00:00'), text: 'process 7 was started.' } as const;
 
+it.each<[string, Parameters<typeof explainDifference>[3], RegExp]>([
+  [
+    'limits that changed for a reason without an entry',
+    { limitsChanged: true },
+    /^The limits of the key changed within the minute or shortly before\.$/,
+  ],
+  [
+    'changes that were not read',
+    { changesReadSinceMs: ms('11:00:00') },
+    /^Other limits or grants may have applied before 2026-11-22 11:00 UTC, because no earlier changes are read\.$/,
+  ],
+  ['no changes that were not read after it', { changesReadSinceMs: ms('10:31:00') }, /^No outage/],
+])('a minute that differs is explained by %s', (_what, known, expected) => {
+  expect(explainDifference('2026-11-22T10:31:00Z', [acme], [], known)).toMatch(expected);
+});
+
 it.each<[string, readonly Circumstance[], RegExp]>([
   [
     'an outage that spans the minute',
