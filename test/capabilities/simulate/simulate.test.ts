@@ -166,7 +166,9 @@ it('a simulation replays a grant, and the plan that a key had at each time', asy
   });
   // An edit of the present plan holds in the whole period, and the grant also after an edit.
   const ofPro = await gateway.simulate({ plans: { pro: { perMinute: 4 } } });
-  expect(ofPro.totals).toMatchObject({ refusedNow: 16, refusedThen: 4 + 2 + 2 + 26 });
+  expect(ofPro.totals).toMatchObject({ refusedNow: 16, refusedThen: 4 + 2 + 2 + 26, keysGranted: 1 });
+  const later = await gateway.simulate({ from: at(15) });
+  expect(later.totals).toMatchObject({ offered: 30, keysGranted: 0 });
 });
 
 it('a simulation blames no edit that has nothing to do with the keys of the minute', async () => {
@@ -213,6 +215,8 @@ it('a simulation of a period that is no longer on record has no requests', async
   const period = { from: '2001-01-01', to: '2001-01-02' };
   const found = await gateway.simulate({ ...period, plans: { free: { perMinute: 2 } } });
   expect(found).toMatchObject({ totals: { keys: 0, offered: 0 }, plans: [] });
+  expect(found.from <= found.to).toBe(true);
+  expect(Date.parse(found.minutesSinceAt)).toBeGreaterThan(Date.parse(found.to));
 });
 
 it('a simulation that cannot be replayed is refused with a sentence', async () => {

@@ -11,7 +11,15 @@ import type { LimitEdits } from './edits-between.ts';
 export type Simulation = Verdict &
   Pick<
     z.output<typeof simulationShown>,
-    'from' | 'to' | 'source' | 'activeKeys' | 'examinedKeys' | 'notReplayed' | 'hasGroups' | 'missing'
+    | 'from'
+    | 'to'
+    | 'minutesSinceAt'
+    | 'source'
+    | 'activeKeys'
+    | 'examinedKeys'
+    | 'notReplayed'
+    | 'hasGroups'
+    | 'missing'
   >;
 
 export type AskedSimulation = LimitEdits & PeriodOptions;

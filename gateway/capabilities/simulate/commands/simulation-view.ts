@@ -4,6 +4,7 @@ import type { Screen } from '../../../cli/output/screen.ts';
 import { type Column, table } from '../../../cli/output/table.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
 import { counted, figure } from '../../../shared/words/figures.js';
+import { grantedText, isUncertain, uncertainText } from '../words.js';
 import type { Simulation } from './ask-simulation.ts';
 
 const reasonsShown = 10;
@@ -20,7 +21,10 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   const period = `${instant(found.from).slice(0, 16)} to ${instant(found.to).slice(0, 16)} UTC`;
   if (totals.keys === 0) {
     const none = activeKeys === 0 ? 'No key with these limits' : 'None of these keys';
-    const text = `${none} sent a request from ${period}, according to the usage record.`;
+    const since =
+      found.minutesSinceAt &&
+      ` Minutes are on record since ${instant(found.minutesSinceAt).slice(0, 16)} UTC.`;
+    const text = `${none} sent a request from ${period}, according to the usage record.${since ?? ''}`;
     return [emptyText(found, text), ...left];
   }
   const names = plans.map(({ name }) => name).join(', ');
@@ -28,6 +32,7 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
     ...proofLines(found, screen),
     `From ${period}, ${counted(totals.keys, 'key')} of ${plans.length === 1 ? 'the plan' : 'the plans'} ${names}:`,
     ...wrapText(sentence(found), screen.columns),
+    ...(totals.keysGranted > 0 ? wrapText(grantedText(totals), screen.columns) : []),
   ];
   const { refusedThenMin: least, refusedThenMax: most } = totals;
   if (least < most) {
@@ -81,15 +86,15 @@ const columns: readonly Column<Simulation['keys'][number]>[] = [
 export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
   const { refusedNow, refusedThen, refusedThenMin, refusedThenMax, newlyLimitedKeys, freedKeys, offered } =
     totals;
-  if (refusedThenMin < refusedNow && refusedNow < refusedThenMax) {
-    return `About ${counted(refusedThen, 'request')} would have been refused (${figure(refusedThenMin)} to ${figure(refusedThenMax)}), and ${figure(refusedNow)} were. More or fewer is not certain, because the number depends on the order of the requests.`;
+  if (isUncertain(totals)) {
+    return `About ${counted(refusedThen, 'request')} would have been refused (${figure(refusedThenMin)} to ${figure(refusedThenMax)}), and ${figure(refusedNow)} were. ${uncertainText(totals)}`;
   }
   const change = refusedThen - refusedNow;
   const share = `${((100 * Math.abs(change)) / offered).toFixed(1)} % of all`;
   const what =
     change === 0
       ? `The same number of requests would have been refused: ${figure(refusedNow)}.`
-      : `${counted(Math.abs(change), change > 0 ? 'more request' : 'fewer request')} would have been refused (${share}): ${figure(refusedThen)} instead of ${figure(refusedNow)}.`;
+      : `${refusedThenMin < refusedThenMax ? 'About ' : ''}${counted(Math.abs(change), change > 0 ? 'more request' : 'fewer request')} would have been refused (${share}): ${figure(refusedThen)} instead of ${figure(refusedNow)}.`;
   const keys = [
     ...(newlyLimitedKeys > 0
       ? [`${counted(newlyLimitedKeys, 'key')} would have been refused for the first time`]

@@ -2,6 +2,7 @@ import { limitFieldOf } from '../../../keys/limits/limit-fields.ts';
 import { type PlanAdvice, planWindows } from '../../../shared/model.ts';
 import { counted, figure } from '../../../shared/words/figures.js';
 import { adviceWords } from '../../lists/configuration.ts';
+import { isUncertain } from '../words.js';
 
 import type { AskedSimulation, Simulation } from './ask-simulation.ts';
 import type { EditByField, LaterEdit, LimitEdits } from './edits-between.ts';
@@ -140,13 +141,6 @@ function adviceOn({ plans: [plan] }: Simulation): PlanAdvice {
 }
 
 export function changesOf(keys: Simulation['keys']) {
-  const isUncertain = ({
-    refusedNow,
-    refusedThen,
-    refusedThenMin,
-    refusedThenMax,
-  }: Simulation['keys'][number]) =>
-    (refusedThenMin ?? refusedThen) < refusedNow && refusedNow < (refusedThenMax ?? refusedThen);
   const certain = keys.filter((key) => !isUncertain(key));
   const changes = certain.map(({ refusedThen, refusedNow }) => refusedThen - refusedNow);
   const [more, less] = [changes.filter((change) => change > 0), changes.filter((change) => change < 0)];

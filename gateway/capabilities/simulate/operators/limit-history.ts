@@ -9,6 +9,7 @@ import {
 import { readChanges } from '../../../admin/keys/over-time/limits-route.ts';
 import type { Changes, RecordedChange } from '../../../fleet/changes.ts';
 import { applyGrant } from '../../../quota/grants.ts';
+import type { Period } from '../../../shared/schema/dates-and-durations.ts';
 import { minuteMs } from '../../../shared/words/figures.js';
 import { type Edits, limitsThen } from '../replay/edits.ts';
 import type { EditedStep } from '../replay/replayed-key.ts';
@@ -57,6 +58,16 @@ export async function readLimitHistory(
     changesReadSinceMs:
       oldest && recorded.length >= bounds.limitChangesReadMax ? Date.parse(oldest.at) : undefined,
   };
+}
+
+/** Whether a key had a grant in a period. */
+export function wasGranted(steps: readonly TermsStep[], { fromMs, toMs }: Period): boolean {
+  return steps.some(
+    (step, index) =>
+      step.grant !== undefined &&
+      step.fromMs <= toMs &&
+      (steps[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY) > fromMs,
+  );
 }
 
 function keysOf(change: RecordedChange): readonly string[] {

@@ -3,6 +3,7 @@ import { errorResponse, jsonResponse, storeUnavailable } from '../../../admin/ad
 import { defineRoute, type Route } from '../../../admin/api/route.ts';
 import { findKeys } from '../../../admin/keys/find-keys.ts';
 import type { KeySources } from '../../../admin/keys/key-sources.ts';
+import { recordFromAt } from '../../../admin/operations/kept-period.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { type LimitField, limitFieldOf, limitsAsYaml } from '../../../keys/limits/limit-fields.ts';
 import { type Key, type Limits, type PlanWindow, planWindows } from '../../../shared/model.ts';
@@ -54,8 +55,9 @@ export function simulateRoute({ keys, ...circumstances }: SimulateSources, advis
       const differences = await explained(verdict.reproduced.differences, period.fromMs, changesReadSinceMs);
       if (differences === undefined) return storeUnavailable();
       return jsonResponse({
-        from: isoOf(period.fromMs),
+        from: isoOf(Math.min(period.fromMs, period.toMs)),
         to: isoOf(period.toMs),
+        minutesSinceAt: recordFromAt({ fromMs, toMs }, keys.usage, keys.nowMs()),
         source: 'record',
         ...verdict,
         ...(await adviceOn(advisors, { edits, present, plans: verdict.plans, nowMs: keys.nowMs(), bounds })),

@@ -21,7 +21,7 @@ import type { EditedStep, ReplaySinks } from '../replay/replayed-key.ts';
 import { type Verdict, VerdictBuilder } from '../replay/verdict.ts';
 import type { Calendar, UsedEarlier } from '../replay/window-rooms.ts';
 import { createGroupRecords, type LeftOut } from './group-records.ts';
-import { editedStepsOver, readLimitHistory } from './limit-history.ts';
+import { editedStepsOver, readLimitHistory, wasGranted } from './limit-history.ts';
 import type { SimulatedMinute } from './wires.ts';
 
 const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
@@ -103,6 +103,9 @@ export function createSimulations(
     if (found === undefined) return undefined;
     const history = await readLimitHistory(sources, changes, calendarStartMs('month', period.fromMs));
     const stepsOf = editedStepsOver(history, edits);
+    const granted = new Set(
+      found.filter((one) => wasGranted(history.of(one), period)).map(({ key }) => key.id),
+    );
     const wanted = found
       .filter(({ key }) => key.limits.length > 0)
       .filter(({ key }) => (plan === undefined || key.plan === plan) && (!isEdit || isEdited(edits, key)))
@@ -165,7 +168,10 @@ export function createSimulations(
             : undefined;
         if (bounds !== undefined && bounds.least < bounds.most) hasGroups = true;
         const onGroupRefused = together(ofKey.flatMap((one) => one.onGroupRefused ?? []));
-        builder.add(key, withGroups(ofAll, replayGroups(groups, calendar, onGroupRefused), bounds));
+        builder.add(
+          { ...key, hasGrant: granted.has(key.id) },
+          withGroups(ofAll, replayGroups(groups, calendar, onGroupRefused), bounds),
+        );
         for (const watcher of ofKey) watcher.end();
         replayed += recorded.minute.length;
         minutesExamined += recorded.minute.length;

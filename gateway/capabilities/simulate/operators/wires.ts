@@ -46,6 +46,10 @@ const totals = z.object({
   refusedThenMax: count,
   keysRefusedMore: count.describe('Keys that the simulated limits refuse more often than the gateway did.'),
   keysRefusedLess: count,
+  keysUncertain: count.describe(
+    'Keys of which the order of the requests decides whether the simulated limits refuse more or fewer, or as many.',
+  ),
+  keysGranted: count.describe('Keys that had a grant in the period. It replaces limits also after an edit.'),
   newlyLimitedKeys: count.describe('Keys that only the simulated limits refuse.'),
   freedKeys: count.describe('Keys that the gateway refused, but the simulated limits would not.'),
 });
@@ -62,6 +66,9 @@ export const simulationShown = z
     missing,
     from: instant.describe(`${recordedFrom('period')} A whole minute.`),
     to: instant,
+    minutesSinceAt: instant
+      .optional()
+      .describe('The beginning of the record of minutes, if the requested period begins earlier.'),
     source: words('record'),
     reproduced: z.object({
       recordedRefusals: count.describe('Recorded requests that windows refused.'),
@@ -104,7 +111,7 @@ export const simulationShown = z
         refusedThenMax: count.optional(),
         firstRefusedAt: instant
           .optional()
-          .describe('The first minute in which the simulated limits may refuse a request.'),
+          .describe('The first minute with refusals in the estimate. Absent if no refusal is certain.'),
         censoredMinutes: count.describe(
           'Minutes in which requests were refused or banned. The record does not show how many requests the client would have sent without that.',
         ),

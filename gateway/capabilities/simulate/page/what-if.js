@@ -8,6 +8,7 @@ import { chosenPeriod } from '../../../admin/pages/browser/periods.js';
 import { changeQuery } from '../../../admin/pages/browser/router.js';
 import { counted, dayMs, figure, minuteMs, noFigure, percent } from '../../../shared/words/figures.js';
 import { per, windowIn } from '../../../shared/words/limit-names.js';
+import { grantedText, isUncertain, uncertainText } from '../words.js';
 
 /** @import { Plan, PlanSection, ProposedMember, Simulation } from '../../interfaces/pages.ts' */
 
@@ -219,7 +220,7 @@ function keysOf({ keys, moreKeys }, openKey, isTried) {
  *
  * @param {Simulation['totals']} totals @param {Simulation['reproduced']} reproduced
  */
-function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
+function certainty({ refusedThenMin, refusedThenMax, keysGranted }, reproduced) {
   const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
   const isBounded = refusedThenMin < refusedThenMax;
   const summary =
@@ -240,6 +241,7 @@ function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
           .map(([why, minutes]) => html`<li key=${why}>${differenceText(minutes)} ${why}</li>`)}
       </ul>`
     }
+    ${keysGranted > 0 && html`<p>${grantedText({ keysGranted })}</p>`}
     <p class="muted">Clients send fewer requests in a minute with refusals. The record does not show how many requests they would have sent.</p>
   </details>`;
 }
@@ -263,8 +265,8 @@ function sentenceOf(totals, tried) {
   const limits = Object.entries(tried)
     .map(([window, max]) => `${figure(max)} ${per(window)}`)
     .join(' and ');
-  if (refusedThenMin < refusedNow && refusedNow < refusedThenMax)
-    return `With ${limits}, about ${counted(refusedThen, 'request')} would have been refused (${figure(refusedThenMin)} to ${figure(refusedThenMax)}), and ${figure(refusedNow)} were. More or fewer is not certain, because the number depends on the order of the requests.`;
+  if (isUncertain(totals))
+    return `With ${limits}, about ${counted(refusedThen, 'request')} would have been refused (${figure(refusedThenMin)} to ${figure(refusedThenMax)}), and ${figure(refusedNow)} were. ${uncertainText(totals)}`;
   if (refusedThen === refusedNow)
     return `With ${limits}, the same number of requests would have been refused: ${figure(refusedNow)}.`;
   const change = Math.abs(refusedThen - refusedNow);
@@ -275,7 +277,14 @@ function sentenceOf(totals, tried) {
       ? ` ${figure(newlyLimitedKeys)} of them ${newlyLimitedKeys === 1 ? 'was' : 'were'} never refused before.`
       : '';
   const freed = freedKeys > 0 ? ` ${counted(freedKeys, 'key')} would not have been refused at all.` : '';
-  return `With ${limits}, ${who} would have been refused ${figure(change)} ${isMore ? 'more' : 'fewer'} requests (${percent(change / totals.offered)} of the plan's).${first}${freed}`;
+  const share = `(${percent(change / totals.offered)} of the plan's)`;
+  const number = `${refusedThenMin < refusedThenMax ? 'about ' : ''}${figure(change)} ${isMore ? 'more' : 'fewer'} requests`;
+  if (totals.keysUncertain > 0) {
+    const often = `${who} ${isMore ? 'more' : 'less'} often`;
+    const others = `${counted(totals.keysUncertain, 'key')} more or less often, depending on the order of the requests`;
+    return `With ${limits}, ${number} would have been refused ${share}: ${often}, and ${others}.${first}${freed}`;
+  }
+  return `With ${limits}, ${who} would have been refused ${number} ${share}.${first}${freed}`;
 }
 
 /** @param {readonly KeyLine[]} keys @param {string | undefined} openKey @param {boolean} isTried */

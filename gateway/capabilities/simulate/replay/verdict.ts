@@ -1,5 +1,6 @@
 import type { PlanAdvice } from '../../../shared/model.ts';
 import { isoSecondOf } from '../../../shared/schema/dates-and-durations.ts';
+import { isUncertain } from '../words.js';
 import type { KeyVerdict } from './replay-key.ts';
 import type { EditedStep } from './replayed-key.ts';
 
@@ -14,6 +15,10 @@ export interface Totals {
   readonly refusedThenMax: number;
   readonly keysRefusedMore: number;
   readonly keysRefusedLess: number;
+  /** The number of keys of which it is not certain whether more or fewer requests are refused. */
+  readonly keysUncertain: number;
+  /** The number of keys that had a grant in the period. */
+  readonly keysGranted: number;
   /** The number of keys that have no recorded refusals, but some under the edited limits. */
   readonly newlyLimitedKeys: number;
   /** The number of keys that have recorded refusals, but none under the edited limits. */
@@ -107,7 +112,15 @@ export class VerdictBuilder {
     known.replayed += replayed;
   }
 
-  add({ id, plan }: { readonly id: string; readonly plan: string }, verdict: KeyVerdict): void {
+  /** @param key.hasGrant whether the key had a grant in the period */
+  add(
+    {
+      id,
+      plan,
+      hasGrant = false,
+    }: { readonly id: string; readonly plan: string; readonly hasGrant?: boolean | undefined },
+    verdict: KeyVerdict,
+  ): void {
     const { offered, refusedNow, refusedThen, refusedThenMin, refusedThenMax, censoredMinutes } = verdict;
     this.recordedRefusals += verdict.recordedRefusals;
     this.replayedRefusals += verdict.replayedRefusals;
@@ -120,10 +133,12 @@ export class VerdictBuilder {
     totals.refusedThen += refusedThen;
     totals.refusedThenMin += refusedThenMin;
     totals.refusedThenMax += refusedThenMax;
-    if (refusedThen > refusedNow) totals.keysRefusedMore += 1;
-    if (refusedThen < refusedNow) totals.keysRefusedLess += 1;
-    if (refusedNow === 0 && refusedThen > 0) totals.newlyLimitedKeys += 1;
-    if (refusedNow > 0 && refusedThen === 0) totals.freedKeys += 1;
+    if (isUncertain(verdict)) totals.keysUncertain += 1;
+    else if (refusedThen > refusedNow) totals.keysRefusedMore += 1;
+    else if (refusedThen < refusedNow) totals.keysRefusedLess += 1;
+    if (refusedNow === 0 && refusedThenMin > 0) totals.newlyLimitedKeys += 1;
+    if (refusedNow > 0 && refusedThenMax === 0) totals.freedKeys += 1;
+    if (hasGrant) totals.keysGranted += 1;
     if (refusedNow === 0 && refusedThenMax === 0) return;
     this.lines.push({
       id,
@@ -132,7 +147,7 @@ export class VerdictBuilder {
       refusedNow,
       refusedThen,
       ...(refusedThenMin < refusedThenMax && { refusedThenMin, refusedThenMax }),
-      ...(Number.isFinite(verdict.firstRefusedMinute) && {
+      ...(refusedThenMin > 0 && {
         firstRefusedAt: isoSecondOf(verdict.firstRefusedMinute * this.minuteMs),
       }),
       censoredMinutes,
@@ -227,6 +242,8 @@ const noTotals: Totals = {
   refusedThenMax: 0,
   keysRefusedMore: 0,
   keysRefusedLess: 0,
+  keysUncertain: 0,
+  keysGranted: 0,
   newlyLimitedKeys: 0,
   freedKeys: 0,
 };

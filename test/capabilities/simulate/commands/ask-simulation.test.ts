@@ -4,7 +4,14 @@ import type { AdminClient } from '../../../../gateway/cli/admin/admin-client.ts'
 
 const totals = {
   ...{ keys: 0, offered: 0, refusedNow: 0, refusedThen: 0, refusedThenMin: 0, refusedThenMax: 0 },
-  ...{ keysRefusedMore: 0, keysRefusedLess: 0, newlyLimitedKeys: 0, freedKeys: 0 },
+  ...{
+    keysRefusedMore: 0,
+    keysRefusedLess: 0,
+    keysUncertain: 0,
+    keysGranted: 0,
+    newlyLimitedKeys: 0,
+    freedKeys: 0,
+  },
 };
 const simulation = {
   ...{ from: '2026-11-25T12:00:00.000Z', to: '2026-11-26T12:00:00.000Z', source: 'record', totals },

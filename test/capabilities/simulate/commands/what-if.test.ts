@@ -108,7 +108,14 @@ it('simulate states each reason for a difference once, with the minutes that it 
     refusedThenMin: 39,
     refusedThenMax: 39,
   };
-  const changes = { keysRefusedMore: 0, keysRefusedLess: 0, newlyLimitedKeys: 0, freedKeys: 0 };
+  const changes = {
+    keysRefusedMore: 0,
+    keysRefusedLess: 0,
+    keysUncertain: 0,
+    keysGranted: 0,
+    newlyLimitedKeys: 0,
+    freedKeys: 0,
+  };
   const all = { ...totals, ...changes };
   const lines = simulationLines(
     {
@@ -127,7 +134,14 @@ it('simulate states each reason for a difference once, with the minutes that it 
 
 it('simulate does not say that a key sent nothing in a period that only Redis knows', () => {
   const none = { keys: 0, offered: 0, refusedNow: 0, refusedThen: 0, refusedThenMin: 0, refusedThenMax: 0 };
-  const changes = { keysRefusedMore: 0, keysRefusedLess: 0, newlyLimitedKeys: 0, freedKeys: 0 };
+  const changes = {
+    keysRefusedMore: 0,
+    keysRefusedLess: 0,
+    keysUncertain: 0,
+    keysGranted: 0,
+    newlyLimitedKeys: 0,
+    freedKeys: 0,
+  };
   const found = {
     ...{ from: at(10), to: at(59), source: 'record' as const, activeKeys: 1, examinedKeys: 1 },
     reproduced: { recordedRefusals: 0, replayedRefusals: 0, minutesThatDiffer: 0, differences: [] },
@@ -136,6 +150,11 @@ it('simulate does not say that a key sent nothing in a period that only Redis kn
   const screen = { columns: 200, paint: (_: unknown, text: string) => text };
   expect(simulationLines(found, 5, screen)).toEqual([
     expect.stringMatching(/^None of these keys sent a request from .* according to the usage record\.$/),
+  ]);
+  expect(simulationLines({ ...found, minutesSinceAt: at(30) }, 5, screen)).toEqual([
+    expect.stringMatching(
+      / according to the usage record\. Minutes are on record since 2026-11-22 10:30 UTC\.$/,
+    ),
   ]);
   expect(simulationLines({ ...found, missing: { what: ['requests'] } }, 5, screen)).toEqual([
     'Unknown: Redis is away, and this gateway knows of none.',
@@ -150,13 +169,17 @@ it('simulate and diff state when bans leave open whether more or fewer requests 
     ...open,
     keysRefusedMore: 0,
     keysRefusedLess: 1,
+    keysUncertain: 0,
+    keysGranted: 0,
     newlyLimitedKeys: 0,
     freedKeys: 0,
   };
   expect(sentence({ totals })).toBe(
     'About 60 requests would have been refused (30 to 90), and 80 were. More or fewer is not certain, because the number depends on the order of the requests.',
   );
-  expect(sentence({ totals: { ...totals, refusedThenMax: 70 } })).toMatch(/^20 fewer requests would/);
+  expect(sentence({ totals: { ...totals, refusedThenMax: 70 } })).toMatch(/^About 20 fewer requests would/);
+  expect(sentence({ totals: { ...totals, refusedThenMin: 80 } })).toMatch(/ More is not certain, because/);
+  expect(sentence({ totals: { ...totals, refusedThenMax: 80 } })).toMatch(/ Fewer is not certain, because/);
   const verdict = { plan: 'free', window: 'day', affectedKeys: 4 };
   expect(verdictText({ ...verdict, ...changesOf([open, { ...line, refusedThen: 82 }]) })).toBe(
     'affects 4 keys; in the last 7 days 1 of them would have been refused 2 more requests, 1 of them more or less often, depending on bans, limits per second or mixed costs',

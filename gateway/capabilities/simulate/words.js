@@ -1,0 +1,31 @@
+import { counted } from '../../shared/words/figures.js';
+
+/**
+ * @typedef {object} Refusals
+ * @property {number} refusedNow
+ * @property {number} refusedThen
+ * @property {number | undefined} [refusedThenMin] absent if it equals `refusedThen`
+ * @property {number | undefined} [refusedThenMax]
+ */
+
+/** Whether the order of the requests decides if more or fewer of them are refused than on record, or as many. @param {Refusals} refusals */
+export function isUncertain({
+  refusedNow,
+  refusedThen,
+  refusedThenMin = refusedThen,
+  refusedThenMax = refusedThen,
+}) {
+  return refusedThenMin < refusedThenMax && refusedThenMin <= refusedNow && refusedNow <= refusedThenMax;
+}
+
+/** Says what is not certain about the refusals after an edit. @param {{ refusedNow: number, refusedThenMin: number, refusedThenMax: number }} totals */
+export function uncertainText({ refusedNow, refusedThenMin, refusedThenMax }) {
+  const what =
+    refusedThenMin === refusedNow ? 'More' : refusedThenMax === refusedNow ? 'Fewer' : 'More or fewer';
+  return `${what} is not certain, because the number depends on the order of the requests.`;
+}
+
+/** @param {{ keysGranted: number }} totals */
+export function grantedText({ keysGranted }) {
+  return `${counted(keysGranted, 'key')} had a grant in this period, which replaces limits also here.`;
+}
