@@ -2,12 +2,14 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { replayKey } from '../../../../gateway/capabilities/simulate/replay/replay-key.ts';
 import { windowIndex } from '../../../../gateway/shared/calendar-windows.ts';
+import { KeyMinutesBuilder } from '../../../../gateway/usage/read/key-minutes.ts';
 import { everyOrder, orders } from './every-order.ts';
 import { brokenRules, recordedFrom, replay } from './replay-rules.ts';
 import {
   calendar,
   changing,
   decideTwins,
+  editedOnce,
   minuteMs,
   mixedTwins,
   recordTwins,
@@ -111,6 +113,16 @@ for (const [costs, cases] of [
     fc.assert(property, { numRuns: 1_000, examples: [[afterRecordedBan]] });
     expect(Math.min(...Object.values(seen))).toBeGreaterThan(50);
   });
+
+it('a possible ban of minutes does not make the next day uncertain', () => {
+  const builder = new KeyMinutesBuilder();
+  const midnight = Date.UTC(2026, 1, 1) / minuteMs;
+  for (let day = 0; day < 7; day++) builder.add(midnight + day * 1_440, 0, 300);
+  const bans = { after: 40, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
+  const terms = editedOnce([{ window: 'minute', max: 300 }], [{ window: 'minute', max: 30 }], bans);
+  const found = replayKey({ minutes: builder.finish(), fromMinute: midnight, ...terms }, calendar);
+  expect([found.refusedThenMin, found.refusedThenMax]).toEqual([7 * 270, 7 * 270]);
+});
 
 it('bounds what the rule of the gateway does with requests of 0, 1, 2 and 5 units, in every order within each minute', () => {
   const seen = { equal: 0, different: 0, tight: 0 };
