@@ -25,7 +25,9 @@ export function uncertainText({ refusedNow, refusedThenMin, refusedThenMax }) {
   return `${what} is not certain, because the number depends on the order of the requests.`;
 }
 
-/** @param {{ keysGranted: number }} totals */
-export function grantedText({ keysGranted }) {
-  return `${counted(keysGranted, 'key')} had a grant in this period, which replaces limits also here.`;
+/** Says what else the replay took into account; empty if nothing. @param {{ keysGranted: number, keysChanged: number }} totals */
+export function termsText({ keysGranted, keysChanged }) {
+  const grants = `${counted(keysGranted, 'key')} had a grant in this period, which replaces limits also here.`;
+  const changes = `The limits of ${counted(keysChanged, 'key')} changed in this period. The minute of a change is replayed under its last limits, so a few requests of it may be wrong.`;
+  return [keysGranted > 0 && grants, keysChanged > 0 && changes].filter(Boolean).join(' ');
 }

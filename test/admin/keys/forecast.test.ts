@@ -87,7 +87,7 @@ describe('the forecast of a key', () => {
     expect([low, high]).toEqual([units, units]);
     expect(body).toMatchObject({ limit: 1_000_000, used: 0 });
     expect(body.sentence).toMatch(
-      /^At the pace of the last 14 days, steady does not reach its present limit of 1,000,000 units a month\. Its count is [\d,]+ now, and is expected to be [\d,]+ at the month's end\.$/,
+      /^At the pace of the last 14 days, steady does not reach its present limit of 1,000,000 units a month\. Its count is [\d,]+ at \d\d:\d\d:\d\d UTC, and is expected to be [\d,]+ at the month's end\.$/,
     );
     expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
   });
@@ -113,10 +113,11 @@ describe('the forecast of a key', () => {
   });
 
   it.each([
-    ['the last hour', [6, 30, 59], '11:00', 3],
-    ['the last ten minutes, if the pace has more than doubled', [1, 2, 30], '11:50', 2],
-    ['the last hour, if the last minutes have none', [30, 59], '11:00', 2],
-    ['the last hour, without a record', [], '11:00', 0],
+    ['the last hour', [6, 30, 60], '11:00', 3],
+    ['the last ten minutes, if the pace has more than doubled', [1, 2, 55], '11:50', 2],
+    ['the first charge of the hour', [6, 20, 28], '11:32', 3],
+    ['the last hour, if the last minutes have none', [30, 59, 60], '11:00', 3],
+    ['the last ten minutes, without a record', [], '11:50', 0],
   ])('knows the present pace from %s, from a whole minute on', (_, minutesAgo, from, units) => {
     const noonMs = Date.parse('2026-11-24T12:00:00Z');
     const minutes = minutesAgo.map((ago) => ({

@@ -166,9 +166,14 @@ it('a simulation replays a grant, and the plan that a key had at each time', asy
   });
   // An edit of the present plan holds in the whole period, and the grant also after an edit.
   const ofPro = await gateway.simulate({ plans: { pro: { perMinute: 4 } } });
-  expect(ofPro.totals).toMatchObject({ refusedNow: 16, refusedThen: 4 + 2 + 2 + 26, keysGranted: 1 });
+  expect(ofPro.totals).toMatchObject({
+    refusedNow: 16,
+    refusedThen: 4 + 2 + 2 + 26,
+    keysGranted: 1,
+    keysChanged: 1,
+  });
   const later = await gateway.simulate({ from: at(15) });
-  expect(later.totals).toMatchObject({ offered: 30, keysGranted: 0 });
+  expect(later.totals).toMatchObject({ offered: 30, keysGranted: 0, keysChanged: 1 });
 });
 
 it('a simulation blames no edit that has nothing to do with the keys of the minute', async () => {

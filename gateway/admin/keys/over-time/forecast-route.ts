@@ -153,13 +153,18 @@ interface RecentPace {
   readonly nowMs: number;
 }
 
-/** The pace of the last hour. A pace that has more than doubled is that of the last ten minutes, so that an hour does not hide a surge. */
+/**
+ * The pace of the last hour, or since the first charge of this hour. A pace that has more than doubled is that of the last ten minutes, so
+ * that an hour does not hide a surge.
+ */
 export function recentPace(minutes: readonly UsageRow[] | undefined, nowMs: number): RecentPace {
-  const paceSince = (lengthMs: number) => {
-    const fromMs = calendarStartMs('minute', nowMs - lengthMs);
-    return { units: unitsSince(fromMs, minutes), fromMs, nowMs };
-  };
-  const [hour, tenMinutes] = [paceSince(hourMs), paceSince(10 * minuteMs)];
+  const paceSince = (fromMs: number) => ({ units: unitsSince(fromMs, minutes), fromMs, nowMs });
+  const [hourAgo, tenMinutesAgo] = [hourMs, 10 * minuteMs].map((ms) =>
+    calendarStartMs('minute', nowMs - ms),
+  ) as [number, number];
+  const charged = (minutes ?? []).filter(({ units, admitted }) => (units ?? admitted) > 0);
+  const firstMs = Math.min(tenMinutesAgo, ...charged.map(({ at }) => Date.parse(at)));
+  const [hour, tenMinutes] = [paceSince(Math.max(hourAgo, firstMs)), paceSince(tenMinutesAgo)];
   return unitsAnHour(tenMinutes) > 2 * unitsAnHour(hour) ? tenMinutes : hour;
 }
 
@@ -197,7 +202,7 @@ function sentenceOf(month: Month, found: FoundForecast, { pace, days }: Recent):
 type FoundForecast = Extract<Forecast, { kind: 'forecast' }>;
 
 function sentenceOfDays(
-  { id, limit, used }: Month,
+  { id, limit, used, nowMs }: Month,
   { expected, low, high, earliestMs, latestMs }: FoundForecast,
 ): string {
   const ofMonth = presentLimit(limit);
@@ -208,7 +213,7 @@ function sentenceOfDays(
     return `${id} reaches ${ofMonth} between ${new Date(earliestMs).getUTCDate()} and ${dateOf(latestMs)}`;
   };
   const range = figure(low) === figure(high) ? '' : ` (${figure(low)} to ${figure(high)})`;
-  return `At the pace of the last ${forecastDays} days, ${reached()}. Its count is ${figure(used)} now, and is expected to be ${figure(expected)}${range} at the month's end.`;
+  return `At the pace of the last ${forecastDays} days, ${reached()}. Its count is ${figure(used)} at ${isoOf(nowMs).slice(11, 19)} UTC, and is expected to be ${figure(expected)}${range} at the month's end.`;
 }
 
 function presentLimit(limit: number): string {

@@ -4,7 +4,7 @@ import type { Screen } from '../../../cli/output/screen.ts';
 import { type Column, table } from '../../../cli/output/table.ts';
 import { wrapText } from '../../../shared/terminal/text-width.ts';
 import { counted, figure } from '../../../shared/words/figures.js';
-import { grantedText, isUncertain, uncertainText } from '../words.js';
+import { isUncertain, termsText, uncertainText } from '../words.js';
 import type { Simulation } from './ask-simulation.ts';
 
 const reasonsShown = 10;
@@ -19,12 +19,14 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
     ...(group.trial === undefined ? [] : [`  ${group.trial}`]),
   ]);
   const period = `${instant(found.from).slice(0, 16)} to ${instant(found.to).slice(0, 16)} UTC`;
+  const { minutesSinceAt } = found;
+  const since =
+    minutesSinceAt && `The record of minutes begins at ${instant(minutesSinceAt).slice(0, 16)} UTC.`;
   if (totals.keys === 0) {
     const none = activeKeys === 0 ? 'No key with these limits' : 'None of these keys';
-    const since =
-      found.minutesSinceAt &&
-      ` Minutes are on record since ${instant(found.minutesSinceAt).slice(0, 16)} UTC.`;
-    const text = `${none} sent a request from ${period}, according to the usage record.${since ?? ''}`;
+    const text = `${none} sent a request from ${period}, according to the usage record.`;
+    const isBefore = minutesSinceAt !== undefined && minutesSinceAt > found.to;
+    if (isBefore) return [`${since} Earlier requests cannot be replayed.`];
     return [emptyText(found, text), ...left];
   }
   const names = plans.map(({ name }) => name).join(', ');
@@ -32,7 +34,8 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
     ...proofLines(found, screen),
     `From ${period}, ${counted(totals.keys, 'key')} of ${plans.length === 1 ? 'the plan' : 'the plans'} ${names}:`,
     ...wrapText(sentence(found), screen.columns),
-    ...(totals.keysGranted > 0 ? wrapText(grantedText(totals), screen.columns) : []),
+    ...(since ? [since] : []),
+    ...(termsText(totals) !== '' ? wrapText(termsText(totals), screen.columns) : []),
   ];
   const { refusedThenMin: least, refusedThenMax: most } = totals;
   if (least < most) {

@@ -26,6 +26,8 @@ export interface LimitVerdict extends PlanAdvice {
    * limits per second and operations with different costs.
    */
   readonly keysUncertain: number;
+  /** Set if the replay of the record differs from the record, so that the figures are an estimate. */
+  readonly minutesThatDiffer?: number;
   /** The edited groups that were not simulated, each with a sentence and a proposed trial. */
   readonly notReplayed?: Simulation['notReplayed'];
   /** Whether the simulation left out the whole edit, so that the other figures have no meaning. */
@@ -56,6 +58,7 @@ export async function verdictsOf(
       from,
       affectedKeys: keysOn(plan),
       ...changesOf(found.keys),
+      ...estimateIn(found),
       ...adviceOn(found),
       ...groupsIn(found, edit),
     });
@@ -67,7 +70,7 @@ export async function verdictsOf(
       const ofWhole = single.length === 1 ? adviceOn(found) : {};
       verdicts.push({
         ...{ plan, window, affectedKeys: keysOn(plan) },
-        ...{ ...changesOf(found.keys), ...ofWhole, ...groupsIn(found, one) },
+        ...{ ...changesOf(found.keys), ...estimateIn(found), ...ofWhole, ...groupsIn(found, one) },
       });
     }
     if (single.length < 2) continue;
@@ -76,6 +79,7 @@ export async function verdictsOf(
       plan,
       affectedKeys: keysOn(plan),
       ...changesOf(together.keys),
+      ...estimateIn(together),
       ...adviceOn(together),
       ...(together.hasGroups && { hasGroups: true }),
     });
@@ -92,6 +96,11 @@ export async function verdictsOf(
     });
   }
   return verdicts;
+}
+
+function estimateIn({ reproduced }: Simulation): Pick<LimitVerdict, 'minutesThatDiffer'> {
+  const { minutesThatDiffer } = reproduced;
+  return minutesThatDiffer === 0 ? {} : { minutesThatDiffer };
 }
 
 /** Splits an edit by window. An edit that removes a limit is not split, because one part alone could leave a plan without limits. */
@@ -165,6 +174,7 @@ export function verdictText(verdict: LimitVerdict): string {
     keysUncertain,
     hasGroups,
     key,
+    minutesThatDiffer = 0,
   } = verdict;
   const who = (keys: number) => (key === undefined ? `${figure(keys)} of them` : 'it');
   const uncertain = `more or less often, depending on bans, limits per second${hasGroups ? ', mixed costs or groups' : ' or mixed costs'}`;
@@ -178,5 +188,6 @@ export function verdictText(verdict: LimitVerdict): string {
     .map(({ keys, what }, index) => `${who(keys)} ${index === 0 ? 'would have been refused ' : ''}${what}`);
   const what = parts.length === 0 ? 'as many requests would have been refused' : parts.join(', ');
   const affects = key === undefined ? `affects ${counted(affectedKeys, 'key')}; ` : '';
-  return `${affects}in the last ${verdictDays} days ${what}`;
+  const estimate = `; an estimate, because the replay differs from the record in ${counted(minutesThatDiffer, 'minute')}`;
+  return `${affects}in the last ${verdictDays} days ${what}${minutesThatDiffer > 0 ? estimate : ''}`;
 }

@@ -60,14 +60,17 @@ export async function readLimitHistory(
   };
 }
 
-/** Whether a key had a grant in a period. */
-export function wasGranted(steps: readonly TermsStep[], { fromMs, toMs }: Period): boolean {
-  return steps.some(
-    (step, index) =>
-      step.grant !== undefined &&
-      step.fromMs <= toMs &&
-      (steps[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY) > fromMs,
+/** Whether a key had a grant, or a change of its limits, in the minutes of a period. */
+export function termsIn(
+  steps: readonly TermsStep[],
+  { fromMs, toMs }: Period,
+): { readonly grant: boolean; readonly change: boolean } {
+  const startMs = Math.floor(fromMs / minuteMs) * minuteMs;
+  const endMs = (Math.floor(toMs / minuteMs) + 1) * minuteMs;
+  const within = steps.filter(
+    (step, index) => step.fromMs < endMs && (steps[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY) > startMs,
   );
+  return { grant: within.some(({ grant }) => grant !== undefined), change: within.length > 1 };
 }
 
 function keysOf(change: RecordedChange): readonly string[] {

@@ -7,7 +7,7 @@ import type { Changes } from '../../../fleet/changes.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
 import { groupNames, ofAllOperations } from '../../../shared/limits.ts';
-import type { Key, PlanWindow } from '../../../shared/model.ts';
+import type { PlanWindow } from '../../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { dayMs, minuteMs } from '../../../shared/words/figures.js';
@@ -21,7 +21,7 @@ import type { EditedStep, ReplaySinks } from '../replay/replayed-key.ts';
 import { type Verdict, VerdictBuilder } from '../replay/verdict.ts';
 import type { Calendar, UsedEarlier } from '../replay/window-rooms.ts';
 import { createGroupRecords, type LeftOut } from './group-records.ts';
-import { editedStepsOver, readLimitHistory, wasGranted } from './limit-history.ts';
+import { editedStepsOver, readLimitHistory, termsIn } from './limit-history.ts';
 import type { SimulatedMinute } from './wires.ts';
 
 const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
@@ -103,9 +103,6 @@ export function createSimulations(
     if (found === undefined) return undefined;
     const history = await readLimitHistory(sources, changes, calendarStartMs('month', period.fromMs));
     const stepsOf = editedStepsOver(history, edits);
-    const granted = new Set(
-      found.filter((one) => wasGranted(history.of(one), period)).map(({ key }) => key.id),
-    );
     const wanted = found
       .filter(({ key }) => key.limits.length > 0)
       .filter(({ key }) => (plan === undefined || key.plan === plan) && (!isEdit || isEdited(edits, key)))
@@ -130,7 +127,8 @@ export function createSimulations(
       const read = await readMinutes(part, stepsOf, period);
       if (read === undefined) return undefined;
       let replayed = 0;
-      for (const { key, steps, minutes: recorded, usedEarlier } of read) {
+      for (const { listed, steps, minutes: recorded, usedEarlier } of read) {
+        const { key } = listed;
         const ofAllSteps = steps.map(({ fromMinute, present, edited }) => ({
           fromMinute,
           present: ofAllOperations(present),
@@ -168,10 +166,8 @@ export function createSimulations(
             : undefined;
         if (bounds !== undefined && bounds.least < bounds.most) hasGroups = true;
         const onGroupRefused = together(ofKey.flatMap((one) => one.onGroupRefused ?? []));
-        builder.add(
-          { ...key, hasGrant: granted.has(key.id) },
-          withGroups(ofAll, replayGroups(groups, calendar, onGroupRefused), bounds),
-        );
+        const ofGroups = replayGroups(groups, calendar, onGroupRefused);
+        builder.add(key, withGroups(ofAll, ofGroups, bounds), termsIn(history.of(listed), period));
         for (const watcher of ofKey) watcher.end();
         replayed += recorded.minute.length;
         minutesExamined += recorded.minute.length;
@@ -208,7 +204,7 @@ export function createSimulations(
     { fromMs, toMs }: Period,
   ): Promise<readonly Recorded[] | undefined> {
     const dayStartMs = Math.floor(fromMs / dayMs) * dayMs;
-    const wanted = part.map((listed) => ({ key: listed.key, steps: stepsOf(listed) }));
+    const wanted = part.map((listed) => ({ listed, steps: stepsOf(listed) }));
     const byStart = Map.groupBy(wanted, ({ steps }) => {
       const limits = steps.flatMap(({ present, edited }) => [...present, ...edited]);
       const neededMs = Math.min(dayStartMs, ...limits.map(({ window }) => calendarStartMs(window, fromMs)));
@@ -217,18 +213,21 @@ export function createSimulations(
     const found = new Map<string, Recorded>();
     for (const [startMs, group] of byStart) {
       const name = `${startMs} ${toMs}`;
-      const missing = group.map(({ key }) => key.id).filter((id) => kept.get(name, id) === undefined);
+      const missing = group
+        .map(({ listed }) => listed.key.id)
+        .filter((id) => kept.get(name, id) === undefined);
       const read =
         missing.length === 0 ? [] : await usage?.reader.minutesOf(missing, { fromMs: startMs, toMs });
       if (read === undefined) return undefined;
-      for (const { key, steps } of group) {
+      for (const { listed, steps } of group) {
+        const { key } = listed;
         const minutes = read[missing.indexOf(key.id)] ?? kept.get(name, key.id) ?? noMinutes;
         // Records of the present minute are not cached, because the figures of this minute still change.
         if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
         const usedEarlier = await usedBefore(key.id, steps, fromMs, startMs);
         if (usedEarlier === undefined) return undefined;
         const first = steps.findLastIndex(({ fromMinute }) => fromMinute * minuteMs <= startMs);
-        found.set(key.id, { key, steps: steps.slice(Math.max(0, first)), minutes, usedEarlier });
+        found.set(key.id, { listed, steps: steps.slice(Math.max(0, first)), minutes, usedEarlier });
       }
     }
     return part.flatMap(({ key: { id } }) => found.get(id) ?? []);
@@ -270,7 +269,7 @@ const differencesListed = 100;
 
 /** The record of a key, and its limits since the first recorded minute. */
 interface Recorded {
-  readonly key: Key;
+  readonly listed: ListedKey;
   readonly steps: readonly EditedStep[];
   readonly minutes: KeyMinutes;
   readonly usedEarlier: UsedEarlier;

@@ -50,6 +50,9 @@ const totals = z.object({
     'Keys of which the order of the requests decides whether the simulated limits refuse more or fewer, or as many.',
   ),
   keysGranted: count.describe('Keys that had a grant in the period. It replaces limits also after an edit.'),
+  keysChanged: count.describe(
+    'Keys whose limits changed in the period. The whole minute of a change is replayed under its last limits.',
+  ),
   newlyLimitedKeys: count.describe('Keys that only the simulated limits refuse.'),
   freedKeys: count.describe('Keys that the gateway refused, but the simulated limits would not.'),
 });

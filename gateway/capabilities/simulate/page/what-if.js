@@ -8,7 +8,7 @@ import { chosenPeriod } from '../../../admin/pages/browser/periods.js';
 import { changeQuery } from '../../../admin/pages/browser/router.js';
 import { counted, dayMs, figure, minuteMs, noFigure, percent } from '../../../shared/words/figures.js';
 import { per, windowIn } from '../../../shared/words/limit-names.js';
-import { grantedText, isUncertain, uncertainText } from '../words.js';
+import { isUncertain, termsText, uncertainText } from '../words.js';
 
 /** @import { Plan, PlanSection, ProposedMember, Simulation } from '../../interfaces/pages.ts' */
 
@@ -220,7 +220,9 @@ function keysOf({ keys, moreKeys }, openKey, isTried) {
  *
  * @param {Simulation['totals']} totals @param {Simulation['reproduced']} reproduced
  */
-function certainty({ refusedThenMin, refusedThenMax, keysGranted }, reproduced) {
+function certainty(totals, reproduced) {
+  const { refusedThenMin, refusedThenMax } = totals;
+  const terms = termsText(totals);
   const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
   const isBounded = refusedThenMin < refusedThenMax;
   const summary =
@@ -241,7 +243,7 @@ function certainty({ refusedThenMin, refusedThenMax, keysGranted }, reproduced) 
           .map(([why, minutes]) => html`<li key=${why}>${differenceText(minutes)} ${why}</li>`)}
       </ul>`
     }
-    ${keysGranted > 0 && html`<p>${grantedText({ keysGranted })}</p>`}
+    ${terms !== '' && html`<p>${terms}</p>`}
     <p class="muted">Clients send fewer requests in a minute with refusals. The record does not show how many requests they would have sent.</p>
   </details>`;
 }

@@ -1,5 +1,12 @@
 import type { BanPolicy } from '../../../shared/model.ts';
 
+/** The requests of a recorded minute that windows decided, and those that a ban refused. */
+export interface RecordedDecisions {
+  readonly minute: number;
+  readonly decided: number;
+  readonly banned: number;
+}
+
 /**
  * Computes the longest possible ban of each minute, over all orders of the requests within the minute. A ban begins
  * when windows have refused a number of requests (`after`) within a time (`withinMs`). When a ban begins, the minutes
@@ -20,6 +27,10 @@ export class PossibleBans {
   /** The last minute with a recorded ban. */
   private bannedMinute = Number.NEGATIVE_INFINITY;
   private untilMs = Number.NEGATIVE_INFINITY;
+  /** The end of a ban that began before the edit. */
+  private carriedUntilMs = Number.NEGATIVE_INFINITY;
+  /** The latest end of the bans so far. */
+  private seriesEndMs = Number.NEGATIVE_INFINITY;
 
   constructor(bans: BanPolicy, minuteMs: number) {
     const counting = 1 + Math.ceil(bans.withinMs / minuteMs);
@@ -28,9 +39,17 @@ export class PossibleBans {
     this.ring = new Float64Array(counting > ringMax ? 0 : counting);
   }
 
-  /** Whether a ban that began in an earlier minute can last into this minute. */
-  covers(minute: number): boolean {
-    return minute * this.minuteMs < this.untilMs;
+  /**
+   * Returns the number of the requests of a minute that no ban of an earlier minute can hit. A ban from before the edit has ended when the
+   * record has the first decision by windows: as in the record, it lasts no longer under the edited limits.
+   */
+  spared({ minute, decided, banned }: RecordedDecisions): number {
+    const startMs = minute * this.minuteMs;
+    if (startMs < this.untilMs) return 0;
+    if (startMs >= this.carriedUntilMs) return Number.POSITIVE_INFINITY;
+    if (decided === 0) return 0;
+    this.endCarried(minute);
+    return banned === 0 ? Number.POSITIVE_INFINITY : decided;
   }
 
   /**
@@ -40,24 +59,42 @@ export class PossibleBans {
    * @returns whether a ban can begin in this minute
    */
   refuse(minute: number, refused: number): boolean {
-    if (this.ring.length > 0) this.forget(minute, refused);
-    this.strikes += refused;
-    this.inRow += refused;
+    this.count(minute, refused);
     if (this.strikes < this.bans.after) return false;
-    this.begin(minute);
+    this.startSeries(minute);
+    this.raise();
+    this.untilMs = Math.max(this.untilMs, (minute + 1) * this.minuteMs + this.lengthOf(this.level));
+    this.seriesEndMs = Math.max(this.seriesEndMs, this.untilMs);
     return true;
   }
 
   /**
-   * Adds a minute with recorded bans. Their levels are not recorded, so the longest ban is assumed. The refusal with which a ban begins is
-   * recorded as banned.
+   * Adds a minute from before the edit. The levels of bans are not recorded, so a ban that has not ended is assumed to be the longest. The
+   * refusal with which a ban begins is recorded as banned.
    */
-  recorded(minute: number, banned: number): void {
+  past({ minute, decided, banned }: RecordedDecisions, refused: number): void {
+    if (refused > 0) this.count(minute, refused);
+    if (decided > 0) this.endCarried(minute);
+    if (banned === 0) return;
     this.startSeries(minute);
     this.inRow += banned;
-    if (minute > this.bannedMinute + 1) this.raise();
+    if (decided > 0 || minute > this.bannedMinute + 1) this.raise();
     this.bannedMinute = minute;
-    this.extend(minute, this.bans.maxMs);
+    this.carriedUntilMs = (minute + 1) * this.minuteMs + this.bans.maxMs;
+    this.seriesEndMs = this.carriedUntilMs;
+  }
+
+  private endCarried(minute: number): void {
+    const startMs = minute * this.minuteMs;
+    if (startMs >= this.carriedUntilMs) return;
+    this.carriedUntilMs = startMs;
+    this.seriesEndMs = Math.max(this.untilMs, startMs + this.minuteMs);
+  }
+
+  private count(minute: number, refused: number): void {
+    if (this.ring.length > 0) this.forget(minute, refused);
+    this.strikes += refused;
+    this.inRow += refused;
   }
 
   private forget(minute: number, refused: number): void {
@@ -77,15 +114,9 @@ export class PossibleBans {
     this.lastMinute = minute;
   }
 
-  private begin(minute: number): void {
-    this.startSeries(minute);
-    this.raise();
-    this.extend(minute, this.lengthOf(this.level));
-  }
-
   /** After `maxMs` without a ban, the next ban starts a new series. */
   private startSeries(minute: number): void {
-    if (minute * this.minuteMs < this.untilMs + this.bans.maxMs) return;
+    if (minute * this.minuteMs < this.seriesEndMs + this.bans.maxMs) return;
     this.inRow = this.strikes;
     this.level = 0;
   }
@@ -104,10 +135,6 @@ export class PossibleBans {
   private lengthOf(level: number): number {
     const { forMs, maxMs } = this.bans;
     return Math.min(forMs * 2 ** (level - 1), maxMs);
-  }
-
-  private extend(minute: number, lengthMs: number): void {
-    this.untilMs = Math.max(this.untilMs, (minute + 1) * this.minuteMs + lengthMs);
   }
 }
 

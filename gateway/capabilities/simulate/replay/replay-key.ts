@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { chargedUnits, type KeyMinutes } from '../../../usage/read/key-minutes.ts';
 import { possibleRefusals, replayEditedUnits } from './replay-units.ts';
 import {
+  decisionsAt,
   editedSteps,
   middle,
   minuteAt,
@@ -137,7 +138,7 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, { onMinute, onRefused 
  *   assumes that all requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many requests as
  *   it admitted in the record.
  *
- * Recorded bans are not used, because under other limits a ban begins at another time or never. The estimate of each minute is the mean of
+ * Bans that were recorded after the edit are not used, because under other limits a ban begins at another time or never. The estimate of each minute is the mean of
  * both bounds, so the error is at most half of the distance between the bounds.
  */
 function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefused }: ReplaySinks): Replayed {
@@ -159,8 +160,8 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefuse
     [run.used, leastUsed] = [0, 0];
     for (;;) {
       const usedBefore = run.used;
-      const isBanned = bans.covers(minutes.minute[run.place] ?? 0);
-      const mayBeWhole = !isBanned && onMinute === undefined;
+      const spared = bans.spared(decisionsAt(minutes, run.place));
+      const mayBeWhole = spared === Infinity && onMinute === undefined;
       const room = Math.min(mostRoom, leastRoom - leastUsed + usedBefore);
       const isLeft = admitWhole(
         minutes,
@@ -184,7 +185,8 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefuse
       const most = fitting(Math.min(decided - stayRefused, second.inMinute), minuteMax, mostRoom - run.used);
       const refused = decided - fitting(passing, minuteMax, mostRoom - run.used);
       const begins = refused > 0 && bans.refuse(here.minute, refused);
-      const least = fitting(isBanned ? 0 : begins ? inOneSecond : passing, minuteMax, leastRoom - leastUsed);
+      const leastPassing = Math.min(spared, begins ? inOneSecond : passing);
+      const least = fitting(leastPassing, minuteMax, leastRoom - leastUsed);
       const admittedBefore = middle(mostAdmitted, leastAdmitted);
       run.place += 1;
       run.used += most;

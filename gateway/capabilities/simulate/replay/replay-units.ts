@@ -1,5 +1,6 @@
 import {
   costsAt,
+  decisionsAt,
   editedSteps,
   middle,
   minuteAt,
@@ -59,7 +60,7 @@ export function replayEditedUnits(
     } else if (keepsAdmitted && decided === here.admitted) {
       leastBySecond = Infinity;
     }
-    const isBanned = bans.covers(here.minute);
+    const isBanned = bans.spared(decisionsAt(minutes, place)) < decided;
     const room = Math.min(rooms.certainRoom(), leastBySecond);
     const refused = requests - leastIn(requests, extra, room, false);
     const mayBeBanned = refused > 0 && bans.refuse(here.minute, refused);

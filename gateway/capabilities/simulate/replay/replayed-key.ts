@@ -1,6 +1,6 @@
 import type { BanPolicy, Limits } from '../../../shared/model.ts';
 import { type KeyMinutes, unitsAt } from '../../../usage/read/key-minutes.ts';
-import { PossibleBans } from './possible-bans.ts';
+import { PossibleBans, type RecordedDecisions } from './possible-bans.ts';
 import type { Calendar, LimitStep, UsedEarlier } from './window-rooms.ts';
 
 /** The limits of a key from a minute on, until the next step. */
@@ -83,6 +83,11 @@ export function minuteAt(minutes: KeyMinutes, place: number) {
   return { minute: minutes.minute[place] ?? 0, offered, admitted, recorded, bySecond, banned, undecided };
 }
 
+export function decisionsAt(minutes: KeyMinutes, place: number): RecordedDecisions {
+  const { minute, admitted, recorded, banned } = minuteAt(minutes, place);
+  return { minute, decided: admitted + recorded, banned };
+}
+
 /** Returns the costs of the requests in the minute at a position of the record. */
 export function costsAt(minutes: KeyMinutes, place: number) {
   const { costs } = minutes;
@@ -123,9 +128,7 @@ export function possibleBans(
 ): PossibleBans {
   const bans = new PossibleBans(edited, minuteMs);
   for (let place = 0; (minutes.minute[place] ?? Infinity) < fromMinute; place++) {
-    const { minute, recorded, banned } = minuteAt(minutes, place);
-    if (recorded > 0) bans.refuse(minute, recorded);
-    if (banned > 0) bans.recorded(minute, banned);
+    bans.past(decisionsAt(minutes, place), minuteAt(minutes, place).recorded);
   }
   return bans;
 }

@@ -17,8 +17,9 @@ export interface Totals {
   readonly keysRefusedLess: number;
   /** The number of keys of which it is not certain whether more or fewer requests are refused. */
   readonly keysUncertain: number;
-  /** The number of keys that had a grant in the period. */
+  /** The number of keys that had a grant in the period, and of keys whose limits changed in the period. */
   readonly keysGranted: number;
+  readonly keysChanged: number;
   /** The number of keys that have no recorded refusals, but some under the edited limits. */
   readonly newlyLimitedKeys: number;
   /** The number of keys that have recorded refusals, but none under the edited limits. */
@@ -112,14 +113,11 @@ export class VerdictBuilder {
     known.replayed += replayed;
   }
 
-  /** @param key.hasGrant whether the key had a grant in the period */
+  /** @param had whether the key had a grant, or a change of its limits, in the period */
   add(
-    {
-      id,
-      plan,
-      hasGrant = false,
-    }: { readonly id: string; readonly plan: string; readonly hasGrant?: boolean | undefined },
+    { id, plan }: { readonly id: string; readonly plan: string },
     verdict: KeyVerdict,
+    had: { readonly grant: boolean; readonly change: boolean },
   ): void {
     const { offered, refusedNow, refusedThen, refusedThenMin, refusedThenMax, censoredMinutes } = verdict;
     this.recordedRefusals += verdict.recordedRefusals;
@@ -138,7 +136,8 @@ export class VerdictBuilder {
     else if (refusedThen < refusedNow) totals.keysRefusedLess += 1;
     if (refusedNow === 0 && refusedThenMin > 0) totals.newlyLimitedKeys += 1;
     if (refusedNow > 0 && refusedThenMax === 0) totals.freedKeys += 1;
-    if (hasGrant) totals.keysGranted += 1;
+    if (had.grant) totals.keysGranted += 1;
+    if (had.change) totals.keysChanged += 1;
     if (refusedNow === 0 && refusedThenMax === 0) return;
     this.lines.push({
       id,
@@ -244,6 +243,7 @@ const noTotals: Totals = {
   keysRefusedLess: 0,
   keysUncertain: 0,
   keysGranted: 0,
+  keysChanged: 0,
   newlyLimitedKeys: 0,
   freedKeys: 0,
 };

@@ -9,6 +9,7 @@ const totals = {
     keysRefusedLess: 0,
     keysUncertain: 0,
     keysGranted: 0,
+    keysChanged: 0,
     newlyLimitedKeys: 0,
     freedKeys: 0,
   },

@@ -113,6 +113,7 @@ it('simulate states each reason for a difference once, with the minutes that it 
     keysRefusedLess: 0,
     keysUncertain: 0,
     keysGranted: 0,
+    keysChanged: 0,
     newlyLimitedKeys: 0,
     freedKeys: 0,
   };
@@ -139,6 +140,7 @@ it('simulate does not say that a key sent nothing in a period that only Redis kn
     keysRefusedLess: 0,
     keysUncertain: 0,
     keysGranted: 0,
+    keysChanged: 0,
     newlyLimitedKeys: 0,
     freedKeys: 0,
   };
@@ -151,10 +153,8 @@ it('simulate does not say that a key sent nothing in a period that only Redis kn
   expect(simulationLines(found, 5, screen)).toEqual([
     expect.stringMatching(/^None of these keys sent a request from .* according to the usage record\.$/),
   ]);
-  expect(simulationLines({ ...found, minutesSinceAt: at(30) }, 5, screen)).toEqual([
-    expect.stringMatching(
-      / according to the usage record\. Minutes are on record since 2026-11-22 10:30 UTC\.$/,
-    ),
+  expect(simulationLines({ ...found, minutesSinceAt: '2026-11-25T00:00:00Z' }, 5, screen)).toEqual([
+    'The record of minutes begins at 2026-11-25 00:00 UTC. Earlier requests cannot be replayed.',
   ]);
   expect(simulationLines({ ...found, missing: { what: ['requests'] } }, 5, screen)).toEqual([
     'Unknown: Redis is away, and this gateway knows of none.',
@@ -171,6 +171,7 @@ it('simulate and diff state when bans leave open whether more or fewer requests 
     keysRefusedLess: 1,
     keysUncertain: 0,
     keysGranted: 0,
+    keysChanged: 0,
     newlyLimitedKeys: 0,
     freedKeys: 0,
   };
@@ -181,6 +182,9 @@ it('simulate and diff state when bans leave open whether more or fewer requests 
   expect(sentence({ totals: { ...totals, refusedThenMin: 80 } })).toMatch(/ More is not certain, because/);
   expect(sentence({ totals: { ...totals, refusedThenMax: 80 } })).toMatch(/ Fewer is not certain, because/);
   const verdict = { plan: 'free', window: 'day', affectedKeys: 4 };
+  expect(verdictText({ ...verdict, ...changesOf([open]), minutesThatDiffer: 6 })).toMatch(
+    /; an estimate, because the replay differs from the record in 6 minutes$/,
+  );
   expect(verdictText({ ...verdict, ...changesOf([open, { ...line, refusedThen: 82 }]) })).toBe(
     'affects 4 keys; in the last 7 days 1 of them would have been refused 2 more requests, 1 of them more or less often, depending on bans, limits per second or mixed costs',
   );

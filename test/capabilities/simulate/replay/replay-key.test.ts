@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { replayKey } from '../../../../gateway/capabilities/simulate/replay/replay-key.ts';
 import { windowIndex } from '../../../../gateway/shared/calendar-windows.ts';
 import { KeyMinutesBuilder } from '../../../../gateway/usage/read/key-minutes.ts';
+import { outcomes } from '../../../../gateway/usage/tally.ts';
 import { everyOrder, orders } from './every-order.ts';
 import { brokenRules, recordedFrom, replay } from './replay-rules.ts';
 import {
@@ -122,6 +123,32 @@ it('a possible ban of minutes does not make the next day uncertain', () => {
   const terms = editedOnce([{ window: 'minute', max: 300 }], [{ window: 'minute', max: 30 }], bans);
   const found = replayKey({ minutes: builder.finish(), fromMinute: midnight, ...terms }, calendar);
   expect([found.refusedThenMin, found.refusedThenMax]).toEqual([7 * 270, 7 * 270]);
+});
+
+it('a ban that ended before the edit makes nothing uncertain, and one that ends after it only what it may still refuse', () => {
+  const at = (minute: number) => Date.UTC(2026, 1, 1) / minuteMs + minute;
+  const [admitted, minute, banned] = ['admitted', 'minute', 'banned'].map((name) =>
+    outcomes.indexOf(name as 'banned'),
+  );
+  const recorded = new KeyMinutesBuilder();
+  recorded.add(at(0), admitted ?? 0, 60);
+  recorded.add(at(0), minute ?? 0, 39);
+  recorded.add(at(0), banned ?? 0, 20);
+  recorded.add(at(1), banned ?? 0, 10);
+  recorded.add(at(2), banned ?? 0, 3);
+  recorded.add(at(2), admitted ?? 0, 20);
+  recorded.add(at(3), admitted ?? 0, 21);
+  const bans = { after: 40, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
+  const terms = editedOnce([{ window: 'minute', max: 60 }], [{ window: 'minute', max: 500 }], bans);
+  const boundsFrom = (from: number) => {
+    const found = replayKey({ minutes: recorded.finish(), fromMinute: at(from), ...terms }, calendar);
+    return [found.refusedThenMin, found.refusedThenMax];
+  };
+  expect([1, 2, 3].map(boundsFrom)).toEqual([
+    [0, 13],
+    [0, 3],
+    [0, 0],
+  ]);
 });
 
 it('bounds what the rule of the gateway does with requests of 0, 1, 2 and 5 units, in every order within each minute', () => {
