@@ -87,7 +87,7 @@ describe('the forecast of a key', () => {
     expect([low, high]).toEqual([units, units]);
     expect(body).toMatchObject({ limit: 1_000_000, used: 0 });
     expect(body.sentence).toMatch(
-      /^At the pace of the last 14 days, steady does not reach its present limit of 1,000,000 units a month\. Its count is [\d,]+ at \d\d:\d\d:\d\d UTC, and is expected to be [\d,]+ at the month's end\.$/,
+      /^At the pace of the last 14 days, steady does not reach its present limit of 1,000,000 units a month\. Its count was [\d,]+ at \d\d:\d\d:\d\d UTC, and is expected to be [\d,]+ at the month's end\.$/,
     );
     expect(faultsOf(reply, 'GET', '/keys/{id}/forecast')).toEqual([]);
   });

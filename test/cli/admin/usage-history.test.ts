@@ -147,7 +147,7 @@ describe('the forecast', () => {
     const sentence =
       'At the pace of the last 14 days, even does not reach its present limit of 1,000,000 units a month';
     for (const options of [[], ['--from', '-30d'], ['--step', 'month']]) {
-      expect(await usage('even', ...options)).toMatch(new RegExp(`\n${sentence}\\. Its count is .*\n$`));
+      expect(await usage('even', ...options)).toMatch(new RegExp(`\n${sentence}\\. Its count was .*\n$`));
     }
     const { forecast } = JSON.parse(await usage('even', '--from', '-30d', '--json'));
     expect(forecast).toMatchObject({ limit: 1_000_000, expected: { units: expect.any(Number) } });

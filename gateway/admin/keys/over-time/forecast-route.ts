@@ -213,7 +213,7 @@ function sentenceOfDays(
     return `${id} reaches ${ofMonth} between ${new Date(earliestMs).getUTCDate()} and ${dateOf(latestMs)}`;
   };
   const range = figure(low) === figure(high) ? '' : ` (${figure(low)} to ${figure(high)})`;
-  return `At the pace of the last ${forecastDays} days, ${reached()}. Its count is ${figure(used)} at ${isoOf(nowMs).slice(11, 19)} UTC, and is expected to be ${figure(expected)}${range} at the month's end.`;
+  return `At the pace of the last ${forecastDays} days, ${reached()}. Its count was ${figure(used)} at ${isoOf(nowMs).slice(11, 19)} UTC, and is expected to be ${figure(expected)}${range} at the month's end.`;
 }
 
 function presentLimit(limit: number): string {
