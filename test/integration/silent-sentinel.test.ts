@@ -37,7 +37,8 @@ it('a gateway whose Sentinel has not named the master yet serves, counts and ans
       keys: { file: './keys.yaml', directory: true },
       admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
     }),
-    { files: { 'keys.yaml': [key.entry] } },
+    // The first response waits for the thread that reads, which starts slowly on a busy machine.
+    { files: { 'keys.yaml': [key.entry] }, tuning: { bounds: { adminResponseTimeoutMs: 60_000 } } },
   );
   onTestFinished(() => gateway.stop().then(() => {}));
   const send = async (authorization: Readonly<Record<string, string>>) =>
