@@ -79,11 +79,14 @@ describe('the architecture', () => {
 
   it('no test states a setting of a capability, apart from the tests of capabilities', () => {
     const names = Object.keys({ ...settingsShapes, ...planShapes, ...deprecationShapes });
-    const states = new RegExp(`(?<![\\w./])(?:${names.join('|')})['"]?:`);
+    const states = names.map((name) => new RegExp(`(?<![\\w./])${name}['"]?:`));
+    expect(names.filter((name) => !states.some((one) => one.test(`{ ${name}: {} }`)))).toEqual([]);
     const wrong = sourceFiles('test', ['node_modules', 'bench/node_modules'])
       .filter((file) => !['capabilities', 'deletion'].includes(file.split('/')[1] ?? ''))
-      .filter((file) => states.test(readFileSync(join(root, file), 'utf8')));
-    expect(names.length).toBeGreaterThan(4);
+      .filter((file) => {
+        const text = readFileSync(join(root, file), 'utf8');
+        return states.some((one) => one.test(text));
+      });
     expect(wrong).toEqual([]);
   });
 
