@@ -1,4 +1,4 @@
-import { counted } from '../../shared/words/figures.js';
+import { counted, figure } from '../../shared/words/figures.js';
 
 /**
  * @typedef {object} Refusals
@@ -18,11 +18,11 @@ export function isUncertain({
   return refusedThenMin < refusedThenMax && refusedThenMin <= refusedNow && refusedNow <= refusedThenMax;
 }
 
-/** Says what is not certain about the refusals after an edit. @param {{ refusedNow: number, refusedThenMin: number, refusedThenMax: number }} totals */
-export function uncertainText({ refusedNow, refusedThenMin, refusedThenMax }) {
+/** Says how many requests would have been refused if it is not certain whether these are more or fewer. The text begins with the number. @param {Required<Refusals>} totals */
+export function uncertainText({ refusedNow, refusedThen, refusedThenMin = 0, refusedThenMax = 0 }) {
   const what =
     refusedThenMin === refusedNow ? 'More' : refusedThenMax === refusedNow ? 'Fewer' : 'More or fewer';
-  return `${what} is not certain, because the number depends on the order of the requests.`;
+  return `${counted(refusedThen, 'request')} would have been refused (${figure(refusedThenMin)} to ${figure(refusedThenMax)}), and ${figure(refusedNow)} were. ${what} is not certain, because the number depends on the order of the requests.`;
 }
 
 /** Says what else the replay took into account; empty if nothing. @param {{ keysGranted: number, keysChanged: number }} totals */

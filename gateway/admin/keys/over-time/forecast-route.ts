@@ -56,7 +56,11 @@ export function forecastRoute(sources: KeySources, changes: Pick<Changes, 'read'
 
 function unitsSince(startMs: number, rows: readonly UsageRow[] = []): number {
   const since = rows.filter(({ at }) => Date.parse(at) >= startMs);
-  return since.reduce((sum, { units, admitted }) => sum + (units ?? admitted), 0);
+  return since.reduce((sum, row) => sum + chargedIn(row), 0);
+}
+
+function chargedIn({ units, admitted }: UsageRow): number {
+  return units ?? admitted;
 }
 
 interface Month {
@@ -109,7 +113,7 @@ async function forecastView(
       `the limit a month refused requests on ${cut} of the last ${forecastDays} days, so these days do not show the pace`,
     );
   }
-  const units = days.map((row) => row?.units ?? row?.admitted ?? 0);
+  const units = days.map((row) => (row === undefined ? 0 : chargedIn(row)));
   const unitsToday = unitsSince(todayMs, rows);
   const found = forecast({ days: units, unitsToday, used, limit, nowMs, endMs });
   switch (found.kind) {
@@ -159,12 +163,11 @@ interface RecentPace {
  */
 export function recentPace(minutes: readonly UsageRow[] | undefined, nowMs: number): RecentPace {
   const paceSince = (fromMs: number) => ({ units: unitsSince(fromMs, minutes), fromMs, nowMs });
-  const [hourAgo, tenMinutesAgo] = [hourMs, 10 * minuteMs].map((ms) =>
-    calendarStartMs('minute', nowMs - ms),
-  ) as [number, number];
-  const charged = (minutes ?? []).filter(({ units, admitted }) => (units ?? admitted) > 0);
-  const firstMs = Math.min(tenMinutesAgo, ...charged.map(({ at }) => Date.parse(at)));
-  const [hour, tenMinutes] = [paceSince(Math.max(hourAgo, firstMs)), paceSince(tenMinutesAgo)];
+  const hourAgoMs = calendarStartMs('minute', nowMs - hourMs);
+  const tenMinutesAgoMs = calendarStartMs('minute', nowMs - 10 * minuteMs);
+  const charged = (minutes ?? []).filter((row) => chargedIn(row) > 0);
+  const firstMs = Math.min(tenMinutesAgoMs, ...charged.map(({ at }) => Date.parse(at)));
+  const [hour, tenMinutes] = [paceSince(Math.max(hourAgoMs, firstMs)), paceSince(tenMinutesAgoMs)];
   return unitsAnHour(tenMinutes) > 2 * unitsAnHour(hour) ? tenMinutes : hour;
 }
 

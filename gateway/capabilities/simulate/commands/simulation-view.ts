@@ -89,9 +89,7 @@ const columns: readonly Column<Simulation['keys'][number]>[] = [
 export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
   const { refusedNow, refusedThen, refusedThenMin, refusedThenMax, newlyLimitedKeys, freedKeys, offered } =
     totals;
-  if (isUncertain(totals)) {
-    return `About ${counted(refusedThen, 'request')} would have been refused (${figure(refusedThenMin)} to ${figure(refusedThenMax)}), and ${figure(refusedNow)} were. ${uncertainText(totals)}`;
-  }
+  if (isUncertain(totals)) return `About ${uncertainText(totals)}`;
   const change = refusedThen - refusedNow;
   const share = `${((100 * Math.abs(change)) / offered).toFixed(1)} % of all`;
   const what =

@@ -32,27 +32,30 @@ export async function readLimitHistory(
   const recorded = await readChanges(changes, bounds);
   const toMs = nowMs();
   const ofPlans = planLimitsOverTime({ plans, planStates }, recorded, toMs);
-  const ofKeys = new Map<string, RecordedChange[]>();
-  for (const change of recorded)
-    for (const id of keysOf(change)) ofKeys.set(id, [...(ofKeys.get(id) ?? []), change]);
+  const ofKeys = Map.groupBy(
+    recorded.flatMap((change) => keysOf(change).map((id) => ({ id, change }))),
+    ({ id }) => id,
+  );
   const compute = ({ key, stated }: ListedKey) => {
+    const changes = (ofKeys.get(key.id) ?? []).map(({ change }) => change);
     // The start of a grant is on record.
-    const history = { key, stated, grant: undefined, changes: ofKeys.get(key.id) ?? [], fromMs, toMs };
+    const history = { key, stated, grant: undefined, changes, fromMs, toMs };
     const steps = termsOverTime(history, ofPlans);
     return steps.filter(
       (step, index) => !isDeepStrictEqual({ ...steps[index - 1], fromMs: step.fromMs }, step),
     );
   };
-  // Most keys have only the limits of their plan.
-  const byPlan = new Map<string, readonly TermsStep[]>();
+  const known = new Map<string, readonly TermsStep[]>();
   const oldest = recorded.at(-1);
   return {
     of(listed) {
       const { key, stated } = listed;
       const hasOwn = key.ownGroups !== undefined || stated?.changes !== undefined || ofKeys.has(key.id);
-      if (hasOwn || plans.get(key.plan)?.isCustom !== false) return compute(listed);
-      const steps = byPlan.get(key.plan) ?? compute(listed);
-      byPlan.set(key.plan, steps);
+      // Most keys have only the limits of their plan, and share their steps.
+      const isOwn = hasOwn || plans.get(key.plan)?.isCustom !== false;
+      const name = isOwn ? `key ${key.id}` : `plan ${key.plan}`;
+      const steps = known.get(name) ?? compute(listed);
+      known.set(name, steps);
       return steps;
     },
     changesReadSinceMs:

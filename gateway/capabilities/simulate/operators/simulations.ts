@@ -7,12 +7,12 @@ import type { Changes } from '../../../fleet/changes.ts';
 import { plansInForce } from '../../../keys/key-table.ts';
 import { calendarStartMs, calendarWindowsMs, windowIndex } from '../../../shared/calendar-windows.ts';
 import { groupNames, ofAllOperations } from '../../../shared/limits.ts';
-import type { PlanWindow } from '../../../shared/model.ts';
+import type { Limits } from '../../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { dayMs, minuteMs } from '../../../shared/words/figures.js';
 import { type KeyMinutes, offeredAt, withRefused } from '../../../usage/read/key-minutes.ts';
-import { unitsOf } from '../../../usage/tally.ts';
+import { type Tally, unitsOf } from '../../../usage/tally.ts';
 import type { LoadAdvisors } from '../advisor.ts';
 import { type Edits, isEdited, limitsThen, type Present } from '../replay/edits.ts';
 import { refusedBounds, refusedByAnyGroup, replayGroups, withGroups } from '../replay/replay-groups.ts';
@@ -219,50 +219,58 @@ export function createSimulations(
       const read =
         missing.length === 0 ? [] : await usage?.reader.minutesOf(missing, { fromMs: startMs, toMs });
       if (read === undefined) return undefined;
+      const needing = group
+        .filter(({ steps }) => windowsBefore(steps, fromMs, startMs).length > 0)
+        .map(({ listed }) => listed.key.id);
+      const totals = needing.length === 0 ? [] : await usage?.totals(needing);
+      if (totals === undefined) return undefined;
       for (const { listed, steps } of group) {
         const { key } = listed;
         const minutes = read[missing.indexOf(key.id)] ?? kept.get(name, key.id) ?? noMinutes;
         // Records of the present minute are not cached, because the figures of this minute still change.
         if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
-        const usedEarlier = await usedBefore(key.id, steps, fromMs, startMs);
-        if (usedEarlier === undefined) return undefined;
+        const usedEarlier = usedBefore(totals[needing.indexOf(key.id)], steps, fromMs, startMs);
         const first = steps.findLastIndex(({ fromMinute }) => fromMinute * minuteMs <= startMs);
         found.set(key.id, { listed, steps: steps.slice(Math.max(0, first)), minutes, usedEarlier });
       }
     }
     return part.flatMap(({ key: { id } }) => found.get(id) ?? []);
   }
+}
 
-  /**
-   * Returns the units that were charged to the open windows on days whose minutes are no longer recorded. A day counts if the window had a
-   * limit at its end.
-   */
-  async function usedBefore(
-    keyId: string,
-    steps: readonly EditedStep[],
-    fromMs: number,
-    startMs: number,
-  ): Promise<UsedEarlier | undefined> {
-    const used = new Map<PlanWindow, { index: number; used: number }>();
-    const limitsAt = (atMs: number) =>
-      ofAllOperations(steps.findLast(({ fromMinute }) => fromMinute * minuteMs < atMs)?.present ?? []);
-    const earlier = limitsAt(startMs + minuteMs).filter(
-      ({ window }) => calendarStartMs(window, fromMs) < startMs,
-    );
-    if (earlier.length === 0) return used;
-    const [totals] = (await usage?.totals([keyId])) ?? [];
-    if (totals === undefined) return undefined;
-    for (const { window } of earlier) {
+/**
+ * Returns the units that were charged to the open windows on days whose minutes are no longer recorded. A day counts if the window had a
+ * limit at its end.
+ */
+function usedBefore(
+  totals: ReadonlyMap<number, Tally> | undefined,
+  steps: readonly EditedStep[],
+  fromMs: number,
+  startMs: number,
+): UsedEarlier {
+  const days = [...(totals ?? [])].filter(([day]) => day * dayMs < startMs);
+  return new Map(
+    windowsBefore(steps, fromMs, startMs).map(({ window }) => {
       const windowMs = calendarStartMs(window, fromMs);
-      let units = 0;
-      for (const [day, tally] of totals) {
-        const isLimited = limitsAt((day + 1) * dayMs).some((limit) => limit.window === window);
-        if (day * dayMs >= windowMs && day * dayMs < startMs && isLimited) units += unitsOf(tally);
-      }
-      used.set(window, { index: windowIndex(calendarWindowsMs[window], fromMs), used: units });
-    }
-    return used;
-  }
+      const isCounted = (day: number) =>
+        day * dayMs >= windowMs &&
+        limitsBefore(steps, (day + 1) * dayMs).some((limit) => limit.window === window);
+      const used = days.reduce((sum, [day, tally]) => sum + (isCounted(day) ? unitsOf(tally) : 0), 0);
+      return [window, { index: windowIndex(calendarWindowsMs[window], fromMs), used }];
+    }),
+  );
+}
+
+/** The windows that began before the first recorded minute, and had a limit in this minute. */
+function windowsBefore(steps: readonly EditedStep[], fromMs: number, startMs: number): Limits {
+  return limitsBefore(steps, startMs + minuteMs).filter(
+    ({ window }) => calendarStartMs(window, fromMs) < startMs,
+  );
+}
+
+/** The limits of all operations that were in force just before a time. */
+function limitsBefore(steps: readonly EditedStep[], atMs: number): Limits {
+  return ofAllOperations(steps.findLast(({ fromMinute }) => fromMinute * minuteMs < atMs)?.present ?? []);
 }
 
 const differencesListed = 100;

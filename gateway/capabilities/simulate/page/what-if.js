@@ -267,8 +267,7 @@ function sentenceOf(totals, tried) {
   const limits = Object.entries(tried)
     .map(([window, max]) => `${figure(max)} ${per(window)}`)
     .join(' and ');
-  if (isUncertain(totals))
-    return `With ${limits}, about ${counted(refusedThen, 'request')} would have been refused (${figure(refusedThenMin)} to ${figure(refusedThenMax)}), and ${figure(refusedNow)} were. ${uncertainText(totals)}`;
+  if (isUncertain(totals)) return `With ${limits}, about ${uncertainText(totals)}`;
   if (refusedThen === refusedNow)
     return `With ${limits}, the same number of requests would have been refused: ${figure(refusedNow)}.`;
   const change = Math.abs(refusedThen - refusedNow);
@@ -344,9 +343,10 @@ function keyTable(keys, openKey, isTried) {
 }
 
 /** @param {KeyLine} key */
-function changeWord({ refusedNow, refusedThen, refusedThenMin = refusedThen, refusedThenMax = refusedThen }) {
+function changeWord(key) {
+  const { refusedNow, refusedThen } = key;
   const word = (/** @type {string} */ text, tone = '') => html`<span class=${`state ${tone}`}>${text}</span>`;
-  if (refusedThenMin < refusedNow && refusedNow < refusedThenMax) return word('uncertain');
+  if (isUncertain(key)) return word('uncertain');
   if (refusedThen === refusedNow) return '';
   if (refusedThen > refusedNow) return refusedNow === 0 ? word('newly limited', 'bad') : word('more', 'near');
   return word(refusedThen === 0 ? 'freed' : 'fewer');

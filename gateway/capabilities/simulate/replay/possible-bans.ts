@@ -39,14 +39,18 @@ export class PossibleBans {
     this.ring = new Float64Array(counting > ringMax ? 0 : counting);
   }
 
+  /** Whether a ban that began in an earlier minute can last into this minute. */
+  covers(minute: number): boolean {
+    return minute * this.minuteMs < Math.max(this.untilMs, this.carriedUntilMs);
+  }
+
   /**
-   * Returns the number of the requests of a minute that no ban of an earlier minute can hit. A ban from before the edit has ended when the
+   * Returns the number of the requests of a covered minute that no ban of an earlier minute can hit. A ban from before the edit has ended when the
    * record has the first decision by windows: as in the record, it lasts no longer under the edited limits.
    */
   spared({ minute, decided, banned }: RecordedDecisions): number {
     const startMs = minute * this.minuteMs;
     if (startMs < this.untilMs) return 0;
-    if (startMs >= this.carriedUntilMs) return Number.POSITIVE_INFINITY;
     if (decided === 0) return 0;
     this.endCarried(minute);
     return banned === 0 ? Number.POSITIVE_INFINITY : decided;

@@ -2,18 +2,18 @@ import { isDeepStrictEqual } from 'node:util';
 import { chargedUnits, type KeyMinutes } from '../../../usage/read/key-minutes.ts';
 import { possibleRefusals, replayEditedUnits } from './replay-units.ts';
 import {
-  decisionsAt,
+  editedSeconds,
   editedSteps,
   middle,
   minuteAt,
   possibleBans,
-  presentLimits,
   presentSteps,
   type Replayed,
   type ReplayedKey,
   type ReplaySinks,
   refusedBySecond,
   secondOf,
+  sparedAt,
 } from './replayed-key.ts';
 import { type Calendar, fitting, WindowRooms } from './window-rooms.ts';
 
@@ -66,9 +66,9 @@ export function replayKey(key: ReplayedKey, calendar: Calendar, sinks: ReplaySin
 }
 
 /**
- * Replays the limits that were in force to check the replay against the record. Counts of whole minutes cannot reproduce bans, refusals by the limit
- * per second, and requests without a decision (503). For such refusals, the check uses the recorded number, unless this number is
- * impossible.
+ * Replays the limits that were in force to check the replay against the record. Counts of whole minutes cannot reproduce bans, refusals by
+ * the limit per second, and requests without a decision (503). For such refusals, the check uses the recorded number, unless this number
+ * is impossible.
  */
 function replayPresent(key: ReplayedKey, calendar: Calendar, { onDifference }: ReplaySinks) {
   const { minutes, fromMinute, usedEarlier } = key;
@@ -138,8 +138,8 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, { onMinute, onRefused 
  *   assumes that all requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many requests as
  *   it admitted in the record.
  *
- * Bans that were recorded after the edit are not used, because under other limits a ban begins at another time or never. The estimate of each minute is the mean of
- * both bounds, so the error is at most half of the distance between the bounds.
+ * Bans that were recorded after the edit are not used, because under other limits a ban begins at another time or never. The estimate of each
+ * minute is the mean of both bounds, so the error is at most half of the distance between the bounds.
  */
 function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefused }: ReplaySinks): Replayed {
   const { minutes, fromMinute, usedEarlier } = key;
@@ -153,14 +153,17 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefuse
     const first = minutes.minute[run.place] ?? 0;
     rooms.open(first, run.used, leastUsed);
     const { minuteMax, mostRoom, leastRoom } = rooms;
-    const secondNow = secondOf(presentLimits(key, first), calendar);
-    const second = secondOf(rooms.limits, calendar);
-    const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
+    const { secondNow, second, keepsAdmitted, keepsRefused } = editedSeconds(
+      key,
+      rooms.limits,
+      first,
+      calendar,
+    );
     const wholeMost = Math.min(minuteMax, keepsAdmitted ? second.inMinute : second.max);
     [run.used, leastUsed] = [0, 0];
     for (;;) {
       const usedBefore = run.used;
-      const spared = bans.spared(decisionsAt(minutes, run.place));
+      const spared = sparedAt(bans, minutes, run.place);
       const mayBeWhole = spared === Infinity && onMinute === undefined;
       const room = Math.min(mostRoom, leastRoom - leastUsed + usedBefore);
       const isLeft = admitWhole(

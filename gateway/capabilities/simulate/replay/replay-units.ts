@@ -1,17 +1,16 @@
 import {
   costsAt,
-  decisionsAt,
+  editedSeconds,
   editedSteps,
   middle,
   minuteAt,
   possibleBans,
-  presentLimits,
   type Replayed,
   type ReplayedKey,
   type ReplaySinks,
   refusedBySecond,
   type Second,
-  secondOf,
+  sparedAt,
 } from './replayed-key.ts';
 import { leastIn, UnitRooms } from './unit-rooms.ts';
 import type { Calendar } from './window-rooms.ts';
@@ -35,6 +34,8 @@ export function replayEditedUnits(
   const { minutes, fromMinute, usedEarlier } = key;
   const rooms = new UnitRooms(editedSteps(key), calendar, usedEarlier);
   const bans = possibleBans(key, calendar);
+  let seconds = editedSeconds(key, rooms.limits, fromMinute, calendar);
+  let secondsUntil = fromMinute;
   let [offered, mostAdmitted, leastAdmitted, firstRefusedMinute] = [0, 0, 0, Infinity];
   for (const place of minutes.minute.keys()) {
     const here = minuteAt(minutes, place);
@@ -44,9 +45,11 @@ export function replayEditedUnits(
       rooms.charge(units.admitted);
       continue;
     }
-    const secondNow = secondOf(presentLimits(key, here.minute), calendar);
-    const second = secondOf(rooms.limits, calendar);
-    const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
+    if (here.minute >= secondsUntil) {
+      seconds = editedSeconds(key, rooms.limits, here.minute, calendar);
+      secondsUntil = rooms.nextEnd;
+    }
+    const { secondNow, second, keepsAdmitted, keepsRefused } = seconds;
     const decided = here.offered - here.undecided;
     const requests = decided - free;
     const extra = units.admitted + units.refused + units.bySecond + units.banned - requests;
@@ -60,7 +63,7 @@ export function replayEditedUnits(
     } else if (keepsAdmitted && decided === here.admitted) {
       leastBySecond = Infinity;
     }
-    const isBanned = bans.spared(decisionsAt(minutes, place)) < decided;
+    const isBanned = sparedAt(bans, minutes, place) < decided;
     const room = Math.min(rooms.certainRoom(), leastBySecond);
     const refused = requests - leastIn(requests, extra, room, false);
     const mayBeBanned = refused > 0 && bans.refuse(here.minute, refused);

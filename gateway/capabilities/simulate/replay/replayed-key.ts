@@ -47,7 +47,7 @@ export function editedSteps({
 }
 
 /** Returns the limits that were in force in a minute. */
-export function presentLimits({ steps }: Pick<ReplayedKey, 'steps'>, minute: number): Limits {
+function presentLimits({ steps }: Pick<ReplayedKey, 'steps'>, minute: number): Limits {
   const step = steps.findLast(({ fromMinute }) => fromMinute <= minute) ?? steps[0];
   return step?.present ?? [];
 }
@@ -83,7 +83,12 @@ export function minuteAt(minutes: KeyMinutes, place: number) {
   return { minute: minutes.minute[place] ?? 0, offered, admitted, recorded, bySecond, banned, undecided };
 }
 
-export function decisionsAt(minutes: KeyMinutes, place: number): RecordedDecisions {
+/** Returns the number of the requests of a minute that no ban of an earlier minute can hit. */
+export function sparedAt(bans: PossibleBans, minutes: KeyMinutes, place: number): number {
+  return bans.covers(minutes.minute[place] ?? 0) ? bans.spared(decisionsAt(minutes, place)) : Infinity;
+}
+
+function decisionsAt(minutes: KeyMinutes, place: number): RecordedDecisions {
   const { minute, admitted, recorded, banned } = minuteAt(minutes, place);
   return { minute, decided: admitted + recorded, banned };
 }
@@ -111,6 +116,13 @@ export interface Second {
 export function secondOf(limits: Limits, { minuteMs, windowsMs }: Calendar): Second {
   const max = limits.find(({ window }) => window === 'second')?.max ?? Infinity;
   return { max, inMinute: (max * minuteMs) / windowsMs.second };
+}
+
+/** The limits per second in force (`now`) and after the edit. */
+export function editedSeconds(key: ReplayedKey, edited: Limits, minute: number, calendar: Calendar) {
+  const [secondNow, second] = [secondOf(presentLimits(key, minute), calendar), secondOf(edited, calendar)];
+  const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
+  return { secondNow, second, keepsAdmitted, keepsRefused };
 }
 
 /**

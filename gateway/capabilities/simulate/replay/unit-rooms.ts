@@ -67,6 +67,10 @@ export class UnitRooms {
     return this.windows.limits;
   }
 
+  get nextEnd(): number {
+    return this.windows.nextEnd;
+  }
+
   /** Starts a new window in place of each window that has ended. Callers pass minutes in ascending order. */
   open(minute: number): void {
     this.windows.openMinute(minute);

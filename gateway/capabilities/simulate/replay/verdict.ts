@@ -39,7 +39,7 @@ export interface KeyLine {
   /** The bounds of `refusedThen`, set only if they differ. */
   readonly refusedThenMin?: number | undefined;
   readonly refusedThenMax?: number | undefined;
-  /** The first minute with a refusal under the edited limits. */
+  /** The first minute with a refusal in the estimate; absent if no refusal is certain. */
   readonly firstRefusedAt?: string | undefined;
   readonly censoredMinutes: number;
 }
@@ -68,7 +68,7 @@ export interface Verdict {
   };
   readonly totals: Totals;
   readonly plans: readonly PlanTotals[];
-  /** The keys with refusals under the present or the edited limits, largest change first. */
+  /** The keys with recorded refusals, or refusals under the edited limits, the largest change first. */
   readonly keys: readonly KeyLine[];
   /** The number of keys with refusals that `keys` does not list. */
   readonly moreKeys: number;
@@ -232,7 +232,7 @@ function listed(lines: readonly KeyLine[], keysMax: number): Pick<Verdict, 'keys
   return { keys: sorted.slice(0, keysMax), moreKeys: Math.max(0, lines.length - keysMax) };
 }
 
-const noTotals: Totals = {
+export const noTotals: Totals = {
   keys: 0,
   offered: 0,
   refusedNow: 0,

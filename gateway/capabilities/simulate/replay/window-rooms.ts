@@ -23,7 +23,7 @@ interface CountsOf<Counts> {
   /** Makes the counts of a window, or sets them to the used units at the start of the window. */
   readonly start: (used: number, counts?: Counts) => Counts;
   /**
-   * A window gets a limit again before it ends. The counts of a bound must then allow for all that the other bound allows, because the
+   * A window gets a limit, perhaps again before it ends. The counts of a bound must then allow for all that the other bound allows, because the
    * requests in between count only in other windows: a replay that admitted fewer requests before may have admitted more of those.
    */
   readonly regain: (counts: Counts) => void;
@@ -33,6 +33,7 @@ interface CountsOf<Counts> {
 interface LimitedWindow<Counts> {
   readonly max: number;
   readonly counts: Counts;
+  readonly of: WindowCounts<Counts>;
 }
 
 /** The counts of a calendar window, for all limits that the window has over time. */
@@ -63,7 +64,6 @@ export class WindowsOverTime<Counts> {
   private readonly earlier: UsedEarlier | undefined;
   private readonly countsOf: CountsOf<Counts>;
   private readonly known = new Map<PlanWindow, WindowCounts<Counts>>();
-  private open: readonly WindowCounts<Counts>[] = [];
   private nextStep = 0;
 
   constructor(
@@ -83,9 +83,9 @@ export class WindowsOverTime<Counts> {
     if (minute < this.nextEnd) return;
     while (this.nextStep === 0 || minute >= this.nextStepMinute()) this.takeStep();
     this.nextEnd = this.nextStepMinute();
-    for (const one of this.open) {
-      if (minute >= one.endMinute) this.startWindow(one, minute);
-      this.nextEnd = Math.min(this.nextEnd, one.endMinute);
+    for (const { of } of this.limited) {
+      if (minute >= of.endMinute) this.startWindow(of, minute);
+      this.nextEnd = Math.min(this.nextEnd, of.endMinute);
     }
   }
 
@@ -98,20 +98,17 @@ export class WindowsOverTime<Counts> {
     this.limits = this.steps[this.nextStep]?.limits ?? [];
     this.nextStep += 1;
     this.minuteMax = this.limits.find(({ window }) => window === 'minute')?.max ?? Number.POSITIVE_INFINITY;
+    const before = new Set(this.limited.map(({ of }) => of));
     const long = this.limits.filter(({ window }) => window !== 'second' && window !== 'minute');
-    const openBefore = this.open;
-    this.open = long.map(({ window }) => {
-      const known = this.known.get(window);
-      if (known !== undefined) {
-        if (!openBefore.includes(known)) this.countsOf.regain(known.counts);
-        return known;
-      }
-      const counts = this.countsOf.start(0);
-      const added = { window, counts, isFirst, endMinute: Number.NEGATIVE_INFINITY };
-      this.known.set(window, added);
-      return added;
+    this.limited = long.map(({ window, max }) => {
+      const of = this.known.get(window) ?? {
+        ...{ window, isFirst, counts: this.countsOf.start(0) },
+        endMinute: Number.NEGATIVE_INFINITY,
+      };
+      this.known.set(window, of);
+      if (!before.has(of)) this.countsOf.regain(of.counts);
+      return { max, counts: of.counts, of };
     });
-    this.limited = this.open.map(({ counts }, index) => ({ max: long[index]?.max ?? 0, counts }));
   }
 
   private startWindow(one: WindowCounts<Counts>, minute: number): void {

@@ -1,21 +1,10 @@
 import { expect, it } from 'vitest';
 import { createAskSimulation } from '../../../../gateway/capabilities/simulate/commands/ask-simulation.ts';
+import { noTotals } from '../../../../gateway/capabilities/simulate/replay/verdict.ts';
 import type { AdminClient } from '../../../../gateway/cli/admin/admin-client.ts';
 
-const totals = {
-  ...{ keys: 0, offered: 0, refusedNow: 0, refusedThen: 0, refusedThenMin: 0, refusedThenMax: 0 },
-  ...{
-    keysRefusedMore: 0,
-    keysRefusedLess: 0,
-    keysUncertain: 0,
-    keysGranted: 0,
-    keysChanged: 0,
-    newlyLimitedKeys: 0,
-    freedKeys: 0,
-  },
-};
 const simulation = {
-  ...{ from: '2026-11-25T12:00:00.000Z', to: '2026-11-26T12:00:00.000Z', source: 'record', totals },
+  ...{ from: '2026-11-25T12:00:00.000Z', to: '2026-11-26T12:00:00.000Z', source: 'record', totals: noTotals },
   reproduced: { recordedRefusals: 0, replayedRefusals: 0, minutesThatDiffer: 0, differences: [] },
   ...{ plans: [], keys: [], moreKeys: 0, activeKeys: 0, examinedKeys: 0 },
 };

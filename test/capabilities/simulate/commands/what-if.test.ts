@@ -8,6 +8,7 @@ import {
   simulationLines,
 } from '../../../../gateway/capabilities/simulate/commands/simulation-view.ts';
 import { changesOf, verdictText } from '../../../../gateway/capabilities/simulate/commands/verdicts.ts';
+import { noTotals } from '../../../../gateway/capabilities/simulate/replay/verdict.ts';
 import { makeToken } from '../../../support/admin-client.ts';
 import { startGatewayHere } from '../../../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../../../support/gateway-process.ts';
@@ -100,7 +101,8 @@ it('simulate states each reason for a difference once, with the minutes that it 
     { ...difference, at: at(50), of: ['calm'], why: 'Redis was away.' },
   ];
   const reproduced = { recordedRefusals: 39, replayedRefusals: 52, minutesThatDiffer: 20, differences };
-  const totals = {
+  const all = {
+    ...noTotals,
     keys: 1,
     offered: 90,
     refusedNow: 39,
@@ -108,16 +110,6 @@ it('simulate states each reason for a difference once, with the minutes that it 
     refusedThenMin: 39,
     refusedThenMax: 39,
   };
-  const changes = {
-    keysRefusedMore: 0,
-    keysRefusedLess: 0,
-    keysUncertain: 0,
-    keysGranted: 0,
-    keysChanged: 0,
-    newlyLimitedKeys: 0,
-    freedKeys: 0,
-  };
-  const all = { ...totals, ...changes };
   const lines = simulationLines(
     {
       ...{ from: at(10), to: at(59), source: 'record', activeKeys: 1, examinedKeys: 1 },
@@ -134,20 +126,10 @@ it('simulate states each reason for a difference once, with the minutes that it 
 });
 
 it('simulate does not say that a key sent nothing in a period that only Redis knows', () => {
-  const none = { keys: 0, offered: 0, refusedNow: 0, refusedThen: 0, refusedThenMin: 0, refusedThenMax: 0 };
-  const changes = {
-    keysRefusedMore: 0,
-    keysRefusedLess: 0,
-    keysUncertain: 0,
-    keysGranted: 0,
-    keysChanged: 0,
-    newlyLimitedKeys: 0,
-    freedKeys: 0,
-  };
   const found = {
     ...{ from: at(10), to: at(59), source: 'record' as const, activeKeys: 1, examinedKeys: 1 },
     reproduced: { recordedRefusals: 0, replayedRefusals: 0, minutesThatDiffer: 0, differences: [] },
-    ...{ totals: { ...none, ...changes }, plans: [], keys: [], moreKeys: 0 },
+    ...{ totals: noTotals, plans: [], keys: [], moreKeys: 0 },
   };
   const screen = { columns: 200, paint: (_: unknown, text: string) => text };
   expect(simulationLines(found, 5, screen)).toEqual([
@@ -164,17 +146,7 @@ it('simulate does not say that a key sent nothing in a period that only Redis kn
 it('simulate and diff state when bans leave open whether more or fewer requests are refused', () => {
   const line = { id: 'spam', plan: 'free', offered: 100, refusedNow: 80, censoredMinutes: 1 };
   const open = { ...line, refusedThen: 60, refusedThenMin: 30, refusedThenMax: 90 };
-  const totals = {
-    keys: 1,
-    ...open,
-    keysRefusedMore: 0,
-    keysRefusedLess: 1,
-    keysUncertain: 0,
-    keysGranted: 0,
-    keysChanged: 0,
-    newlyLimitedKeys: 0,
-    freedKeys: 0,
-  };
+  const totals = { ...noTotals, keys: 1, ...open, keysRefusedLess: 1 };
   expect(sentence({ totals })).toBe(
     'About 60 requests would have been refused (30 to 90), and 80 were. More or fewer is not certain, because the number depends on the order of the requests.',
   );
